@@ -134,6 +134,7 @@ def test_the_report_names_the_rule_and_the_bytes(tmp_path: Path) -> None:
 def test_wrong_usage_is_one_line() -> None:
     for arguments, text in (
         (["king", "--", "true"], "unknown role 'king'"),
+        (["agnt", "--", "true"], "unknown role 'agnt'; did you mean 'agent'?"),
         (["agent"], "name the program after --"),
         (["agent", "--only", "no-such", "--", "true"], "no case"),
         (["agent", "--", "./no-such-program"], "cannot be started"),

@@ -251,7 +251,7 @@ def _search_row(
                 },
             ),
             "study": Size(
-                f"population {population:,}, {each} games, {generations} generations, {{seeds}}",
+                f"population {population:,}, {each} game{'s' * (each > 1)}, {generations} generations, {{seeds}}",
                 {
                     "population": population,
                     "games": each,

@@ -54,9 +54,11 @@ def conform(
     from rich.markup import escape
 
     from dovetail.conform import run as kit
+    from dovetail.peer.wording import among
 
     if role not in kit.CASES:
-        raise UsageError(f"unknown role {role!r}; use {', '.join(kit.CASES)}")
+        there = f"use {', '.join(kit.CASES)}"
+        raise UsageError(f"unknown role {role!r}{among(role, kit.CASES, there)}")
     cases = kit.select(role, only, level)
     if not cases:
         raise UsageError(f"no case for {role} has {only!r} in its name; --list shows all cases")
