@@ -314,8 +314,6 @@ def _stacked(
     for subject in SUBJECTS:
         if game and subject.name not in game:
             continue
-        kind = plugins.find("environment", subject.name)
-        compiled = kind.vector(kind.Configuration(), 1) is not None
         clocked = functools.partial(_through_the_broker, subject, clock=time.process_time)
         pairs: list[tuple[str, Measurement, str, Measurement]] = [
             (
@@ -331,9 +329,7 @@ def _stacked(
                 functools.partial(clocked, concurrency=SLOTS),
             ),
         ]
-        if not compiled:
-            notes.append(f"{subject.name} has no vector environment: its groups are copies")
-        for case, ours, reference, theirs in pairs[not compiled :]:
+        for case, ours, reference, theirs in pairs:
             subjects = {case: isolated(ours), reference: isolated(theirs)}
             figures, why = alternate(subjects, seconds, repeats, console.print)
             notes += [f"{case}, {name}: failed: {text}" for name, text in why.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -27,6 +27,9 @@ from dovetail.env_servers.environment import Environment, Scene, Spec, Turn, Vie
 from dovetail.protocol.scenes import Card as ShownCard
 from dovetail.protocol.scenes import Choice, Mark, Seated, Zone
 from dovetail.protocol.spaces import Box, Discrete
+
+if TYPE_CHECKING:
+    from dovetail.env_servers.vector import VectorEnvironment
 
 PHASES = ("action", "trash", "buy")
 MANY = 1_000
@@ -121,6 +124,15 @@ class Dominion(Environment):
             options.kingdom_size,
         )
         self.game = Game(self.options, random.Random(0))
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        if cls is not Dominion:
+            return None
+        from dovetail.env_servers.dominion.vector import Tables
+
+        scalar = cls(configuration)
+        return Tables(configuration, slots, scalar.init(), scalar.game)
 
     def init(self) -> Spec:
         options = self.configuration
