@@ -17,51 +17,67 @@ Array = NDArray[Any]
 
 
 @njit(cache=True)
+def ray(board: Array, square: int, step: int, most: int) -> int:
+    """Return how many squares, at most ``most``, are free from a square on in one direction."""
+    number = 0
+    while number < most and board[square + step] == FREE:
+        square += step
+        number += 1
+    return number
+
+
+@njit(cache=True)
 def reach(
-    board: Array, rows: int, columns: int, square: int, marks: Array, stamp: int
-) -> tuple[int, int, int]:
-    """Mark the squares that a queen on a square can move to.
+    board: Array, rows: int, columns: int, square: int, base: int, found: Array, count: int
+) -> int:
+    """Write the squares that a queen on a square can move to, rising.
+
+    They rise without a search because the rays are gone through row by row. Each row is written
+    without a branch, which would often be guessed wrong: what is not reached is overwritten.
 
     Args:
         board, rows, columns: of the position.
         square: the queen's; what stands there does not matter.
-        marks: by square; those are written that she reaches.
-        stamp: what is written; a new one for each call saves clearing the marks.
+        base: what is added to each square.
+        found: where they are written; needs room for a whole board from ``count`` on.
+        count: how many entries it has.
 
     Returns:
-        The first square from which on to look for marks, the one before which to stop, and how many there are.
+        How many entries it has then.
     """
     row = square // columns
     column = square - row * columns
     up, down, left, right = row, rows - 1 - row, column, columns - 1 - column
-    first = last = square
-    count = 0
-    for direction in range(8):
-        if direction == 0:
-            step, most = -columns - 1, min(up, left)
-        elif direction == 1:
-            step, most = -columns, up
-        elif direction == 2:
-            step, most = 1 - columns, min(up, right)
-        elif direction == 3:
-            step, most = -1, left
-        elif direction == 4:
-            step, most = 1, right
-        elif direction == 5:
-            step, most = columns - 1, min(down, left)
-        elif direction == 6:
-            step, most = columns, down
-        else:
-            step, most = columns + 1, min(down, right)
-        at = square
-        for _ in range(most):
-            at += step
-            if board[at] != FREE:
-                break
-            marks[at] = stamp
-            count += 1
-            first, last = min(first, at), max(last, at)
-    return first, last + 1, count
+    at = base + square
+    west = ray(board, square, -columns - 1, min(up, left))
+    middle = ray(board, square, -columns, up)
+    east = ray(board, square, 1 - columns, min(up, right))
+    for distance in range(max(west, middle, east), 0, -1):
+        here = at - distance * columns
+        found[count] = here - distance
+        count += distance <= west
+        found[count] = here
+        count += distance <= middle
+        found[count] = here + distance
+        count += distance <= east
+    for distance in range(ray(board, square, -1, left), 0, -1):
+        found[count] = at - distance
+        count += 1
+    for distance in range(1, ray(board, square, 1, right) + 1):
+        found[count] = at + distance
+        count += 1
+    west = ray(board, square, columns - 1, min(down, left))
+    middle = ray(board, square, columns, down)
+    east = ray(board, square, columns + 1, min(down, right))
+    for distance in range(1, max(west, middle, east) + 1):
+        here = at + distance * columns
+        found[count] = here - distance
+        count += distance <= west
+        found[count] = here
+        count += distance <= middle
+        found[count] = here + distance
+        count += distance <= east
+    return count
 
 
 @njit(cache=True)
@@ -81,16 +97,15 @@ def can_move(board: Array, rows: int, columns: int, seat: int) -> bool:
 def count_moves(board: Array, rows: int, columns: int, seat: int) -> int:
     """Return how many moves, queen and arrow together, a seat has."""
     squares = rows * columns
-    targets, arrows = np.zeros(squares, np.int32), np.empty(squares, np.int32)
+    targets, arrows = np.empty(squares, np.int64), np.empty(squares, np.int64)
     count = 0
     for source in range(squares):
         if board[source] != seat + 1:
             continue
-        first, end, _ = reach(board, rows, columns, source, targets, source + 1)
+        number = reach(board, rows, columns, source, 0, targets, 0)
         board[source] = FREE
-        for target in range(first, end):
-            if targets[target] == source + 1:
-                count += reach(board, rows, columns, target, arrows, 0)[2]
+        for index in range(number):
+            count += reach(board, rows, columns, targets[index], 0, arrows, 0)
         board[source] = seat + 1
     return count
 
@@ -99,27 +114,23 @@ def count_moves(board: Array, rows: int, columns: int, seat: int) -> int:
 def moves(board: Array, rows: int, columns: int, seat: int) -> Array:
     """Return a seat's moves as ``(source * squares + target) * squares + arrow``, rising."""
     squares = rows * columns
-    targets, arrows = np.zeros(squares, np.int32), np.zeros(squares, np.int32)
+    targets = np.empty(squares, np.int64)
     found = np.empty(1024, np.int64)
-    count = shots = 0
+    count = 0
     for source in range(squares):
         if board[source] != seat + 1:
             continue
-        first, end, _ = reach(board, rows, columns, source, targets, source + 1)
+        number = reach(board, rows, columns, source, 0, targets, 0)
         board[source] = FREE
-        for target in range(first, end):
-            if targets[target] != source + 1:
-                continue
+        for index in range(number):
             if count + squares > found.shape[0]:
                 larger = np.empty(2 * found.shape[0] + squares, np.int64)
                 for known in range(count):  # numba takes seconds to compile the copy of a slice
                     larger[known] = found[known]
                 found = larger
-            shots += 1
-            low, high, _ = reach(board, rows, columns, target, arrows, shots)
-            for arrow in range(low, high):  # without a branch, which would often be guessed wrong
-                found[count] = (source * squares + target) * squares + arrow
-                count += arrows[arrow] == shots
+            target = targets[index]
+            base = (source * squares + target) * squares
+            count = reach(board, rows, columns, target, base, found, count)
         board[source] = seat + 1
     return found[:count]
 
@@ -128,15 +139,11 @@ def moves(board: Array, rows: int, columns: int, seat: int) -> Array:
 def queen_moves(board: Array, rows: int, columns: int, seat: int) -> Array:
     """Return a seat's queen moves as ``source * squares + target``, rising."""
     squares = rows * columns
-    targets = np.zeros(squares, np.int32)
     found = np.empty(squares * squares, np.int64)
     count = 0
     for source in range(squares):
         if board[source] == seat + 1:
-            first, end, _ = reach(board, rows, columns, source, targets, source + 1)
-            for target in range(first, end):
-                found[count] = source * squares + target
-                count += targets[target] == source + 1
+            count = reach(board, rows, columns, source, source * squares, found, count)
     return found[:count].copy()
 
 
@@ -156,15 +163,9 @@ def actions(board: Array, rows: int, columns: int, seat: int, steps: bool, shoot
     if shooter < 0:
         return queen_moves(board, rows, columns, seat)
     squares = rows * columns
-    arrows = np.zeros(squares, np.int32)
-    first, end, number = reach(board, rows, columns, shooter, arrows, 1)
-    found = np.empty(number, np.int64)
-    count = 0
-    for arrow in range(first, end):
-        if arrows[arrow]:
-            found[count] = squares * squares + arrow
-            count += 1
-    return found
+    found = np.empty(squares, np.int64)
+    count = reach(board, rows, columns, shooter, squares * squares, found, 0)
+    return found[:count].copy()
 
 
 @njit(cache=True)
