@@ -132,6 +132,8 @@ class Dominion(Environment):
         from dovetail.env_servers.dominion.vector import Tables
 
         scalar = cls(configuration)
+        if scalar.options.max_rounds > np.iinfo(np.int16).max:
+            return None  # the environment refuses to observe more turns; arrays would wrap them
         return Tables(configuration, slots, scalar.init(), scalar.game)
 
     def init(self) -> Spec:

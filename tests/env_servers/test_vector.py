@@ -128,6 +128,12 @@ def test_rules_of_a_subclass_are_not_the_compiled_ones() -> None:
     assert Other.vector(Configuration(), 4) is None
 
 
+def test_more_rounds_than_an_observation_counts_are_left_to_copies() -> None:
+    kind = dominion.Dominion
+    assert kind.vector(kind.Configuration(max_rounds=32_767), 1) is not None
+    assert kind.vector(kind.Configuration(max_rounds=32_768), 1) is None
+
+
 class Odd(Environment):
     """A game whose first view is wrong where the seed is 1."""
 
