@@ -89,7 +89,12 @@ class Feed:
             return []
         start = self._ahead.get(address, 0)
         self._ahead[address] = len(self.gathered)
-        return [(message, frame) for to, message, frame in self.gathered[start:] if to in theirs]
+        behind = self._behind(address)
+        return [
+            (message, frame)
+            for to, message, frame in self.gathered[start:]
+            if to in theirs and not (behind and _spare(message))
+        ]
 
     def flush(self) -> None:
         """Send what was gathered; then wait, so that this takes no more than its share of the time."""

@@ -20,7 +20,7 @@ Frames = list[tuple[bytes, list[bytes] | None]]
 
 
 class Lines:
-    """Connections without sockets; the first pings all the time, the slow one never takes anything."""
+    """Connections without sockets; all ping all the time, the slow one never takes anything."""
 
     address = ""
 
@@ -30,7 +30,7 @@ class Lines:
         self.sent: dict[bytes, list[bytes]] = {name: [] for name in names}
 
     def receive(self, timeout: float) -> Frames:
-        coming, self.coming = self.coming, [(b"one", [codec.encode(m.Ping())])]
+        coming, self.coming = self.coming, [(name, [codec.encode(m.Ping())]) for name in self.sent]
         return coming
 
     def send(self, name: bytes, frames: Sequence[bytes]) -> None:

@@ -18,6 +18,9 @@ const HANDSHAKE = 10_000;
 /** Handshakes that a broker may break off in a row, before its key is taken for another. */
 const ATTEMPTS = 3;
 
+/** Bytes that are read at once. */
+const READ = 1 << 16;
+
 /** What a dealer tells its link. */
 export interface Ears {
   /** There is a new connection; what is returned is sent first. */
@@ -50,6 +53,7 @@ export class Dealer {
   readonly #endpoint: TcpNetConnectOpts | IpcNetConnectOpts;
   #socket: Socket | null = null;
   #wire: Wire;
+  readonly #buffer = new Uint8Array(READ);
   #delay = FIRST_DELAY;
   /** Until the next attempt, or the end of this one. */
   #timer: NodeJS.Timeout | undefined;
@@ -84,13 +88,18 @@ export class Dealer {
   open(): void {
     this.#discard();
     const wire = this.#wire;
-    const socket = (this.#socket = connect(this.#endpoint));
+    // Read into a buffer of our own, past the stream, which costs more than a small message.
+    const callback = (size: number, buffer: Uint8Array): boolean => {
+      this.#take(socket, buffer.slice(0, size)); // what is decoded refers to it
+      return true;
+    };
+    const socket = connect({ ...this.#endpoint, onread: { buffer: this.#buffer, callback } });
+    this.#socket = socket;
     let reached = false;
     socket.on("connect", () => {
       reached = true;
       this.#write(wire.out.splice(0));
     });
-    socket.on("data", (data) => this.#take(socket, data));
     socket.on("error", () => {}); // `close` follows
     socket.on("close", () => {
       if (socket !== this.#socket) return;

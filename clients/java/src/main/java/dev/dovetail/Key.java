@@ -13,7 +13,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.zeromq.ZMQ;
 
 /** A program's pair of keys and its broker's public key, as text, for CURVE, ZeroMQ's encryption (docs/keys.md). */
 record Key(String own, String secret, String server) {
@@ -74,13 +73,6 @@ record Key(String own, String secret, String server) {
 
     private static boolean valid(String key) {
         return key != null && KEY.matcher(key).matches();
-    }
-
-    /** Has a socket connect with this key. */
-    void set(ZMQ.Socket socket) {
-        socket.setCurvePublicKey(ZMQ.Curve.z85Decode(own));
-        socket.setCurveSecretKey(ZMQ.Curve.z85Decode(secret));
-        socket.setCurveServerKey(ZMQ.Curve.z85Decode(server));
     }
 
     @Override

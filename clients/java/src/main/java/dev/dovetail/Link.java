@@ -49,8 +49,7 @@ final class Link implements AutoCloseable {
         this.broker = broker;
         this.session = session;
         this.giveUp = giveUp;
-        dealer = broker.key() == null ? new SocketDealer(broker.address(), this::hello)
-                : new KeyedDealer(broker.address(), Key.read(broker.key()), this::hello);
+        dealer = new Dealer(broker.address(), broker.key() == null ? null : Key.read(broker.key()), this::hello);
         try {
             dealer.open();
             long end = System.nanoTime() + (long) (WAIT * 1e9);
@@ -145,7 +144,7 @@ final class Link implements AutoCloseable {
 
     /** Looks after the connection while nothing comes. */
     private void nothing(long now) {
-        String refusal = dealer.refusal(session.welcome() != null);
+        String refusal = dealer.refusal();
         if (refusal != null) {
             throw new DovetailException("the broker at " + broker.address() + " " + refusal);
         }
@@ -182,7 +181,7 @@ final class Link implements AutoCloseable {
         lock.lock();
         try {
             if (Thread.currentThread().isInterrupted()) {
-                throw Dealer.interrupted(null);
+                throw Dealer.interrupted();
             }
             if (session.lost() == lost) {
                 dealer.send(frames);

@@ -386,7 +386,6 @@ class EndToEndTest {
     void anInterruptedThreadLeavesInOrder() throws Exception {
         startBroker("--grace", "600"); // who goes without a goodbye stays in the catalogue
         CompletableFuture<Boolean> flag = new CompletableFuture<>();
-        // It interrupts itself: one from outside may break JeroMQ's own pipes if it comes while one is written.
         Agent interrupted = new Agent() {
             @Override
             public Object step(Decision decision) {

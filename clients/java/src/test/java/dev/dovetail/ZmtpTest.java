@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.dovetail.Zmtp.MismatchException;
 import dev.dovetail.Zmtp.WireException;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
@@ -27,7 +28,7 @@ class ZmtpTest {
 
     private static byte[] packed(byte[]... frames) {
         ByteBuffer out = ByteBuffer.allocate(Zmtp.size(List.of(frames)));
-        Zmtp.pack(List.of(frames), out);
+        new Zmtp(null).pack(List.of(frames), out);
         return out.array();
     }
 
@@ -41,7 +42,7 @@ class ZmtpTest {
 
     /** Feeds bytes in portions, as a connection does. */
     private static List<byte[]> fed(byte[] stream, int step, List<byte[]> frames) throws WireException {
-        Zmtp wire = new Zmtp();
+        Zmtp wire = new Zmtp(null);
         ByteBuffer in = ByteBuffer.allocate(1 << 16);
         List<byte[]> answers = new ArrayList<>();
         for (int at = 0; at < stream.length; ) {
@@ -60,8 +61,8 @@ class ZmtpTest {
         byte[] shorter = new byte[70_000];
         for (int step : new int[] {1, 2, 3, 64, 65, 1000, 1 << 16}) {
             byte[] large = step < 64 ? shorter : LARGE;
-            byte[] stream = joined(Zmtp.greeting(), bytes(READY), packed(bytes("one")), bytes(PING), packed(large),
-                    packed(bytes(""), bytes("last")));
+            byte[] stream = joined(Zmtp.greeting("NULL"), bytes(READY), packed(bytes("one")), bytes(PING),
+                    packed(large), packed(bytes(""), bytes("last")));
             List<byte[]> frames = new ArrayList<>();
             List<byte[]> answers = fed(stream, step, frames);
             assertEquals(4, frames.size());
@@ -84,9 +85,8 @@ class ZmtpTest {
 
     @Test
     void whatBreaksTheProtocolIsOneKindOfError() {
-        byte[] greeting = Zmtp.greeting();
-        byte[] curve = greeting.clone();
-        System.arraycopy(bytes("CURVE"), 0, curve, 12, 5);
+        byte[] greeting = Zmtp.greeting("NULL");
+        byte[] curve = Zmtp.greeting("CURVE");
         byte[] opening = joined(greeting, bytes(READY));
         Object[][] broken = {
             {"not a ZeroMQ socket", bytes("HTTP/1.1 400 Bad Request")},
@@ -106,21 +106,23 @@ class ZmtpTest {
             WireException error =
                     assertThrows(WireException.class, () -> fed((byte[]) each[1], 1 << 16, new ArrayList<>()));
             assertTrue(error.getMessage().contains((String) each[0]), error.getMessage());
-            assertEquals(each[1] == curve, error.keys);
+            assertEquals(each[1] == curve, error instanceof MismatchException);
         }
     }
 
     @Test
     void framesThatComeWithAnErrorAreNotLost() {
         List<byte[]> frames = new ArrayList<>();
-        byte[] stream = joined(Zmtp.greeting(), bytes(READY), packed(bytes("one")), bytes("\4\12\5ERROR\3no!"));
+        byte[] stream = joined(Zmtp.greeting("NULL"), bytes(READY), packed(bytes("one")),
+                bytes("\4\12\5ERROR\3no!"));
         assertThrows(WireException.class, () -> fed(stream, 1 << 16, frames));
         assertEquals(1, frames.size());
     }
 
     @Test
     void rubbishEndsAConnectionAndNothingElse() {
-        byte[] stream = joined(Zmtp.greeting(), bytes(READY), packed(bytes("one")), bytes(PING), packed(new byte[99]));
+        byte[] stream = joined(Zmtp.greeting("NULL"), bytes(READY), packed(bytes("one")), bytes(PING),
+                packed(new byte[99]));
         Random random = new Random(12345);
         int ended = 0;
         for (int round = 0; round < 2000; round++) {
@@ -135,5 +137,25 @@ class ZmtpTest {
             }
         }
         assertTrue(ended > 500);
+    }
+
+    @Test
+    void whatWasNotSealedForThisConnectionIsOneKindOfError() throws WireException {
+        String key = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
+        assertEquals("8e0bdd697628b91d8f245587ee95c5b04d48963f79259877b49cd9063aead3b7",
+                HexFormat.of().formatHex(Curve.unarmored("JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6")));
+        for (String each : new String[] {"\4\11\7WELCOMEx", "\4\6\5READY", "\0\3abc", "\4\12\4PING\0\12abc"}) {
+            Zmtp wire = new Zmtp(new Curve(new Key(key, key, key)));
+            List<byte[]> answers = new ArrayList<>();
+            wire.feed(ByteBuffer.wrap(Zmtp.greeting("CURVE")), new ArrayList<>(), answers);
+            assertEquals(2 + 200, answers.get(1).length);
+            ByteBuffer rest = ByteBuffer.wrap(bytes(each));
+            if (each.contains("PING")) {
+                wire.feed(rest, new ArrayList<>(), answers);
+                assertArrayEquals(bytes("\4\10\4PONGabc"), answers.get(2));
+            } else {
+                assertThrows(WireException.class, () -> wire.feed(rest, new ArrayList<>(), answers));
+            }
+        }
     }
 }
