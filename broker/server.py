@@ -22,7 +22,7 @@ from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.local import Local
 from dovetail.broker.outbox import Address, Audience
-from dovetail.peer.cores import Cores
+from dovetail.peer.cores import Leader
 from dovetail.peer.serving import Host
 from dovetail.protocol import messages as m
 from dovetail.transport.keys import Guard, Key
@@ -81,7 +81,7 @@ class Server:
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)
-        self._cores = Cores()
+        self._cores = Leader()
         self._router: transport.AnyRouter | None = None
         if bind is not None:
             guard = None if key is None else Guard(key, lambda key: self.core.tables.admits(key))
@@ -198,6 +198,7 @@ class Server:
         router.relax(core.idle)
         events = router.receive(timeout)
         arrived = self._now()
+        self._cores.received(events, arrived)
         live = self._live
         for connection, frames in events:
             if core.role(connection) is None:
@@ -280,10 +281,8 @@ class Server:
         feed = self._feed
         if len(out) == 1 and not feed.gathered:
             [(to, message)] = out
-            if type(to) is Local and to.host is not None:
-                answers = to.host.handle([message])
-                if answers:
-                    self._local.append((to, answers))
+            if type(to) is Local:
+                self._deliver(to, [message])
                 return
         bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
@@ -341,6 +340,7 @@ class Server:
         self._retry = 0.0
         self._commit(now)
         self._feed.flush()
+        self._cores.close()
         if self._live is not None:
             self._live.close(discard=not self._held)
         if self._router is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dovetail.peer import cores
 from dovetail.protocol.journal import EpisodeRecord, read
 
 GAME = Path(__file__).with_name("count_up.py")
@@ -30,6 +32,24 @@ def test_four_programs_play(real_terminals: Any) -> None:
     broker.signal(signal.SIGTERM)
     assert [each.wait() for each in (broker, env, agents)] == [0, 0, 0]
     assert not broker.lines["err"]
+
+
+@pytest.mark.skipif(not cores.POSSIBLE or cores.available() < 2, reason="needs Linux and two cores")
+@pytest.mark.skipif(
+    os.environ.get("DOVETAIL_TRANSPORT") == "libzmq",
+    reason="libzmq does not tell where the broker is",
+)
+def test_peers_keep_to_the_core_that_the_broker_keeps_to(terminals: Any) -> None:
+    broker, env, agent = terminals.broker(), terminals.env(), terminals.agent("First")
+    peers = [each.process.pid for each in (env, agent)]
+    every = os.sched_getaffinity(0)
+    for core in every:
+        os.sched_setaffinity(broker.process.pid, {core})
+        terminals.experiment("first", "first", episodes=1).expect("^done finished")
+        assert [os.sched_getaffinity(each) for each in peers] == [{core}, {core}]
+    os.sched_setaffinity(broker.process.pid, every)
+    terminals.experiment("first", "first", episodes=1).expect("^done finished")
+    assert [os.sched_getaffinity(each) for each in peers] == [every, every]
 
 
 def test_an_agent_killed_while_it_owes_an_answer(terminals: Any) -> None:

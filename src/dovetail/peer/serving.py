@@ -13,7 +13,7 @@ from typing import Protocol
 
 from dovetail._version import __version__
 from dovetail.peer.address import broker
-from dovetail.peer.cores import Cores
+from dovetail.peer.cores import Cores, Follower
 from dovetail.peer.link import Link
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -75,16 +75,18 @@ def serve_host(
         software=f"dovetail-python {__version__}",
     )
     with _signals(stop):
+        cores = Follower()
         link = Link(address, hello, wait, stop, key=key)
         try:
             if ready is not None and link.session.welcome is not None:
                 ready(link.session.welcome)
-            cores = Cores()
             while not stop.is_set() and not link.departed:
                 messages = link.receive(None)
                 if messages:
+                    cores.received(link.process, time.monotonic())
                     _answer(link, host, messages, cores)
         finally:
+            cores.close()
             link.close()
             host.handle([m.Bye()])
 

@@ -80,6 +80,11 @@ class AnyDealer(Protocol):
     trouble: str
 
     @property
+    def process(self) -> int:
+        """The broker's process, if it is on this machine as far as is known; 0 otherwise."""
+        ...
+
+    @property
     def ready(self) -> bool:
         """Whether frames that are sent leave now."""
         ...

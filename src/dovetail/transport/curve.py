@@ -263,7 +263,7 @@ class Server(_Curve):
             raise WireError(f"its key {owner} is not let in")
         self._meet(plain[32 + _VOUCH :])
         self.owner = owner.encode()
-        box = self._counted(b"CurveZMQREADY---", self._shared, zmtp.properties(self.kind))
+        box = self._counted(b"CurveZMQREADY---", self._shared, self.properties)
         self.out += zmtp.command(b"READY", box)
 
     def farewell(self, text: str) -> bytes:
@@ -314,7 +314,7 @@ class Client(_Curve):
             b"VOUCH---" + nonce,
             _agree(theirs, keys.raw(self._key.secret)),
         )
-        plain = keys.raw(self._key.public) + vouch + zmtp.properties(self.kind)
+        plain = keys.raw(self._key.public) + vouch + self.properties
         box = self._counted(b"CurveZMQINITIATE", self._shared, plain)
         self.out += zmtp.command(b"INITIATE", cookie + box)
 

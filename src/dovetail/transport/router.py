@@ -310,10 +310,13 @@ class Router:
     def _wire(self) -> Wire:
         """Return our side of a new connection."""
         if self._guard is None:
-            return Wire(b"ROUTER", self._first)
-        from dovetail.transport.curve import Server
+            wire = Wire(b"ROUTER", self._first)
+        else:
+            from dovetail.transport.curve import Server
 
-        return Server(self._first, self._guard)
+            wire = Server(self._first, self._guard)
+        wire.properties += zmtp.process(os.getpid())
+        return wire
 
     def _accept(self) -> None:
         for _ in range(ACCEPTED):

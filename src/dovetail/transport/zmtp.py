@@ -17,6 +17,8 @@ ERROR_TEXT = 255
 """Bytes of a reason that an ERROR command can carry."""
 REFUSED = "400"
 """The reason in an ERROR command to a program whose key is not let in, as libzmq gives it."""
+PROCESS = b"X-Process"
+"""The property in which a broker tells its process id, of use to peers on its machine."""
 COMMAND_MOST = 65_536
 """Bytes in a command."""
 
@@ -101,6 +103,11 @@ def properties(kind: bytes) -> bytes:
     return _property(b"Socket-Type", kind) + _property(b"Identity", b"")
 
 
+def process(number: int) -> bytes:
+    """Return the property that tells a process id."""
+    return _property(PROCESS, b"%d" % number)
+
+
 def ready(kind: bytes) -> bytes:
     """Return the READY command of a socket of a type such as ``ROUTER``."""
     return command(b"READY", properties(kind))
@@ -132,7 +139,7 @@ class Wire:
 
     __slots__ = (
         *("_greeting", "_held", "_mechanism", "_most", "_need", "_unused"),
-        *("greeted", "kind", "out", "owner", "ready", "trusted"),
+        *("greeted", "kind", "out", "owner", "process", "properties", "ready", "trusted"),
     )
 
     def __init__(self, kind: bytes, most: int, mechanism: str = "NULL") -> None:
@@ -152,6 +159,10 @@ class Wire:
         """Whether the peer's greeting has come."""
         self.ready = False
         """Whether the peer is ready for messages."""
+        self.properties = properties(kind)
+        """What we say of ourselves."""
+        self.process = 0
+        """The peer's process on its machine, if it told."""
         self.owner = b""
         """The public key that the peer has proved to hold; empty without encryption."""
         self.trusted = True
@@ -244,7 +255,7 @@ class Wire:
 
     def _begin(self) -> None:
         """Say what follows the greetings."""
-        self.out += ready(self.kind)
+        self.out += command(b"READY", self.properties)
 
     def _check(self, flags: int, length: int) -> None:
         """Refuse the header of a frame."""
@@ -299,8 +310,11 @@ class Wire:
             end = start + 4 + int.from_bytes(data[start : start + 4], "big")
             if end > len(data) or start + 4 > len(data):
                 raise WireError("a property of READY is longer than READY itself")
-            if data[position + 1 : start].lower() == b"socket-type":
-                kind = data[start + 4 : end]
+            name, value = data[position + 1 : start].lower(), data[start + 4 : end]
+            if name == b"socket-type":
+                kind = value
+            elif name == PROCESS.lower() and value.isdigit() and len(value) < 10:
+                self.process = int(value)
             position = end
         if kind not in PEERS[self.kind]:
             ours = self.kind.decode()
