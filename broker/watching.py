@@ -262,7 +262,9 @@ def shown(
         episode=episode.number,
         turn=turn.turn,
         to_act=turn.to_act if ending is None else [],
-        actions=episode.history[-1] if episode.history else [],
+        actions=episode.history[turn.turn - 1]
+        if turn.turn > 0
+        else [],  # the latest may be on their way
         rewards=rewards,
         observations=observations,
         agents=agents,

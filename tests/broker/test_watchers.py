@@ -113,7 +113,8 @@ def test_nothing_is_made_for_watchers_who_are_away_and_they_see_the_rest_once_th
     table.environment.hears(m.EnvironmentStep, watched=False)
 
     observer.returns()
-    assert observer.hears(m.WatchedTurn).turn == 0
+    first = observer.hears(m.WatchedTurn)
+    assert (first.turn, first.actions) == (0, [])  # what leads on from it is under way
     table.environment.turns(0)
     assert observer.hears(m.WatchedTurn).turn == 1
     player.acts(0, player.hears(m.AgentStep))

@@ -1,5 +1,5 @@
-"""The five scripted players of the Dominion study (section 3): what they buy, and what they
-play."""
+"""The five scripted players of the Dominion study (section 3), and Big Money with Smithies: what they
+buy, and what they play."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Seen:
 
 
 class DominionBot(Agent):
-    """What the four have in common that choose by wishes."""
+    """What those have in common that choose by wishes."""
 
     needs = Needs(game="dominion", legal="list")
     capacity = 0
@@ -131,6 +131,46 @@ class DominionBlacksmith(DominionBot, Agent[BlacksmithParameters]):
         if seen.supply[PROVINCE] < self.parameters.provinces_left:
             return (ESTATE, DUCHY, PROVINCE)
         return (SILVER, SMITHY, GOLD, PROVINCE)
+
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
+        return SMITHY if SMITHY in legal else PASS
+
+
+class BigMoneyParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``DominionBigMoney``."""
+
+    smithies: Annotated[
+        int, Meta(ge=0, le=10, description="The most Smithies that it buys, one for 11 treasures.")
+    ] = 1
+
+
+class DominionBigMoney(DominionBot, Agent[BigMoneyParameters]):
+    """Dominion: Big Money with Smithies, the yardstick that players of the game use.
+
+    Source: the list of purchases that simulators of the game call Big Money Ultimate, described on
+    the page "Big Money" of the Dominion Strategy Wiki.
+    """
+
+    name = "dominion-big-money"
+
+    def wishes(self, seen: Seen) -> Iterable[int]:
+        treasures = seen.owned[COPPER] + seen.owned[SILVER] + seen.owned[GOLD]
+        money = treasures + seen.owned[SILVER] + 2 * seen.owned[GOLD]
+        left = seen.supply[PROVINCE]
+        smithies = seen.owned[SMITHY]
+        listed = (
+            (PROVINCE, money > 15),
+            (DUCHY, left <= 4),
+            (ESTATE, left <= 2),
+            (GOLD, True),
+            (DUCHY, left <= 6),
+            (SMITHY, smithies < self.parameters.smithies and 11 * smithies < treasures),
+            (SILVER, True),
+        )
+        for kind, wanted in listed:
+            if wanted and seen.supply[kind] and CARDS[kind].cost <= seen.coins:
+                return (kind,)
+        return ()
 
     def play(self, seen: Seen, legal: Sequence[int]) -> int:
         return SMITHY if SMITHY in legal else PASS

@@ -32,6 +32,7 @@ PLAYERS = {
     "chapel": kernels.CHAPELLER,
     "learner": kernels.LEARNER,
     **{f"blacksmith-{left}": kernels.SMITHS + left for left in range(1, 13)},
+    **{f"big-money-{smithies}": kernels.BIG_MONEY + smithies for smithies in range(11)},
 }
 _TIES = {"fair": kernels.FAIR, "shared": kernels.SHARED, "highest-seat": kernels.HIGHEST}
 _SOURCES = {"turn": kernels.TURN, "to end": kernels.TO_END}

@@ -41,6 +41,8 @@ RANDOM, MONEY, GREEDY, BLACKSMITH, CHAPELLER, LEARNER = range(6)
 """The players by number."""
 SMITHS = 16
 """With n added: a Blacksmith that turns to victory cards when fewer than n Provinces are left."""
+BIG_MONEY = 32
+"""With n added: Big Money with up to n Smithies."""
 FAIR, SHARED, HIGHEST = range(3)
 """Who wins among equals."""
 TURN, TO_END, PROVINCES, OWNED = -1, -2, -3, 0
@@ -181,10 +183,35 @@ def _take(hand: Array, piles: Array, sizes: Array, seat: int, count: int, state:
 
 
 @njit(cache=True, nogil=True)
-def _wishes(player: int, owned: Array, supply: Array, turns: int, out: Array) -> None:
+def _big_money(smithies: int, owned: Array, supply: Array, coins: int) -> int:
+    """Return what ``DominionBigMoney`` buys."""
+    treasures = owned[COPPER] + owned[SILVER] + owned[GOLD]
+    left = supply[PROVINCE]
+    if coins >= 8 and left and treasures + owned[SILVER] + 2 * owned[GOLD] > 15:
+        return PROVINCE
+    if coins >= 5 and supply[DUCHY] and left <= 4:
+        return DUCHY
+    if coins >= 2 and supply[ESTATE] and left <= 2:
+        return ESTATE
+    if coins >= 6 and supply[GOLD]:
+        return GOLD
+    if coins >= 5 and supply[DUCHY] and left <= 6:
+        return DUCHY
+    more = owned[SMITHY] < smithies and 11 * owned[SMITHY] < treasures
+    if coins >= 4 and supply[SMITHY] and more:
+        return SMITHY
+    return SILVER if coins >= 3 and supply[SILVER] else NOTHING
+
+
+@njit(cache=True, nogil=True)
+def _wishes(player: int, owned: Array, supply: Array, turns: int, coins: int, out: Array) -> None:
     """Mark the kinds that a scripted player would buy."""
     out[:] = False
-    if player == MONEY:
+    if player >= BIG_MONEY:
+        kind = _big_money(player - BIG_MONEY, owned, supply, coins)
+        if kind != NOTHING:
+            out[kind] = True
+    elif player == MONEY:
         out[SILVER] = out[GOLD] = True
         if owned[GOLD] >= 2:
             out[ESTATE] = out[DUCHY] = out[PROVINCE] = True
@@ -225,7 +252,7 @@ def _trash(hand: Array, owned: Array, supply: Array, turns: int, coins: int, wan
         return ESTATE
     if hand[COPPER]:
         money = coins + hand[COPPER] + 2 * hand[SILVER] + 3 * hand[GOLD]
-        _wishes(CHAPELLER, owned, supply, turns, wanted)
+        _wishes(CHAPELLER, owned, supply, turns, coins, wanted)
         more = _dearest(wanted, supply, money)
         less = _dearest(wanted, supply, money - 1)
         if (0 if more == NOTHING else _COSTS[more]) == (0 if less == NOTHING else _COSTS[less]):
@@ -519,7 +546,7 @@ def play(
                                 break
                             skip -= 1
             else:
-                _wishes(player, mine, supply, turns[seat], wanted)
+                _wishes(player, mine, supply, turns[seat], coins, wanted)
                 kind = _dearest(wanted, supply, coins)
             if kind == NOTHING:
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -104,9 +105,15 @@ def learn_units(
 
 
 def percent(results: Sequence[Result], *keys: str | int) -> Estimate:
-    """Return the mean over results of the share at ``keys``, in percent."""
+    """Return the mean over results of the share at ``keys``, in percent.
+
+    The interval ends where shares end, unless there is none.
+    """
     found = over(results, *keys)
-    return Estimate(100 * found.value, 100 * found.low, 100 * found.high)
+    low, high = found.low, found.high
+    if math.isfinite(low) and math.isfinite(high):
+        low, high = max(low, 0.0), min(high, 1.0)
+    return Estimate(100 * found.value, 100 * low, 100 * high)
 
 
 def learned_sizes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.experiments.studies.dominion import transfer
+from dovetail.experiments.studies.dominion import transfer, yardstick
 from dovetail.experiments.studies.dominion.kingdom import CARDS_ADDED, LAST_VERSION
 from dovetail.experiments.studies.dominion.scripted import SCRIPTED
 from dovetail.experiments.studies.dominion.versions import (
@@ -11,7 +11,7 @@ from dovetail.experiments.studies.dominion.versions import (
     TWO_PLAYERS,
     VERSIONS,
 )
-from dovetail.experiments.studies.rows import Row, Study
+from dovetail.experiments.studies.rows import Study
 
 STUDY = Study(
     "dominion",
@@ -25,12 +25,7 @@ STUDY = Study(
         *LAST_VERSION,
         *CARDS_ADDED,
         FIRST_VALUES,
-        Row(
-            "optimal",
-            "Whether the strategy is optimal",
-            "the author believes it (section 5.9); nothing is measured.",
-            missing="it is a belief; the nearest measurement, Big Money with one or two Smithies as a yardstick, has no player yet",
-        ),
+        yardstick.ROW,
     ),
     "The learner sits last, and ties are fair unless a row says otherwise. A purchase earns its victory points.",
 )

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from dovetail import Decision, DovetailError, InProcess
 from dovetail.agent_servers.agent import Agent, End, Seat
 from dovetail.agent_servers.games.dominion.bots import (
+    BigMoneyParameters,
     BlacksmithParameters,
+    DominionBigMoney,
     DominionBlacksmith,
     DominionChapel,
     DominionGreedy,
@@ -51,6 +53,7 @@ BOTS: dict[str, Callable[[], Agent]] = {
     "blacksmith": DominionBlacksmith,
     "chapel": DominionChapel,
     "blacksmith-3": lambda: DominionBlacksmith(BlacksmithParameters(provinces_left=3)),
+    "big-money-2": lambda: DominionBigMoney(BigMoneyParameters(smithies=2)),
 }
 
 

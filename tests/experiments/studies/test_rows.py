@@ -188,5 +188,5 @@ def test_the_command_runs_a_row_in_processes_and_resumes(
         ["study", "--all", "dots"],
     ):
         assert command(app, "dovetail", wrong) in (1, 2)
-    assert command(app, "dovetail", ["study", "dominion", "optimal"]) == 1
+    assert command(app, "dovetail", ["study", "amazons", "people"]) == 1
     assert "cannot be run" in capsys.readouterr().err
