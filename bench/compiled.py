@@ -27,6 +27,7 @@ from bench.measure import WARM_UP, BenchError, Measurement, alternate
 from bench.table import Figure, Row, as_markdown, for_terminal
 from dovetail._version import compiled
 from dovetail.broker.core import Core, Settings
+from dovetail.peer.collector import patient
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Discrete
@@ -45,6 +46,7 @@ class Part(enum.StrEnum):
     inprocess = "in process"
 
 
+@patient()
 def core_alone(seconds: float) -> float:
     """Return the core's turns per second of its own time."""
     core = Core(Settings(), b"")

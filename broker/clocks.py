@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from mypy_extensions import mypyc_attr
 
 from dovetail.protocol.messages import Clock, ClockRule
 
-FOREVER = math.inf
+FOREVER: Final = math.inf
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments

@@ -12,7 +12,7 @@ This module hands each message to the part of the broker that it is for: ``sessi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from dovetail.broker import limits
 from dovetail.broker.access import Access
@@ -41,6 +41,7 @@ ANSWERS = {
 }
 """What the broker waits for from peers of a role."""
 UNGREETED = "say hello first; no session is known for this connection"
+COSTS: Final = limits.COSTS  # compiled, a variable in C
 
 
 class Core:
@@ -112,31 +113,37 @@ class Core:
     def receive(self, address: Address, message: m.Message, now: float, size: int = 0) -> None:
         """Take a message that came over a connection; ``size`` is its bytes, if they are known."""
         peer = self._connections.get(address)
+        kind = type(message)
+        handler = None if peer is None else self._handlers[peer.role].get(kind)
+        if peer is None or handler is None:
+            self._unusual(address, message, now)
+            return
+        peer.heard = now
+        peer.greeting = None
+        if kind in COSTS:
+            units = COSTS[kind] + size // limits.UNIT_BYTES
+            if not self._sessions.affords(peer, message, units, now):
+                return
+        handler(peer, message, now)
+
+    def _unusual(self, address: Address, message: m.Message, now: float) -> None:
+        """Take a `hello`, or a message that its sender must not send."""
+        peer = self._connections.get(address)
         if type(message) is m.Hello:
             if peer is None:
                 self.tables.strange(address)
             elif not self._sessions.affords(peer, message, 2.0, now):
                 return
             self._sessions.greet(address, message, now)
-            return
-        if peer is None:
+        elif peer is None:
             self.tables.strange(address)
             self.tables.out.messages.append((address, m.Error("hello-first", UNGREETED)))
-            return
-        peer.heard = now
-        peer.greeting = None
-        kind = type(message)
-        handler = self._handlers[peer.role].get(kind)
-        if handler is None:
+        else:
+            peer.heard = now
+            peer.greeting = None
             self.tables.charge(peer, limits.UNREADABLE)
-            name = kind.__struct_config__.tag
+            name = type(message).__struct_config__.tag
             peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
-            return
-        if kind in limits.COSTS:
-            units = limits.COSTS[kind] + size // limits.UNIT_BYTES
-            if not self._sessions.affords(peer, message, units, now):
-                return
-        handler(peer, message, now)
 
     def refuse(self, address: Address, error: ProtocolError, now: float) -> None:
         """Take a frame that could not be decoded."""

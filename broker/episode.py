@@ -8,7 +8,7 @@ turns, actions and the time go in; decisions, steps and endings come out.  With 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -19,14 +19,18 @@ from dovetail.broker.opening import Opening
 from dovetail.broker.place import Place
 from dovetail.broker.rules import Rules
 from dovetail.protocol import messages as m
-from dovetail.protocol.messages import NIL
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
 
-# What happens at every turn.
-TURN, STEP = column(MATCH, "turn"), column(MATCH, "step")
-ASKED_FIRST, ASKED = column(SEAT, "start"), column(SEAT, "step")
-ACTED = column(SEAT, "action")
+# What every turn needs; compiled, a `Final` name is a variable in C, any other is looked up.
+TURN: Final = column(MATCH, "turn")
+STEP: Final = column(MATCH, "step")
+ASKED_FIRST: Final = column(SEAT, "start")
+ASKED: Final = column(SEAT, "step")
+ACTED: Final = column(SEAT, "action")
+NIL: Final = m.NIL
+AgentStep: Final = m.AgentStep
+EnvironmentStep: Final = m.EnvironmentStep
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
@@ -146,8 +150,9 @@ class Episode:
 
     def decide(self, now: float) -> list[m.AgentStart | m.AgentStep]:
         """Return its decision for each seat that must act; they are sent at once."""
-        self.owing = len(self.latest.to_act)
-        return self.decisions(self.latest.to_act, now)
+        to_act = self.latest.to_act
+        self.owing = len(to_act)
+        return self.decisions(to_act, now)
 
     def decisions(self, to_act: list[int], now: float) -> list[m.AgentStart | m.AgentStep]:
         """Return the decisions of some of the seats that must act, and start their clocks."""
@@ -161,22 +166,27 @@ class Episode:
             place = self.places[number]
             clock = place.clock
             reward, place.pending = place.pending, 0.0
-            place.legal = view.legal
+            legal = view.legal
+            place.legal = legal
             place.decisions += 1
             shown = clock.ask(now)
             if clock.deadline < self.deadline:
                 self.deadline = clock.deadline
-            afterstates = None if view.afterstates is NIL else view.afterstates
-            scene = None if view.scene is NIL else view.scene
+            afterstates = view.afterstates
+            if afterstates is NIL:
+                afterstates = None
+            scene = view.scene
+            if scene is NIL:
+                scene = None
             if place.machine.state == "waiting":
                 place.machine.move(ASKED)
-                step = m.AgentStep(
+                step = AgentStep(
                     self.number,
                     number,
                     turn.turn,
                     reward,
                     view.observation,
-                    view.legal,
+                    legal,
                     afterstates,
                     view.text,
                     scene,
@@ -195,7 +205,7 @@ class Episode:
                     place.seed,
                     place.mode,
                     view.observation,
-                    view.legal,
+                    legal,
                     afterstates,
                     view.text,
                     scene,
@@ -267,12 +277,13 @@ class Episode:
     def step(self, now: float) -> m.EnvironmentStep:
         """Return the step of a turn in which no seat owes its answer any more."""
         actions = []
-        for number in self.latest.to_act:  # until Python 3.12 a comprehension costs a call
+        turn = self.latest
+        for number in turn.to_act:  # until Python 3.12 a comprehension costs a call
             actions.append((number, self.places[number].action))  # noqa: PERF401
         self.history.append(actions)
         self.machine.move(STEP)
         self.deadline = now + self._patience
-        return m.EnvironmentStep(self.number, self.latest.turn, actions)
+        return EnvironmentStep(self.number, turn.turn, actions)
 
     def wait(self) -> None:
         """Wait for the seats that still have to answer."""

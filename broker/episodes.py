@@ -90,9 +90,10 @@ class Episodes:
             return
         run, play = found
         episode = play.episode
+        number = turn.turn
         if (
             episode.machine.state != "transition"
-            or turn.turn != episode.latest.turn + 1
+            or number != episode.latest.turn + 1
             or play.match.environment is not peer
             or play.match.moving
         ):
@@ -102,15 +103,15 @@ class Episodes:
                 self._tables.ignore(peer)
             return
         self._tables.counters["turns"] += 1
-        peer.outbox.asked.pop(play.asked, None)
+        peer.outbox.answered(play.asked)
         try:
             ending = episode.turned(turn)
         except ProtocolError as error:
-            text = f"{peer.name} sent an invalid turn {turn.turn}: {error}"
+            text = f"{peer.name} sent an invalid turn {number}: {error}"
             peer.complain(error.code, text)
             self._end(run, play, Ending("environment-failed", message=text), now)
             return
-        if ending is None and turn.turn < episode.opening.turns:
+        if ending is None and number < episode.opening.turns:
             self._open(run, play, now)
             return
         interest = self._watching.of(run) if self._watching.attended else None
@@ -157,10 +158,9 @@ class Episodes:
             self._tables.ignore(peer)
             episode.places[number].ignored += 1
             return
-        asked = peer.outbox.asked
-        asked.pop(sitter.asked, None)
+        peer.outbox.answered(sitter.asked)
         if sitter.init:
-            asked.pop(sitter.init, None)
+            peer.outbox.answered(sitter.init)
             sitter.init = 0
         ending = episode.acted(action, now)
         if ending is not None:

@@ -68,6 +68,11 @@ class Outbox:
 
     # -- what became of it -----------------------------------------------------------------------
 
+    def answered(self, seq: int) -> None:
+        """Keep a frame no longer: its answer has come."""
+        if seq in self.asked:
+            del self.asked[seq]
+
     def release(self, seq: int) -> None:
         """Wait for the answer to a frame no longer; it must still arrive."""
         message = self.asked.pop(seq, None)
@@ -134,8 +139,11 @@ class Audience:
 
 def spread(out: Said) -> Said:
     """Return what is sent with each of an audience named for itself."""
-    return [
-        (address, message)
-        for to, message in out
-        for address in (to.addresses() if type(to) is Audience else [to])
-    ]
+    single: Said = []
+    for said in out:
+        to = said[0]
+        if type(to) is Audience:
+            single.extend((address, said[1]) for address in to.addresses())
+        else:
+            single.append(said)
+    return single

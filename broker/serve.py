@@ -18,6 +18,7 @@ from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.server import Server
 from dovetail.peer.address import ADDRESS
+from dovetail.peer.collector import patient
 from dovetail.peer.serving import Host
 
 log = logging.getLogger("dovetail.broker")
@@ -26,6 +27,7 @@ WAKE = 0.2
 """Seconds between looks at whether to stop, when nothing happens."""
 
 
+@patient()
 def serve(
     bind: str = ADDRESS,
     *,

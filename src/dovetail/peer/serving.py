@@ -13,6 +13,7 @@ from typing import Protocol
 
 from dovetail._version import __version__
 from dovetail.peer.address import broker
+from dovetail.peer.collector import patient
 from dovetail.peer.cores import Cores, Follower
 from dovetail.peer.link import Link
 from dovetail.protocol import codec
@@ -74,7 +75,7 @@ def serve_host(
         token,
         software=f"dovetail-python {__version__}",
     )
-    with _signals(stop):
+    with _signals(stop), patient():
         cores = Follower()
         link = Link(address, hello, wait, stop, key=key)
         try:
