@@ -5,6 +5,7 @@ import dev.dovetail.Zmtp.MismatchException;
 import dev.dovetail.Zmtp.WireException;
 import java.io.IOException;
 import java.net.Inet6Address;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.net.StandardProtocolFamily;
@@ -51,6 +52,8 @@ final class Dealer {
     private Zmtp wire;
     private SocketChannel channel;
     private SelectionKey key;
+    /** Whether the broker is on this machine, as far as its address tells. */
+    private boolean near;
     private long delay = FIRST_DELAY;
     /** When the next attempt is due, or this one is given up. */
     private long due;
@@ -109,10 +112,12 @@ final class Dealer {
         discard();
         SocketAddress place = place();
         boolean local = place instanceof UnixDomainSocketAddress;
+        InetAddress host = local ? null : ((InetSocketAddress) place).getAddress(); // null if it has no address, too
+        near = local || host != null && host.isLoopbackAddress();
         due = System.nanoTime() + HANDSHAKE;
         try {
             channel = SocketChannel.open(local ? StandardProtocolFamily.UNIX
-                    : ((InetSocketAddress) place).getAddress() instanceof Inet6Address
+                    : host instanceof Inet6Address
                             ? StandardProtocolFamily.INET6 : StandardProtocolFamily.INET);
             channel.configureBlocking(false);
             if (!local) {
@@ -160,6 +165,11 @@ final class Dealer {
     /** {@return whether what is sent leaves now} */
     boolean ready() {
         return wire.ready();
+    }
+
+    /** {@return the broker's process, 0 if it is on another machine or does not say} */
+    long process() {
+        return channel != null && near ? wire.process() : 0;
     }
 
     /**
