@@ -22,9 +22,11 @@ POSSIBLE = sys.platform == "linux"
 LOOK = 0.25
 """Seconds between two looks at how many cores there are."""
 WINDOW = 0.1
-"""Seconds for which frames are counted."""
+"""Seconds for which frames are counted; in a trial twice, as peers follow in the first."""
 FEWEST = 1500
 """Frames a second from which on it matters where programs are woken."""
+IDLE = 100
+"""Frames a second below which nothing is played; what begins afterwards is tried at once."""
 BUNDLED = 2.05
 """Frames at a time from which on several programs have work at once."""
 BETTER = 1.15
@@ -119,7 +121,8 @@ class Leader(Cores):
         self._begun = self._due = 0.0
         self._pause = SHORTEST
         self._frames = self._reads = 0
-        self._trial = False
+        self._trial = 0
+        """Windows of a trial that are left; in the first, peers follow."""
         self._free = self._kept = 0.0
         """Frames a second without the core and with it, as last tried."""
 
@@ -137,23 +140,26 @@ class Leader(Cores):
 
     def _judge(self, rate: float, now: float) -> None:
         place = self._place
-        trial, self._trial = self._trial, False
+        trial, self._trial = self._trial, max(0, self._trial - 1)
         if rate < FEWEST or self._frames > BUNDLED * self._reads:
+            self._trial = 0
             place.leave()
-        elif trial:
+            if rate < IDLE:
+                self._due, self._pause = now, SHORTEST
+        elif trial == 1:
             self._kept = rate
             if rate < BETTER * self._free:
                 place.leave()
             self._due = now + self._pause
             self._pause = min(2 * self._pause, LONGEST)
-        elif place.core:
+        elif place.core and not trial:
             place.thaw()
             if now >= self._due or rate < SLOWER * self._kept:
                 place.leave()
                 self._due = now  # a window without the core, then a trial
-        elif now >= self._due:
+        elif not trial and now >= self._due:
             self._free = rate
-            self._trial = True
+            self._trial = 2
             place.take({_here()})
 
     def close(self) -> None:

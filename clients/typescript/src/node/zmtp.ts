@@ -88,6 +88,8 @@ const METADATA = joined(property("Socket-Type", "DEALER"), property("Identity", 
 export class Wire {
   /** Whether messages may be sent. */
   ready = false;
+  /** The broker's process, as the system of its machine counts them; 0 if it does not say. */
+  process = 0;
   /** Bytes to send before anything else; the caller takes them. */
   out: Uint8Array[];
   readonly #greeting = new Uint8Array(GREETING);
@@ -232,9 +234,11 @@ export class Wire {
       if (start + 4 > data.length) throw new WireError("a property of READY is longer than READY itself");
       const end = start + 4 + new DataView(data.buffer, data.byteOffset + start).getUint32(0);
       const value = text.decode(data.subarray(start + 4, end));
-      if (text.decode(data.subarray(at + 1, start)).toLowerCase() === "socket-type" && value !== "ROUTER") {
+      const name = text.decode(data.subarray(at + 1, start)).toLowerCase();
+      if (name === "socket-type" && value !== "ROUTER") {
         throw new WireError(`a socket of type ${value} is not a broker's`);
       }
+      if (name === "x-process" && /^\d{1,9}$/.test(value)) this.process = Number(value);
       at = end;
     }
     this.ready = true;
