@@ -172,12 +172,8 @@ class Episode:
             shown = clock.ask(now)
             if clock.deadline < self.deadline:
                 self.deadline = clock.deadline
-            afterstates = view.afterstates
-            if afterstates is NIL:
-                afterstates = None
-            scene = view.scene
-            if scene is NIL:
-                scene = None
+            afterstates = None if view.afterstates is NIL else view.afterstates
+            scene = None if view.scene is NIL else view.scene
             if place.machine.state == "waiting":
                 place.machine.move(ASKED)
                 step = AgentStep(
