@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import zmq
+
 from tests.forking import Forker
 from tests.groups import GROUPS, group
 

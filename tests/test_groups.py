@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import zmq
+
 from tests.groups import GROUPS, PLACES, group, places
 
 TESTS = Path(__file__).resolve().parent
