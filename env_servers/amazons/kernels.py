@@ -9,34 +9,71 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 from numpy.typing import NDArray
 
 FREE, ARROW = 0, 3
+ROOM = 1024
+"""For how many actions there is room at first."""
+TOO_MANY, ILLEGAL = -1, -2
+"""Returned instead of a number of actions: for want of room, or as the action made is not legal."""
+ALL = 2**63 - 1
+"""A line without a free square."""
 
 Array = NDArray[Any]
 
 
 @njit(cache=True)
-def ray(board: Array, square: int, step: int, most: int) -> int:
-    """Return how many squares, at most ``most``, are free from a square on in one direction."""
-    number = 0
-    while number < most and board[square + step] == FREE:
-        square += step
-        number += 1
-    return number
+def blocked(board: Array, rows: int, columns: int) -> Array:
+    """Return which squares of each line are not free, bit by bit: int64 [4, lines].
+
+    The lines are rows, columns, diagonals and antidiagonals. A square has the bit of its column in
+    its row, and of its row in the others, from bit 1 on; what lies outside the board is not free.
+    """
+    lines = np.empty((4, rows + columns), np.int64)
+    for line in range(rows + columns):
+        for kind in range(4):
+            lines[kind, line] = ALL
+    for row in range(rows):
+        for column in range(columns):
+            if board[row * columns + column] == FREE:
+                switch(lines, columns, row, column)
+    return lines
+
+
+@njit(cache=True)
+def switch(lines: Array, columns: int, row: int, column: int) -> None:
+    """Make a free square one that is not, or the other way round."""
+    lines[0, row] ^= 2 << column
+    lines[1, column] ^= 2 << row
+    lines[2, row - column + columns] ^= 2 << row
+    lines[3, row + column] ^= 2 << row
+
+
+@njit(cache=True)
+def ahead(line: int, place: int) -> int:
+    """Return how many squares of a line are free from the one behind ``place`` on."""
+    return int(trailing_zeros(line >> (place + 2)))
+
+
+@njit(cache=True)
+def behind(line: int, place: int) -> int:
+    """Return how many squares of a line are free from the one before ``place`` down."""
+    return int(leading_zeros(line & ((2 << place) - 1))) + place - 63
 
 
 @njit(cache=True)
 def reach(
-    board: Array, rows: int, columns: int, square: int, base: int, found: Array, count: int
+    lines: Array, rows: int, columns: int, square: int, base: int, found: Array, count: int
 ) -> int:
     """Write the squares that a queen on a square can move to, rising.
 
-    They rise without a search because the rays are gone through row by row. Each row is written
-    without a branch, which would often be guessed wrong: what is not reached is overwritten.
+    They rise without a search because the rays are gone through row by row. Nothing branches on
+    what is free, which would often be guessed wrong: what is not reached is overwritten.
 
     Args:
-        board, rows, columns: of the position.
+        lines: see ``blocked``.
+        rows, columns: of the board.
         square: the queen's; what stands there does not matter.
         base: what is added to each square.
         found: where they are written; needs room for a whole board from ``count`` on.
@@ -47,12 +84,11 @@ def reach(
     """
     row = square // columns
     column = square - row * columns
-    up, down, left, right = row, rows - 1 - row, column, columns - 1 - column
+    along, down = lines[0, row], lines[1, column]
+    falling, rising = lines[2, row - column + columns], lines[3, row + column]
     at = base + square
-    west = ray(board, square, -columns - 1, min(up, left))
-    middle = ray(board, square, -columns, up)
-    east = ray(board, square, 1 - columns, min(up, right))
-    for distance in range(max(west, middle, east), 0, -1):
+    west, middle, east = behind(falling, row), behind(down, row), behind(rising, row)
+    for distance in range(row, 0, -1):
         here = at - distance * columns
         found[count] = here - distance
         count += distance <= west
@@ -60,16 +96,15 @@ def reach(
         count += distance <= middle
         found[count] = here + distance
         count += distance <= east
-    for distance in range(ray(board, square, -1, left), 0, -1):
+    west, east = behind(along, column), ahead(along, column)
+    for distance in range(column, 0, -1):
         found[count] = at - distance
-        count += 1
-    for distance in range(1, ray(board, square, 1, right) + 1):
+        count += distance <= west
+    for distance in range(1, columns - column):
         found[count] = at + distance
-        count += 1
-    west = ray(board, square, columns - 1, min(down, left))
-    middle = ray(board, square, columns, down)
-    east = ray(board, square, columns + 1, min(down, right))
-    for distance in range(1, max(west, middle, east) + 1):
+        count += distance <= east
+    west, middle, east = ahead(rising, row), ahead(down, row), ahead(falling, row)
+    for distance in range(1, rows - row):
         here = at + distance * columns
         found[count] = here - distance
         count += distance <= west
@@ -77,6 +112,19 @@ def reach(
         count += distance <= middle
         found[count] = here + distance
         count += distance <= east
+    return count
+
+
+@njit(cache=True)
+def reached(lines: Array, columns: int, square: int) -> int:
+    """Return how many squares a queen on a square can move to."""
+    row = square // columns
+    column = square - row * columns
+    along, down = lines[0, row], lines[1, column]
+    falling, rising = lines[2, row - column + columns], lines[3, row + column]
+    count = behind(along, column) + ahead(along, column)
+    for line in (down, falling, rising):
+        count += behind(line, row) + ahead(line, row)
     return count
 
 
@@ -97,59 +145,66 @@ def can_move(board: Array, rows: int, columns: int, seat: int) -> bool:
 def count_moves(board: Array, rows: int, columns: int, seat: int) -> int:
     """Return how many moves, queen and arrow together, a seat has."""
     squares = rows * columns
-    targets, arrows = np.empty(squares, np.int64), np.empty(squares, np.int64)
+    targets = np.empty(squares, np.int64)
+    lines = blocked(board, rows, columns)
     count = 0
     for source in range(squares):
         if board[source] != seat + 1:
             continue
-        number = reach(board, rows, columns, source, 0, targets, 0)
-        board[source] = FREE
+        number = reach(lines, rows, columns, source, 0, targets, 0)
+        switch(lines, columns, source // columns, source % columns)
         for index in range(number):
-            count += reach(board, rows, columns, targets[index], 0, arrows, 0)
-        board[source] = seat + 1
+            count += reached(lines, columns, targets[index])
+        switch(lines, columns, source // columns, source % columns)
     return count
 
 
 @njit(cache=True)
-def moves(board: Array, rows: int, columns: int, seat: int) -> Array:
-    """Return a seat's moves as ``(source * squares + target) * squares + arrow``, rising."""
+def moves(board: Array, rows: int, columns: int, seat: int, found: Array) -> int:
+    """Write a seat's moves as ``(source * squares + target) * squares + arrow``, rising.
+
+    Returns:
+        How many there are, or ``TOO_MANY`` if there are some and ``found`` has no room for all.
+    """
     squares = rows * columns
     targets = np.empty(squares, np.int64)
-    found = np.empty(1024, np.int64)
+    lines = blocked(board, rows, columns)
     count = 0
     for source in range(squares):
         if board[source] != seat + 1:
             continue
-        number = reach(board, rows, columns, source, 0, targets, 0)
-        board[source] = FREE
+        number = reach(lines, rows, columns, source, 0, targets, 0)
+        switch(lines, columns, source // columns, source % columns)
         for index in range(number):
             if count + squares > found.shape[0]:
-                larger = np.empty(2 * found.shape[0] + squares, np.int64)
-                for known in range(count):  # numba takes seconds to compile the copy of a slice
-                    larger[known] = found[known]
-                found = larger
-            target = targets[index]
-            base = (source * squares + target) * squares
-            count = reach(board, rows, columns, target, base, found, count)
-        board[source] = seat + 1
-    return found[:count]
+                return TOO_MANY
+            base = (source * squares + targets[index]) * squares
+            count = reach(lines, rows, columns, targets[index], base, found, count)
+        switch(lines, columns, source // columns, source % columns)
+    return count
 
 
 @njit(cache=True)
-def queen_moves(board: Array, rows: int, columns: int, seat: int) -> Array:
-    """Return a seat's queen moves as ``source * squares + target``, rising."""
+def queen_moves(board: Array, rows: int, columns: int, seat: int, found: Array) -> int:
+    """Write a seat's queen moves as ``source * squares + target``, rising; else as ``moves``."""
     squares = rows * columns
-    found = np.empty(squares * squares, np.int64)
+    if squares > found.shape[0]:
+        return TOO_MANY if can_move(board, rows, columns, seat) else 0
+    lines = blocked(board, rows, columns)
     count = 0
     for source in range(squares):
         if board[source] == seat + 1:
-            count = reach(board, rows, columns, source, source * squares, found, count)
-    return found[:count].copy()
+            if count + squares > found.shape[0]:
+                return TOO_MANY
+            count = reach(lines, rows, columns, source, source * squares, found, count)
+    return count
 
 
 @njit(cache=True)
-def actions(board: Array, rows: int, columns: int, seat: int, steps: bool, shooter: int) -> Array:
-    """Return a seat's actions, rising.
+def actions(
+    board: Array, rows: int, columns: int, seat: int, steps: bool, shooter: int, found: Array
+) -> int:
+    """Write a seat's actions, rising.
 
     Args:
         board: of the position.
@@ -157,15 +212,31 @@ def actions(board: Array, rows: int, columns: int, seat: int, steps: bool, shoot
         seat: that acts.
         steps: whether queen move and arrow are two actions.
         shooter: the square of the amazon that has moved and must shoot, or -1.
+        found: where they are written.
+
+    Returns:
+        As ``moves``.
     """
     if not steps:
-        return moves(board, rows, columns, seat)
+        return moves(board, rows, columns, seat, found)
     if shooter < 0:
-        return queen_moves(board, rows, columns, seat)
+        return queen_moves(board, rows, columns, seat, found)
     squares = rows * columns
-    found = np.empty(squares, np.int64)
-    count = reach(board, rows, columns, shooter, squares * squares, found, 0)
-    return found[:count].copy()
+    if squares > found.shape[0]:
+        return TOO_MANY
+    lines = blocked(board, rows, columns)
+    return reach(lines, rows, columns, shooter, squares * squares, found, 0)
+
+
+@njit(cache=True)
+def listed(board: Array, rows: int, columns: int, seat: int, steps: bool, shooter: int) -> Array:
+    """Return a seat's actions, rising; see ``actions``."""
+    found = np.empty(ROOM, np.int64)
+    count = actions(board, rows, columns, seat, steps, shooter, found)
+    while count < 0:
+        found = np.empty(2 * found.shape[0], np.int64)
+        count = actions(board, rows, columns, seat, steps, shooter, found)
+    return found[:count]
 
 
 @njit(cache=True)
@@ -184,47 +255,56 @@ def clear(board: Array, columns: int, source: int, target: int) -> bool:
 
 
 @njit(cache=True)
-def play(board: Array, rows: int, columns: int, seat: int, move: int) -> int:
-    """Make a whole move; return 0 if it is not legal, 1, or 2 if the other seat cannot move
-    then."""
+def act(
+    board: Array, rows: int, columns: int, seat: int, steps: bool, shooter: int, action: int
+) -> bool:
+    """Make an action; return whether it is legal. If not, nothing has changed."""
     squares = rows * columns
-    source, target = move // (squares * squares), move // squares % squares
-    if move < 0 or source >= squares or board[source] != seat + 1:
-        return 0
-    if not clear(board, columns, source, target):
-        return 0
-    board[source] = FREE
-    if not clear(board, columns, target, move % squares):
-        board[source] = seat + 1
-        return 0
-    board[target] = seat + 1
-    board[move % squares] = ARROW
-    return 1 if can_move(board, rows, columns, 1 - seat) else 2
-
-
-@njit(cache=True)
-def walk(board: Array, columns: int, seat: int, action: int) -> int:
-    """Make a queen move; return the square it leads to, or -1 if it is not legal."""
-    squares = board.shape[0]
-    source, target = action // squares, action % squares
+    if shooter >= 0:
+        arrow = action - squares * squares
+        if not 0 <= arrow < squares or not clear(board, columns, shooter, arrow):
+            return False
+        board[arrow] = ARROW
+        return True
+    move = action if steps else action // squares
+    source, target = move // squares, move % squares
     if action < 0 or source >= squares or board[source] != seat + 1:
-        return -1
+        return False
     if not clear(board, columns, source, target):
-        return -1
+        return False
     board[source] = FREE
+    if not steps:
+        arrow = action % squares
+        if not clear(board, columns, target, arrow):
+            board[source] = seat + 1
+            return False
+        board[arrow] = ARROW
     board[target] = seat + 1
-    return int(target)
+    return True
 
 
 @njit(cache=True)
-def shoot(board: Array, rows: int, columns: int, seat: int, shooter: int, action: int) -> int:
-    """Shoot an arrow; return 0 if it is not legal, 1, or 2 if the other seat cannot move then."""
-    squares = rows * columns
-    arrow = action - squares * squares
-    if not 0 <= arrow < squares or not clear(board, columns, shooter, arrow):
-        return 0
-    board[arrow] = ARROW
-    return 1 if can_move(board, rows, columns, 1 - seat) else 2
+def play(
+    board: Array,
+    rows: int,
+    columns: int,
+    seat: int,
+    steps: bool,
+    shooter: int,
+    action: int,
+    found: Array,
+) -> int:
+    """Make an action and list those that follow: one call instead of two, which cost as much.
+
+    Returns:
+        As ``actions`` of who acts next, or ``ILLEGAL`` if the action is not; then nothing has
+        changed.
+    """
+    if not act(board, rows, columns, seat, steps, shooter, action):
+        return ILLEGAL
+    if steps and shooter < 0:
+        return actions(board, rows, columns, seat, steps, action % (rows * columns), found)
+    return actions(board, rows, columns, 1 - seat, steps, -1, found)
 
 
 @njit(cache=True)
@@ -234,7 +314,7 @@ def perft(board: Array, rows: int, columns: int, seat: int, depth: int) -> int:
         return count_moves(board, rows, columns, seat)
     squares = rows * columns
     total = 0
-    for move in moves(board, rows, columns, seat):
+    for move in listed(board, rows, columns, seat, False, -1):
         source, target = move // (squares * squares), move // squares % squares
         board[source] = FREE
         board[target] = seat + 1
@@ -314,16 +394,13 @@ def play_slots(
     for k in range(len(slots)):
         slot, action = slots[k], chosen[k]
         mover, board = movers[slot], boards[slot]
-        if not steps:
-            found = play(board, rows, columns, mover, action)
-        elif shooters[slot] < 0:
-            shooters[slot] = walk(board, columns, mover, action)
+        act(board, rows, columns, mover, steps, shooters[slot], action)
+        if steps and shooters[slot] < 0:
+            shooters[slot] = action % (rows * columns)
             continue
-        else:
-            found = shoot(board, rows, columns, mover, shooters[slot], action)
-            shooters[slot] = -1
+        shooters[slot] = -1
         movers[slot] = 1 - mover
-        stuck[slot] = found == 2
+        stuck[slot] = not can_move(board, rows, columns, 1 - mover)
 
 
 @njit(cache=True)
@@ -347,7 +424,7 @@ def legal_slots(
     """Set the bits of the movers' actions in rows of zeros: uint8 [slots, bytes]."""
     for k in range(len(slots)):
         slot = slots[k]
-        for action in actions(boards[slot], rows, columns, movers[slot], steps, shooters[slot]):
+        for action in listed(boards[slot], rows, columns, movers[slot], steps, shooters[slot]):
             out[k, action >> 3] |= 1 << (action & 7)
 
 
@@ -366,7 +443,7 @@ def after_slots(
     at = 0
     for slot in slots:
         mover = movers[slot]
-        found = actions(boards[slot], rows, columns, mover, steps, shooters[slot])
+        found = listed(boards[slot], rows, columns, mover, steps, shooters[slot])
         end = at + len(found)
         after_actions(boards[slot], found, mover, steps, out[at:end])
         at = end

@@ -10,12 +10,14 @@ arrow``; in two steps it is first ``source * squares + target`` and then ``squar
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.env_servers.amazons import kernels
+from dovetail.env_servers.amazons.kernels import ILLEGAL, play
 from dovetail.env_servers.environment import DovetailError, IllegalAction
 
 MARKS = ".abx"
@@ -37,6 +39,25 @@ def start_position(rows: int, columns: int) -> str:
     return "/".join("".join(row) for row in board)
 
 
+@functools.lru_cache(maxsize=16)
+def _read(position: str) -> tuple[int, int, NDArray[Any]]:
+    """Return the rows, columns and squares of a position in the form of ``Board``."""
+    lines = position.split("/")
+    rows, columns = len(lines), len(lines[0])
+    if any(len(line) != columns for line in lines) or set(position) - set(f"{MARKS}/"):
+        raise DovetailError(
+            f"environment amazons, option 'position': {position!r} is none; rows of equal length "
+            "divided by '/', of 'a', 'b', 'x' and '.'"
+        )
+    for seat, mark in enumerate("ab"):
+        if mark not in position:
+            raise DovetailError(
+                f"environment amazons, option 'position': seat {seat} has no amazon ({mark!r})"
+            )
+    marks = [MARKS.index(mark) for line in lines for mark in line]
+    return rows, columns, np.array(marks, np.int8)
+
+
 class Board:
     """A position.
 
@@ -50,31 +71,37 @@ class Board:
         DovetailError: the position is none.
     """
 
-    __slots__ = ("columns", "last", "mover", "rows", "shooter", "squares", "steps", "winner")
+    __slots__ = (
+        *("columns", "mover", "rows", "shooter", "squares", "steps", "winner"),
+        *("_count", "_found", "_most", "_move", "_size"),
+    )
 
     def __init__(self, position: str, first: int = 0, steps: bool = False) -> None:
-        lines = position.split("/")
-        self.rows, self.columns = len(lines), len(lines[0])
-        if any(len(line) != self.columns for line in lines) or set(position) - set(f"{MARKS}/"):
-            raise DovetailError(
-                f"environment amazons, option 'position': {position!r} is none; rows of equal length "
-                "divided by '/', of 'a', 'b', 'x' and '.'"
-            )
-        marks = [MARKS.index(mark) for line in lines for mark in line]
-        self.squares: NDArray[Any] = np.array(marks, np.int8)
-        for seat, mark in enumerate("ab"):
-            if mark not in position:
-                raise DovetailError(
-                    f"environment amazons, option 'position': seat {seat} has no amazon ({mark!r})"
-                )
+        self.rows, self.columns, squares = _read(position)
+        self.squares: NDArray[Any] = squares.copy()
         self.mover = first
         self.steps = steps
         self.shooter: int | None = None
         """The square of the amazon that has moved and must shoot."""
         self.winner: int | None = None
-        self.last: tuple[int, ...] = ()
+        self._size = self.rows * self.columns
+        self._most = self._size**3
+        self._move = -1
+        """The last move; while its arrow is missing, the queen move."""
+        self._found: NDArray[Any] = np.empty(0, np.int64)
+        """Where actions are listed: empty until they are asked for."""
+        self._count = kernels.TOO_MANY
+        """How many actions are listed."""
+        if not kernels.can_move(self.squares, self.rows, self.columns, first):
+            self.winner = 1 - first
+
+    @property
+    def last(self) -> tuple[int, ...]:
         """The squares of the last move: from, to, arrow."""
-        self._settle()
+        if self._move < 0:
+            return ()
+        move, end = divmod(self._move, self._size)
+        return (move, end) if self.shooter is not None else (*divmod(move, self._size), end)
 
     @property
     def over(self) -> bool:
@@ -87,21 +114,27 @@ class Board:
         for name in Board.__slots__:
             setattr(other, name, getattr(self, name))
         other.squares = self.squares.copy()
+        other._found, other._count = self._found[:0], kernels.TOO_MANY
         return other
+
+    def _actions(self) -> NDArray[Any]:
+        """Return the mover's actions, in rising order, until the next is made."""
+        shooter = -1 if self.shooter is None else self.shooter
+        while self._count < 0:
+            self._found = np.empty(max(kernels.ROOM, 2 * len(self._found)), np.int64)
+            rows, columns, steps = self.rows, self.columns, self.steps
+            self._count = kernels.actions(
+                self.squares, rows, columns, self.mover, steps, shooter, self._found
+            )
+        return self._found[: self._count]
 
     def moves(self) -> NDArray[Any]:
         """Return the mover's actions, in rising order; int64, empty once the game is over."""
-        if self.over:
-            return np.empty(0, np.int64)
-        shooter = -1 if self.shooter is None else self.shooter
-        found: NDArray[Any] = kernels.actions(
-            self.squares, self.rows, self.columns, self.mover, self.steps, shooter
-        )
-        return found
+        return self._actions().copy()
 
     def legal(self) -> list[int]:
         """Return the mover's actions, in rising order; none once the game is over."""
-        found: list[int] = self.moves().tolist()
+        found: list[int] = self._actions().tolist()
         return found
 
     def play(self, action: int) -> None:
@@ -110,50 +143,37 @@ class Board:
         Raises:
             IllegalAction: the action is not legal; nothing has changed.
         """
-        if self.over:
+        if self.winner is not None:
             raise IllegalAction("the game is over; no move is legal", self.mover)
-        if type(action) is not int:
-            raise IllegalAction(f"{action!r} is not an action of this game", self.mover)
-        if self.steps:
-            self._step(action)
-            return
-        size = self.rows * self.columns
-        found = 0
-        if 0 <= action < size**3:  # others may not even fit into the kernel's integers
-            found = kernels.play(self.squares, self.rows, self.columns, self.mover, action)
-        if found == 0:
-            raise IllegalAction(self._problem(action), self.mover)
-        self.last = (action // (size * size), action // size % size, action % size)
-        self.mover = 1 - self.mover
-        if found == 2:
-            self.winner = 1 - self.mover
-
-    def _step(self, action: int) -> None:
-        """Move an amazon, or let the one that has moved shoot."""
-        size = self.rows * self.columns
-        if self.shooter is None:
-            target = -1
-            if 0 <= action < size * size:  # others may not even fit into the kernel's integers
-                target = kernels.walk(self.squares, self.columns, self.mover, action)
-            if target < 0:
-                raise IllegalAction(self._problem(action), self.mover)
-            self.last, self.shooter = (action // size, target), target
-            return
-        found = 0
-        if 0 <= action - size * size < size:
-            found = kernels.shoot(
-                self.squares, self.rows, self.columns, self.mover, self.shooter, action
+        mover, steps = self.mover, self.steps
+        shooter = -1 if self.shooter is None else self.shooter
+        count = ILLEGAL
+        # others may not even fit into the kernel's integers
+        if type(action) is int and 0 <= action < self._most:
+            count = play(
+                self.squares, self.rows, self.columns, mover, steps, shooter, action, self._found
             )
-        if found == 0:
-            raise IllegalAction(f"{action} is not an arrow from square {self.shooter}", self.mover)
-        self.last, self.shooter = (*self.last, action - size * size), None
-        self.mover = 1 - self.mover
-        if found == 2:
-            self.winner = 1 - self.mover
+        if count == ILLEGAL:
+            raise IllegalAction(self._problem(action), mover)
+        self._count = count
+        if steps:
+            if self.shooter is None:
+                self._move, self.shooter = action, action % self._size
+                return
+            action += self._move * self._size - self._size**2
+            self.shooter = None
+        self._move = action
+        self.mover = 1 - mover
+        if count == 0:
+            self.winner = mover
 
-    def _problem(self, action: int) -> str:
-        """Return why a move, or in steps a queen move, is not legal."""
-        size = self.rows * self.columns
+    def _problem(self, action: Any) -> str:
+        """Return why an action is not legal."""
+        size = self._size
+        if self.shooter is not None:
+            return f"{action!r} is not an arrow from square {self.shooter}"
+        if type(action) is not int:
+            return f"{action!r} is not an action of this game"
         move, arrow = (action, 0) if self.steps else divmod(action, size)
         source, target = divmod(move, size)
         if not 0 <= source < size:
@@ -163,10 +183,6 @@ class Board:
         if not kernels.clear(self.squares, self.columns, source, target):
             return f"no amazon gets from square {source} to {target}"
         return f"no arrow gets from square {target} to {arrow}"
-
-    def _settle(self) -> None:
-        if not kernels.can_move(self.squares, self.rows, self.columns, self.mover):
-            self.winner = 1 - self.mover
 
     def __str__(self) -> str:
         """Return the position in the form of ``position``."""
