@@ -53,13 +53,15 @@ def switch(lines: Array, columns: int, row: int, column: int) -> None:
 @njit(cache=True)
 def ahead(line: int, place: int) -> int:
     """Return how many squares of a line are free from the one behind ``place`` on."""
-    return int(trailing_zeros(line >> (place + 2)))
+    free: int = trailing_zeros(line >> (place + 2))  # type: ignore[call-arg]  # numba's decorator
+    return free
 
 
 @njit(cache=True)
 def behind(line: int, place: int) -> int:
     """Return how many squares of a line are free from the one before ``place`` down."""
-    return int(leading_zeros(line & ((2 << place) - 1))) + place - 63
+    high: int = leading_zeros(line & ((2 << place) - 1))  # type: ignore[call-arg]  # as above
+    return high + place - 63
 
 
 @njit(cache=True)

@@ -28,6 +28,7 @@ class Board:
         "_free",
         "_next",
         "_quick",
+        "_soonest",
         "columns",
         "connect",
         "discs",
@@ -57,6 +58,8 @@ class Board:
         self._next = [1 << column * side for column in range(columns)]
         """By column: the bit of its lowest free square."""
         self._free = list(range(columns))
+        self._soonest = 2 * connect - 1
+        """The moves that a line takes."""
 
     @classmethod
     def of(cls, planes: Any, connect: int) -> Board:
@@ -72,6 +75,7 @@ class Board:
             board._next[column] <<= board.heights[column]
         board.moves = sum(board.heights)
         board._free = [column for column in range(columns) if board.heights[column] < rows]
+        board._soonest = 0  # who has placed these discs need not have taken turns
         last = 1 - board.mover
         if board.wins(board.discs[last]):
             board.winner = last
@@ -103,7 +107,8 @@ class Board:
         """
         if self.over or type(column) is not int or column not in self._free:
             raise IllegalAction(self._problem(column), self.moves & 1)
-        mover = self.moves & 1
+        moves = self.moves
+        mover = moves & 1
         bit = self._next[column]
         self._next[column] = bit << 1
         mine = self.discs[mover] = self.discs[mover] | bit
@@ -111,9 +116,9 @@ class Board:
         self.heights[column] = height
         if height == self.rows:
             self._free.remove(column)
-        self.moves += 1
+        self.moves = moves = moves + 1
         self.last = column
-        if self.wins(mine):
+        if moves >= self._soonest and self.wins(mine):
             self.winner = mover
             self.over = True
         elif not self._free:
