@@ -166,7 +166,7 @@ GROUPS: dict[str, Group] = {
             Bar("20 observers, 1 match", "1 watched", "1 unwatched", 0.8),
             Bar("20 observers, 64 matches", "64 watched", "64 unwatched", 0.8),
         ],
-        note="the observers are one program of the lowest priority",
+        note="the observers are one program, which gets the processor time that the others leave",
     ),
     "shards": Group(
         {

@@ -74,7 +74,7 @@ def _observe(address: str, pipe: Connection) -> None:
     from dovetail.peer.link import Link
     from dovetail.protocol import messages as m
 
-    os.nice(19)
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     links = [Link(address, m.Hello(m.VERSION, "observer")) for _ in range(OBSERVERS)]
     for link in links:
         link.send([m.Watch(1)])

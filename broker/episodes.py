@@ -131,7 +131,7 @@ class Episodes:
     def _open(self, run: Run, play: Play, now: float) -> None:
         """Act in place of the seats, at a turn of the opening."""
         if self._watching.shows(run, play):
-            self._watching.show(run, play, shown(run, play, now=now))
+            self._watching.show(run, play, now=now)
         ending = play.episode.open()
         if ending is not None:
             self._end(run, play, ending, now)
@@ -304,14 +304,13 @@ class Episodes:
         """Show the latest turn again, since clocks have begun to run or stopped."""
         turn = play.episode.latest.turn
         if turn >= 0 and play.episode.places[0].clock.timed and self._watching.shows(run, play):
-            self._watching.show(run, play, shown(run, play, now=now))
+            self._watching.show(run, play, now=now)
 
     def _show(self, run: Run, play: Play, ending: Ending | None, now: float | None = None) -> None:
         """Show the latest turn to those who watch, and to the experiment that asked for it."""
-        if run.request is None and not self._watching.shows(run, play):
+        if run.request is None and not self._watching.shows(run, play, ending is not None):
             return
-        turn = shown(run, play, ending, now, play.episode.thoughts)
-        self._watching.show(run, play, turn)
+        turn = self._watching.show(run, play, ending, now, play.episode.thoughts)
         if run.request is not None:
             number, run.request = run.request, None
             run.experiment.reply(number, turn)

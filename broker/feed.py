@@ -7,14 +7,17 @@ import time
 from collections.abc import Callable, Sequence
 
 from dovetail.broker.clocks import FOREVER
-from dovetail.broker.outbox import Address, Audience
+from dovetail.broker.outbox import Address, Audience, Out
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 
 log = logging.getLogger("dovetail.broker")
 
 SHARE = 0.05
-"""The part of the processor's time that sending to watchers may take."""
+"""The part of the processor's time that sending to watchers may take. Making what they are sent may take as
+much again, or ``LEAST``; after that no turns are made until the next sending."""
+LEAST = 0.0005
+"""Seconds that making what watchers are sent may take in any case between two sendings."""
 LONGEST = 0.25
 """Seconds that a watcher waits at most for what it is sent."""
 HELD = 1 << 16
@@ -45,18 +48,24 @@ class Feed:
         send: sends addresses messages, given with their frames.
         behind: says whether an address reads too slowly; it then sees the ends of episodes only, and
             new turns again once it has caught up.
+        out: is told when it is ``crowded``.
     """
 
     def __init__(
         self,
         send: Callable[[list[Address], list[m.Message], list[bytes]], None],
         behind: Callable[[Address], bool],
+        out: Out,
     ) -> None:
         self._send = send
         self._behind = behind
+        self._out = out
+        out.clock = time.monotonic
         self.gathered: list[tuple[Audience, m.Message, bytes]] = []
         """To whom, what, and its frame."""
         self._size = 0
+        self._sending = 0.0
+        """How long the last sending took, in seconds."""
         self._held: float = HELD
         self._over = 0
         """How many sendings in a row took more than their share even with the longest wait."""
@@ -76,11 +85,15 @@ class Feed:
         """Gather a message for an audience."""
         if self._size > (self._held if _spare(message) else FULL):
             return
+        begun = time.monotonic()
         for frame in encode([message]):
             self.gathered.append((audience, message, frame))
             self._size += len(frame)
         if audience not in self._audiences:
             self._audiences[audience] = frozenset(audience.addresses())
+        out = self._out
+        out.spent += time.monotonic() - begun
+        out.crowded = self._size > self._held or out.spent > max(self._sending, LEAST)
 
     def catch_up(self, address: Address) -> list[tuple[m.Message, bytes]]:
         """Return what an address was not sent yet, with its frames, since it is about to be sent something else."""
@@ -118,7 +131,7 @@ class Feed:
         self.gathered.clear()
         self._audiences.clear()
         self._ahead.clear()
-        took = time.thread_time() - begun
+        self._sending = took = time.thread_time() - begun
         most = SHARE * LONGEST
         if took <= most:
             self._over = 0
@@ -128,6 +141,8 @@ class Feed:
             if self._over >= TIMES:
                 self._held = self._size * most / took
         self._size = 0
+        self._out.crowded = False
+        self._out.spent = 0.0
         self._next = time.monotonic() + min(LONGEST, took / SHARE)
 
 

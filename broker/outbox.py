@@ -6,7 +6,7 @@ a replay of what is kept.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from mypy_extensions import mypyc_attr
 
@@ -22,10 +22,16 @@ Said = list[tuple[Address, m.Message]]
 class Out:
     """What is about to be sent, in order."""
 
-    __slots__ = ("messages",)
+    __slots__ = ("clock", "crowded", "messages", "spent")
 
     def __init__(self) -> None:
         self.messages: Said = []
+        self.clock: Callable[[], float] | None = None
+        """What measures ``spent``, if it is to be."""
+        self.spent = 0.0
+        """How long what watchers are shown took to make, in seconds."""
+        self.crowded = False
+        """Whether what an audience may miss would not be sent now; it need not be made."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments

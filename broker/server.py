@@ -77,7 +77,7 @@ class Server:
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
-        self._feed = Feed(self._show, self._behind)
+        self._feed = Feed(self._show, self._behind, self.core.tables.out)
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)

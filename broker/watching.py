@@ -113,19 +113,47 @@ class Watching:
         """Take note that a peer was lost, or has come back."""
         self._attended = None
 
-    def shows(self, run: Run, play: Play) -> bool:
-        """Return whether anyone is shown the latest turn of an episode."""
-        return self.attended and (self.of(run).all or (play.due and self.of(run).pace is not None))
+    def shows(self, run: Run, play: Play, last: bool = False) -> bool:
+        """Return whether anyone is shown the latest turn of an episode.
 
-    def show(self, run: Run, play: Play, turn: m.WatchedTurn) -> None:
-        """Send each watcher what it asked for of a turn, and may see."""
+        Args:
+            run: the run.
+            play: the episode.
+            last: whether the episode ends with it; no watcher misses that.
+        """
+        if not self.attended or (self._out.crowded and not last):
+            return False
+        return self.of(run).all or (play.due and self.of(run).pace is not None)
+
+    def show(
+        self,
+        run: Run,
+        play: Play,
+        ending: Ending | None = None,
+        now: float | None = None,
+        thoughts: Sequence[tuple[int, Any]] = (),
+    ) -> m.WatchedTurn:
+        """Send each watcher what it asked for of the latest turn of an episode, and may see.
+
+        Args:
+            run, play, ending, now, thoughts: as for ``shown``.
+
+        Returns:
+            All of the turn.
+        """
+        out = self._out
+        begun = 0.0 if out.clock is None else out.clock()
+        turn = shown(run, play, ending, now, thoughts)
         there = (run.number, turn.scene is not None, bool(turn.thoughts), play.due)
         audiences = self._audiences.get(there)
         if audiences is None:
             asked = [each for each in self.of(run).asked if play.due or not each[1].every]
             audiences = self._audiences[there] = _by_kind(run, asked, *there[1:3])
-        for scene, thoughts, audience in audiences:
-            self._show(turn, scene, thoughts, audience)
+        for scene, minds, audience in audiences:
+            self._show(turn, scene, minds, audience)
+        if out.clock is not None:
+            out.spent += out.clock() - begun
+        return turn
 
     def show_one(self, peer: Peer, asked: m.Watch, run: Run, turn: m.WatchedTurn) -> None:
         """Send one of the watchers what it asked for of a turn, and may see."""

@@ -18,7 +18,7 @@ from dovetail.broker import feed as feed_module
 from dovetail.broker import limits
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.core import Settings
-from dovetail.broker.feed import HELD, LONGEST, SHARE, TIMES, Feed
+from dovetail.broker.feed import HELD, LEAST, LONGEST, SHARE, TIMES, Feed
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.outbox import Audience, Out, Outbox
@@ -149,7 +149,9 @@ def turn(number: int, reason: Any = None) -> m.WatchedTurn:
 
 def gathering(behind: bool = False) -> tuple[Feed, Outbox, list[tuple[list[Any], list[m.Message]]]]:
     sent: list[tuple[list[Any], list[m.Message]]] = []
-    feed = Feed(lambda to, messages, frames: sent.append((to, messages)), lambda address: behind)
+    feed = Feed(
+        lambda to, messages, frames: sent.append((to, messages)), lambda address: behind, Out()
+    )
     return feed, Outbox(Out(), "watcher"), sent
 
 
@@ -185,7 +187,7 @@ def test_watchers_wait_longer_the_longer_it_takes_to_send_to_all(
     def slow(to: Any, messages: Any, frames: Any) -> None:
         now["thread_time"] += 0.01
 
-    feed = Feed(slow, lambda address: False)
+    feed = Feed(slow, lambda address: False, Out())
     feed.add(Audience([Outbox(Out(), 1)]), turn(1))
     assert feed.wait <= 0
     feed.flush()
@@ -197,6 +199,27 @@ def test_watchers_wait_longer_the_longer_it_takes_to_send_to_all(
     assert feed.wait == pytest.approx(0.4 * whole)
     now["monotonic"] += 0.6 * whole
     assert feed.wait <= 0
+
+
+def test_turns_are_not_made_for_watchers_once_that_took_as_long_as_sending(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = dict.fromkeys(("thread_time", "monotonic"), 100.0)
+    clock = SimpleNamespace(**{name: partial(now.get, name) for name in now})
+    monkeypatch.setattr(feed_module, "time", clock)
+
+    def slow(to: Any, messages: Any, frames: Any) -> None:
+        now["thread_time"] += 0.01
+
+    out = Out()
+    feed, audience = Feed(slow, lambda address: False, out), Audience([Outbox(out, 1)])
+    for allowed in (LEAST, 0.01):
+        for part, crowded in ((0.5, False), (0.4, False), (0.2, True)):
+            out.spent += part * allowed
+            feed.add(audience, turn(1))
+            assert out.crowded == crowded
+        feed.flush()
+        assert not out.crowded
 
 
 def test_watchers_see_fewer_turns_where_sending_all_takes_more_than_its_share(
@@ -212,7 +235,7 @@ def test_watchers_see_fewer_turns_where_sending_all_takes_more_than_its_share(
         now["thread_time"] += each * len(messages)
         took.append(each * len(messages))
 
-    feed = Feed(slow, lambda address: False)
+    feed = Feed(slow, lambda address: False, Out())
     audience = Audience([Outbox(Out(), 1)])
     for _ in range(5):
         for number in range(played):

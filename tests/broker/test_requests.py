@@ -256,6 +256,25 @@ def test_a_watcher_hears_turns_results_and_the_end_as_words_that_may_be_lost() -
 
 
 @pytest.mark.rule("S7.13")
+def test_turns_that_could_not_be_sent_are_not_made_but_the_last_of_an_episode_is() -> None:
+    table = Conversation()
+    watcher = Voice(table, "observer", "eyes")
+    watcher.says(m.Watch(1))
+    watcher.hears(m.Reply, id=1)
+    table.opens()
+    table.environment.hears(m.EnvironmentStart, watched=True)
+    table.core.tables.out.crowded = True
+    table.environment.turns(0)
+    table.agents[0].hears(m.Init)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(0)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(terminated=True)
+    watcher.hears(m.WatchedTurn, turn=1, reason="terminated")
+    watcher.hears(m.Episode)
+
+
+@pytest.mark.rule("S7.13")
 def test_a_watcher_that_comes_late_gets_the_present_turn_and_scenes_from_the_next() -> None:
     table = Conversation().opens()
     table.environment.hears(m.EnvironmentStart, watched=False, scenes=False)

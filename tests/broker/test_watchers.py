@@ -81,6 +81,7 @@ def test_a_turn_is_encoded_once_for_all_who_watch(monkeypatch: pytest.MonkeyPatc
             return encode if name == "encode" else getattr(codec, name)
 
     monkeypatch.setattr(feed, "codec", Counting())
+    monkeypatch.setattr(feed, "LEAST", 60.0)  # however slowly turns are made
     lines = Lines([b"one", b"two", b"slow"])
     here = InProcess([ConnectFour], [Random])
     here.server._router = lines
