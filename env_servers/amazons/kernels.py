@@ -36,18 +36,19 @@ def blocked(board: Array, rows: int, columns: int) -> Array:
             lines[kind, line] = ALL
     for row in range(rows):
         for column in range(columns):
-            if board[row * columns + column] == FREE:
-                switch(lines, columns, row, column)
+            free = int(board[row * columns + column] == FREE)
+            switch(lines, columns, row, column, free)
     return lines
 
 
 @njit(cache=True)
-def switch(lines: Array, columns: int, row: int, column: int) -> None:
-    """Make a free square one that is not, or the other way round."""
-    lines[0, row] ^= 2 << column
-    lines[1, column] ^= 2 << row
-    lines[2, row - column + columns] ^= 2 << row
-    lines[3, row + column] ^= 2 << row
+def switch(lines: Array, columns: int, row: int, column: int, whether: int = 1) -> None:
+    """Make a free square one that is not, or the other way round; with ``whether`` 0, change nothing."""
+    upright, across = 2 * whether << row, 2 * whether << column
+    lines[0, row] ^= across
+    lines[1, column] ^= upright
+    lines[2, row - column + columns] ^= upright
+    lines[3, row + column] ^= upright
 
 
 @njit(cache=True)

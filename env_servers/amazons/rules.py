@@ -117,8 +117,8 @@ class Board:
         other._found, other._count = self._found[:0], kernels.TOO_MANY
         return other
 
-    def _actions(self) -> NDArray[Any]:
-        """Return the mover's actions, in rising order, until the next is made."""
+    def _list(self) -> None:
+        """List the mover's actions."""
         shooter = -1 if self.shooter is None else self.shooter
         while self._count < 0:
             self._found = np.empty(max(kernels.ROOM, 2 * len(self._found)), np.int64)
@@ -126,15 +126,18 @@ class Board:
             self._count = kernels.actions(
                 self.squares, rows, columns, self.mover, steps, shooter, self._found
             )
-        return self._found[: self._count]
 
     def moves(self) -> NDArray[Any]:
         """Return the mover's actions, in rising order; int64, empty once the game is over."""
-        return self._actions().copy()
+        if self._count < 0:
+            self._list()
+        return self._found[: self._count].copy()
 
     def legal(self) -> list[int]:
         """Return the mover's actions, in rising order; none once the game is over."""
-        found: list[int] = self._actions().tolist()
+        if self._count < 0:
+            self._list()
+        found: list[int] = self._found[: self._count].tolist()
         return found
 
     def play(self, action: int) -> None:
