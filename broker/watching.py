@@ -149,8 +149,8 @@ class Watching:
         if audiences is None:
             asked = [each for each in self.of(run).asked if play.due or not each[1].every]
             audiences = self._audiences[there] = _by_kind(run, asked, *there[1:3])
-        for scene, minds, audience in audiences:
-            self._show(turn, scene, minds, audience)
+        for wants_scene, wants_thoughts, audience in audiences:
+            self._show(turn, wants_scene, wants_thoughts, audience)
         if out.clock is not None:
             out.spent += out.clock() - begun
         return turn
@@ -158,8 +158,8 @@ class Watching:
     def show_one(self, peer: Peer, asked: m.Watch, run: Run, turn: m.WatchedTurn) -> None:
         """Send one of the watchers what it asked for of a turn, and may see."""
         there = turn.scene is not None, bool(turn.thoughts)
-        for scene, thoughts, audience in _by_kind(run, [(peer, asked)], *there):
-            self._show(turn, scene, thoughts, audience)
+        for wants_scene, wants_thoughts, audience in _by_kind(run, [(peer, asked)], *there):
+            self._show(turn, wants_scene, wants_thoughts, audience)
 
     def _show(self, turn: m.WatchedTurn, scene: bool, thoughts: bool, audience: Audience) -> None:
         if (turn.scene is not None and not scene) or (turn.thoughts and not thoughts):

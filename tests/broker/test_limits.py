@@ -177,12 +177,16 @@ def test_a_watcher_that_is_behind_sees_the_ends_only() -> None:
     assert sent == [(["watcher"], [turn(2, "truncated")])]
 
 
-def test_watchers_wait_longer_the_longer_it_takes_to_send_to_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = dict.fromkeys(("thread_time", "monotonic"), 100.0)
-    clock = SimpleNamespace(**{name: partial(now.get, name) for name in now})
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """The feed's clocks, which stand until a test moves them."""
+    times = dict.fromkeys(("thread_time", "monotonic"), 100.0)
+    clock = SimpleNamespace(**{name: partial(times.get, name) for name in times})
     monkeypatch.setattr(feed_module, "time", clock)
+    return times
+
+
+def test_watchers_wait_longer_the_longer_it_takes_to_send_to_all(now: dict[str, float]) -> None:
 
     def slow(to: Any, messages: Any, frames: Any) -> None:
         now["thread_time"] += 0.01
@@ -202,11 +206,8 @@ def test_watchers_wait_longer_the_longer_it_takes_to_send_to_all(
 
 
 def test_turns_are_not_made_for_watchers_once_that_took_as_long_as_sending(
-    monkeypatch: pytest.MonkeyPatch,
+    now: dict[str, float],
 ) -> None:
-    now = dict.fromkeys(("thread_time", "monotonic"), 100.0)
-    clock = SimpleNamespace(**{name: partial(now.get, name) for name in now})
-    monkeypatch.setattr(feed_module, "time", clock)
 
     def slow(to: Any, messages: Any, frames: Any) -> None:
         now["thread_time"] += 0.01
@@ -223,11 +224,8 @@ def test_turns_are_not_made_for_watchers_once_that_took_as_long_as_sending(
 
 
 def test_watchers_see_fewer_turns_where_sending_all_takes_more_than_its_share(
-    monkeypatch: pytest.MonkeyPatch,
+    now: dict[str, float],
 ) -> None:
-    now = dict.fromkeys(("thread_time", "monotonic"), 100.0)
-    clock = SimpleNamespace(**{name: partial(now.get, name) for name in now})
-    monkeypatch.setattr(feed_module, "time", clock)
     each, played = 0.01, 200
     took: list[float] = []
 
