@@ -28,10 +28,10 @@ def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int 
         return about.get("answers")
     episode = play.episode
     if kind == "turn":
-        owed = episode.awaits(about.get("turn", episode.latest.turn + 1))
+        owed = episode.awaits(about.get("turn", episode.turn + 1))
         return play.asked if owed and play.match.environment is peer else None
     seat = about.get("seat", -1)
-    if not episode.owes(seat, about.get("turn", episode.latest.turn)):
+    if not episode.owes(seat, about.get("turn", episode.turn)):
         return None
     sitter = play.match.sitters[seat]
     return sitter.asked if sitter.instance.peer is peer else None

@@ -12,7 +12,7 @@ This module hands each message to the part of the broker that it is for: ``sessi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from dovetail.broker import limits
 from dovetail.broker.access import Access
@@ -41,7 +41,6 @@ ANSWERS = {
 }
 """What the broker waits for from peers of a role."""
 UNGREETED = "say hello first; no session is known for this connection"
-COSTS: Final = limits.COSTS  # compiled, a variable in C
 
 
 class Core:
@@ -73,7 +72,7 @@ class Core:
             m.Catalogue: self._on_catalogue,
             m.Watch: self._on_watch,
         }
-        roles: dict[str, dict[type, Handler]] = {
+        self._handlers: dict[str, dict[type, Handler]] = {
             "environment": {
                 **everybody,
                 m.Turn: episodes.on_turn,
@@ -105,31 +104,30 @@ class Core:
                 m.ExperimentMessage: requests.on_message,
             },
         }
-        self._handlers = roles
         """By role and type of message: what takes it."""
+        self._free = {
+            role: {kind: take for kind, take in of.items() if kind not in limits.COSTS}
+            for role, of in self._handlers.items()
+        }
+        """The same of messages that cost their sender nothing, as those of every turn."""
 
     # -- what happened ---------------------------------------------------------------------------
 
     def receive(self, address: Address, message: m.Message, now: float, size: int = 0) -> None:
         """Take a message that came over a connection; ``size`` is its bytes, if they are known."""
         peer = self._connections.get(address)
-        kind = type(message)
-        handler = None if peer is None else self._handlers[peer.role].get(kind)
+        handler = None if peer is None else self._free[peer.role].get(type(message))
         if peer is None or handler is None:
-            self._unusual(address, message, now)
+            self._unusual(address, message, now, size)
             return
         peer.heard = now
         peer.greeting = None
-        if kind in COSTS:
-            units = COSTS[kind] + size // limits.UNIT_BYTES
-            if not self._sessions.affords(peer, message, units, now):
-                return
         handler(peer, message, now)
 
-    def _unusual(self, address: Address, message: m.Message, now: float) -> None:
-        """Take a `hello`, or a message that its sender must not send."""
-        peer = self._connections.get(address)
-        if type(message) is m.Hello:
+    def _unusual(self, address: Address, message: m.Message, now: float, size: int) -> None:
+        """Take a `hello`, a message that costs its sender something, or one that it must not send."""
+        peer, kind = self._connections.get(address), type(message)
+        if isinstance(message, m.Hello):
             if peer is None:
                 self.tables.strange(address)
             elif not self._sessions.affords(peer, message, 2.0, now):
@@ -141,9 +139,14 @@ class Core:
         else:
             peer.heard = now
             peer.greeting = None
-            self.tables.charge(peer, limits.UNREADABLE)
-            name = type(message).__struct_config__.tag
-            peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
+            handler = self._handlers[peer.role].get(kind)
+            units = limits.COSTS.get(kind, 0.0) + size // limits.UNIT_BYTES
+            if handler is None:
+                self.tables.charge(peer, limits.UNREADABLE)
+                name = kind.__struct_config__.tag
+                peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
+            elif self._sessions.affords(peer, message, units, now):
+                handler(peer, message, now)
 
     def refuse(self, address: Address, error: ProtocolError, now: float) -> None:
         """Take a frame that could not be decoded."""
@@ -214,9 +217,8 @@ class Core:
         if error.kind in ANSWERS.get(peer.role, ()):
             peer.complain(error.code, str(error))
             text = f"the {error.kind!r} of {peer.name} cannot be read: {error}"
-            about = error.about
-            seq = awaited(self.runs, peer, error.kind, about)
-            answered = m.Error("crashed", text, about.get("id"), seq)
+            seq = awaited(self.runs, peer, error.kind, error.about)
+            answered = m.Error("crashed", text, error.about.get("id"), seq)
             self._on_error(peer, answered, now)
         elif "id" in error.about:
             peer.refuse(error.about["id"], error.code, str(error))

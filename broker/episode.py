@@ -53,6 +53,7 @@ class Episode:
     __slots__ = (
         *("_patience", "breached", "deadline", "history", "index", "latest", "machine", "match"),
         *("number", "opening", "owing", "places", "rules", "seed", "spec", "think", "thoughts"),
+        *("to_act", "turn"),
     )
 
     def __init__(
@@ -80,6 +81,11 @@ class Episode:
         self.deadline = now + self._patience
         """When the first answer that is owed, by the environment or a seat, is overdue."""
         self.latest = m.Turn(turn=-1)
+        # Both are in it, too; compiled, a field of a message takes forty times as long to read.
+        self.turn = -1
+        """The number of the latest turn."""
+        self.to_act: list[int] = []
+        """The seats that must act at it."""
         self.owing = 0
         """Seats that still have to answer."""
         self.history: list[list[tuple[int, Any]]] = []
@@ -96,7 +102,7 @@ class Episode:
 
     def awaits(self, turn: int) -> bool:
         """Whether the environment owes the turn of this number."""
-        return self.machine.state == "transition" and turn == self.latest.turn + 1
+        return self.machine.state == "transition" and turn == self.turn + 1
 
     def turned(self, turn: m.Turn) -> Ending | None:
         """Take the turn that the environment owes: credit the rewards, and say if it was the last.
@@ -115,20 +121,22 @@ class Episode:
                 place.pending += reward
                 place.total += reward
         self.latest = turn
+        self.turn += 1
+        self.to_act = turn.to_act
         self.deadline = FOREVER
-        if not turn.to_act:
+        if not self.to_act:
             self.machine.on("last turn")
             return Ending("terminated" if turn.terminated else "truncated", None, turn.outcome)
         self.machine.move(TURN)
         limit = self.rules.max_turns
-        if limit is not None and turn.turn >= limit:
+        if limit is not None and self.turn >= limit:
             return Ending("truncated", message=f"the run allows {limit} turns")
         return None
 
     def refused(self, seat: int | None, message: str) -> Ending:
         """Take the environment's word that the rules refuse a seat's action of the last step."""
         self.machine.on("error")
-        if seat is None or seat not in self.latest.to_act:
+        if seat is None or seat not in self.to_act:
             return Ending("environment-failed", message=message)
         place = self.places[seat]
         place.breaches += 1
@@ -150,15 +158,13 @@ class Episode:
 
     def decide(self, now: float) -> list[m.AgentStart | m.AgentStep]:
         """Return its decision for each seat that must act; they are sent at once."""
-        to_act = self.latest.to_act
-        self.owing = len(to_act)
-        return self.decisions(to_act, now)
+        self.owing = len(self.to_act)
+        return self.decisions(self.to_act, now)
 
     def decisions(self, to_act: list[int], now: float) -> list[m.AgentStart | m.AgentStep]:
         """Return the decisions of some of the seats that must act, and start their clocks."""
         decisions: list[m.AgentStart | m.AgentStep] = []
-        turn = self.latest
-        seats = turn.seats
+        turn, seats = self.turn, self.latest.seats
         think = self.think
         views = {view.seat: view for view in seats} if len(seats) > 1 else None
         for number in to_act:
@@ -179,7 +185,7 @@ class Episode:
                 step = AgentStep(
                     self.number,
                     number,
-                    turn.turn,
+                    turn,
                     reward,
                     view.observation,
                     legal,
@@ -197,7 +203,7 @@ class Episode:
                     self.number,
                     self.match,
                     number,
-                    turn.turn,
+                    turn,
                     place.seed,
                     place.mode,
                     view.observation,
@@ -215,7 +221,7 @@ class Episode:
     def owes(self, seat: int, turn: int) -> bool:
         """Whether a seat owes its decision of this turn."""
         return (
-            turn == self.latest.turn
+            turn == self.turn
             and 0 <= seat < len(self.places)
             and self.places[seat].machine.state == "deciding"
         )
@@ -234,12 +240,12 @@ class Episode:
         if not place.clock.answer(now):
             ending = self._breach(place, "timeout", f"answered after {place.clock.last:.3f} s")
         elif action.resign:
-            what = f"seat {place.number} resigned at turn {self.latest.turn}"
+            what = f"seat {place.number} resigned at turn {self.turn}"
             ending = self._forfeit(place, "terminated", what)
-        elif allowed(action.action, place.legal, place.space):
-            place.action = action.action
+        elif allowed(choice := action.action, place.legal, place.space):
+            place.action = choice
         else:
-            what = refusal(action.action, place.legal)
+            what = refusal(choice, place.legal)
             ending = self._breach(place, "illegal-action", what)
         self.owing -= 1
         if self.owing:
@@ -253,7 +259,7 @@ class Episode:
 
     def overdue(self, now: float) -> Ending | None:
         """Act upon the answers of seats that are overdue."""
-        for number in self.latest.to_act:
+        for number in self.to_act:
             place = self.places[number]
             if place.machine.state != "deciding" or now < place.clock.deadline:
                 continue
@@ -273,17 +279,16 @@ class Episode:
     def step(self, now: float) -> m.EnvironmentStep:
         """Return the step of a turn in which no seat owes its answer any more."""
         actions = []
-        turn = self.latest
-        for number in turn.to_act:  # until Python 3.12 a comprehension costs a call
+        for number in self.to_act:  # until Python 3.12 a comprehension costs a call
             actions.append((number, self.places[number].action))  # noqa: PERF401
         self.history.append(actions)
         self.machine.move(STEP)
         self.deadline = now + self._patience
-        return EnvironmentStep(self.number, turn.turn, actions)
+        return EnvironmentStep(self.number, self.turn, actions)
 
     def wait(self) -> None:
         """Wait for the seats that still have to answer."""
-        clocks = [self.places[number].clock for number in self.latest.to_act]
+        clocks = [self.places[number].clock for number in self.to_act]
         self.deadline = min((clock.deadline for clock in clocks), default=FOREVER)
 
     def restart(self, now: float) -> None:
@@ -296,7 +301,7 @@ class Episode:
         """Charge a seat the run's price for a timeout or an illegal action."""
         place.breaches += 1
         price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
-        turn = self.latest.turn
+        turn = self.turn
         message = f"seat {place.number}, turn {turn}: {what}"
         if price == "random":
             choice = chosen(derive(place.seed, "breach", turn), place.legal, place.space)

@@ -93,7 +93,7 @@ class Episodes:
         number = turn.turn
         if (
             episode.machine.state != "transition"
-            or number != episode.latest.turn + 1
+            or number != episode.turn + 1
             or play.match.environment is not peer
             or play.match.moving
         ):
@@ -154,7 +154,7 @@ class Episodes:
             peer.complain("illegal", f"seat {number} of episode {action.episode} is not yours")
             return
         sitter, episode = sitters[number], play.episode
-        if sitter.machine.state != "deciding" or action.turn != episode.latest.turn:
+        if sitter.machine.state != "deciding" or action.turn != episode.turn:
             self._tables.ignore(peer)
             episode.places[number].ignored += 1
             return
@@ -204,7 +204,7 @@ class Episodes:
                 play.start = replace(start, watched=True, scenes=start.scenes or asked.scenes)
                 play.late = True
             play.episode.think = self._watching.thoughts(run, play.seen)
-            if asked.scenes and play.episode.latest.turn >= 0:
+            if asked.scenes and play.episode.turn >= 0:
                 self._watching.show_one(peer, asked, run, shown(run, play, now=now))
 
     # -- when the broker was started again --------------------------------------------------------
@@ -271,7 +271,7 @@ class Episodes:
         )
         run.experiment.outbox.deliver(replace(result))
         ruled = ending.reason in ("terminated", "truncated") and ending.blame is None
-        if not ruled and episode.latest.turn >= 0:
+        if not ruled and episode.turn >= 0:
             self._show(run, play, ending)
         self._watching.tell(run, result, seen=play.seen)
         if run.request is not None:
@@ -302,7 +302,7 @@ class Episodes:
 
     def _timed(self, run: Run, play: Play, now: float) -> None:
         """Show the latest turn again, since clocks have begun to run or stopped."""
-        turn = play.episode.latest.turn
+        turn = play.episode.turn
         if turn >= 0 and play.episode.places[0].clock.timed and self._watching.shows(run, play):
             self._watching.show(run, play, now=now)
 

@@ -216,7 +216,7 @@ class Play:
                 self.stopped = True
                 episode.deadline = FOREVER
             return
-        for number in episode.latest.to_act:
+        for number in episode.to_act:
             place = episode.places[number]
             if place.machine.state == "deciding" and self.match.sitters[number].instance.peer.away:
                 self.stopped = True
@@ -280,7 +280,7 @@ class Play:
         """Act upon the answers of seats that are overdue."""
         episode = self.episode
         ending = episode.overdue(now)
-        for number in episode.latest.to_act:
+        for number in episode.to_act:
             sitter = self.match.sitters[number]
             if sitter.machine.state != "deciding":
                 sitter.instance.peer.outbox.release(sitter.asked)

@@ -102,7 +102,7 @@ class Rebuilding:
         rebuild.machine.on("start")
         rebuild.asked = match.environment.outbox.ask(replace(rebuild.play.start))
         rebuild.deadline = now + rebuild.run.rules.patience
-        if rebuild.play.episode.latest.turn < 0:
+        if rebuild.play.episode.turn < 0:
             self._take_over(rebuild, now)
 
     def turned(self, match: Match, turn: m.Turn, now: float) -> None:
@@ -115,10 +115,8 @@ class Rebuilding:
         rebuild.turn = number = turn.turn
         outbox = match.environment.outbox
         outbox.asked.pop(rebuild.asked, None)
-        last = number == episode.latest.turn
-        before = (
-            [seat for seat, _ in episode.history[number]] if not last else episode.latest.to_act
-        )
+        last = number == episode.turn
+        before = [seat for seat, _ in episode.history[number]] if not last else episode.to_act
         if turn.to_act != before:
             text = f"environment {match.environment.name} plays turn {number} otherwise"
             self._failed(rebuild.run, match, f"{text}; are its episodes decided by the seed?", now)
@@ -142,9 +140,9 @@ class Rebuilding:
         match.moving = False
         match.machine = episode.machine = rebuild.machine
         play.asked = rebuild.asked
-        if len(episode.history) > episode.latest.turn >= 0:  # the seats have all acted
+        if len(episode.history) > episode.turn >= 0:  # the seats have all acted
             rebuild.machine.on("step")
-            step = m.EnvironmentStep(episode.number, episode.latest.turn, episode.history[-1])
+            step = m.EnvironmentStep(episode.number, episode.turn, episode.history[-1])
             play.asked = match.environment.outbox.ask(step)
         if rebuild.machine.state == "transition":
             episode.restart(now)

@@ -49,7 +49,7 @@ def _hand_over(episode: Episode, number: int, stands_for: int) -> bool:
         before.space,
         "evaluate",
         stands_for,
-        episode.latest.turn + (not asked),
+        episode.turn + (not asked),
     )
     place.legal, place.action = before.legal, before.action
     return asked

@@ -21,7 +21,7 @@ def derive(master: int, *path: str | int) -> int:
     >>> derive(1, "episode", 0)
     4384949654484100906
     """
-    text = "/".join(str(part) for part in (master, *path))
+    text = "/".join([str(part) for part in (master, *path)])
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1
 
 

@@ -90,7 +90,16 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
     """A field that is neither state nor derived from it would be lost with the broker."""
     core = Core(Settings(), b"")
     derived = {
-        Core: {"tables", "instances", "runs", "_connections", "_timers", "_handlers", "_watching"}
+        Core: {
+            "tables",
+            "instances",
+            "runs",
+            "_connections",
+            "_timers",
+            "_handlers",
+            "_free",
+            "_watching",
+        }
         | {"_commands", "_episodes", "_requests", "_sessions", "_remaking"},
         type(core.tables): {"out", "records", "states", "timers", "entrant"}
         | {"slowed", "dropped", "_strangers"},  # of connections, which end with the program

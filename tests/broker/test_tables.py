@@ -139,7 +139,7 @@ def episode(world: World) -> int:
 
 def number(world: World) -> int:
     plays = list(world.running.playing.values())
-    return plays[0].episode.latest.turn if plays else -1
+    return plays[0].episode.turn if plays else -1
 
 
 def env_turn(world: World, step: int = 1, *to_act: int, **fields: Any) -> None:
