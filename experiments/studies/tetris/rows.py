@@ -195,7 +195,12 @@ def _search_draw(study: float, note: str, done: Done) -> Drawn:
         if unit["most"]
         else ""
     )
-    text = f"{cap}{note}The best of a generation is the luckiest of its candidates; the same vector in new games is the fair figure."
+    bests = [[generation[0] for generation in result["curve"]] for result in results]
+    met = ", ".join(str(each.index(max(each)) + 1) for each in bests)
+    text = (
+        f"{cap}{note}The best of a generation is the luckiest of its candidates; the same vector in new games is the fair figure. "
+        f"By seed, the best of all was met in generation {met} of {len(bests[0])}."
+    )
     return Drawn(HEAD, lines, total(done, "games"), SEEDED, compared, text)
 
 

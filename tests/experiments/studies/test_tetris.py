@@ -28,7 +28,7 @@ from dovetail.agent_servers.general.feature_network import (
 from dovetail.agent_servers.learning import splitmix
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.tetris import Board, Tetris
-from dovetail.experiments.studies.tetris import games, temporal, train
+from dovetail.experiments.studies.tetris import games, rows, temporal, train
 from dovetail.experiments.studies.tetris.command import app
 from dovetail.experiments.studies.tetris.searches import CMAES, CrossEntropy, noise
 
@@ -469,3 +469,13 @@ def test_searching_improves_weights_from_nothing_on_a_low_board() -> None:
     assert found[-1].average > 5 * found[0].average
     assert found[-1].lines > 20
     assert PLAYERS["dt-10"].weights == list(DT_10)
+
+
+def test_the_page_says_when_a_search_met_its_best() -> None:
+    unit = {"most": 100, "seed": 1}
+    early = {"best": 9.0, "again": 1.0, "games": 4, "curve": [[2.0, 1.0], [9.0, 1.0], [3.0, 1.0]]}
+    late = {"best": 7.0, "again": 2.0, "games": 4, "curve": [[2.0, 1.0], [5.0, 1.0], [7.0, 1.0]]}
+    row = rows.STUDY.row("run-2")
+    assert row.draw is not None
+    drawn = row.draw([(unit, early), ({**unit, "seed": 2}, late)])
+    assert "met in generation 2, 3 of 3." in drawn.note
