@@ -142,7 +142,7 @@ class Episode:
         place.breaches += 1
         if self.rules.on_illegal == "truncate":
             return Ending("truncated", seat, message=f"illegal-action: {message}")
-        return self._forfeit(place, "illegal-action", message)
+        return self.forfeit(seat, "illegal-action", message)
 
     def failed(self, message: str) -> Ending:
         """Take the environment's word that it cannot continue."""
@@ -241,7 +241,7 @@ class Episode:
             ending = self._breach(place, "timeout", f"answered after {place.clock.last:.3f} s")
         elif action.resign:
             what = f"seat {place.number} resigned at turn {self.turn}"
-            ending = self._forfeit(place, "terminated", what)
+            ending = self.forfeit(place.number, "terminated", what)
         elif allowed(choice := action.action, place.legal, place.space):
             place.action = choice
         else:
@@ -269,7 +269,7 @@ class Episode:
             if place.clock.timed:
                 ending = self._breach(place, "timeout", f"no answer within {took:.3f} s")
             else:
-                ending = self._forfeit(place, "stalled", f"no answer within {took:.0f} s")
+                ending = self.forfeit(number, "stalled", f"no answer within {took:.0f} s")
             if ending is not None:
                 return ending
             self.owing -= 1
@@ -311,18 +311,15 @@ class Episode:
                 return None
         if price == "truncate":
             return Ending("truncated", place.number, message=f"{reason}: {message}")
-        return self._forfeit(place, reason, message)
+        return self.forfeit(place.number, reason, message)
 
     def forfeit(self, seat: int, reason: m.Reason, message: str) -> Ending:
         """Return the ending of a seat that cannot play on."""
-        return self._forfeit(self.places[seat], reason, message)
-
-    def _forfeit(self, place: Place, reason: m.Reason, message: str) -> Ending:
         if self.spec.forfeit is not None:
             blamed, other = self.spec.forfeit
             for each in self.places:
-                each.earn(blamed if each is place else other)
-        return Ending(reason, place.number, others_win(len(self.places), place.number), message)
+                each.earn(blamed if each.number == seat else other)
+        return Ending(reason, seat, others_win(len(self.places), seat), message)
 
     # -- the end ---------------------------------------------------------------------------------
 
