@@ -134,6 +134,22 @@ def test_pruning_finds_what_plain_minimax_finds(
         assert search.line(position, 0, depth)[0] == best
 
 
+@given(st.sampled_from([(4, 4), (4, 7), (5, 5)]), st.integers(0, 14), st.integers(0, 999))
+@settings(max_examples=30, deadline=None)
+def test_values_from_notes_are_those_of_a_survey(
+    size: tuple[int, int], plies: int, seed: int
+) -> None:
+    """One ply deep a search values arrows by what they change; each position alone is worth as much."""
+    environment = game(*size, plies, seed)
+    position = Position(environment.observation(environment.board.mover), Geometry(*size))
+    for full in (False, True):
+        search = Search(MP, 60.0, full, 100.0)
+        for move, found in zip(*search.root(position, 1), strict=True):
+            after = position.copy()
+            after.play(int(move))
+            assert search.value(after, mover=1)[0] == found
+
+
 def wins(board: Any, seen: dict[Any, bool]) -> bool:
     """Solve a position by the rules alone: whether who is to move wins."""
     key = (board.squares.tobytes(), board.mover)
@@ -187,6 +203,7 @@ def test_a_game_that_is_lost_is_worth_minus_100() -> None:
     search = Search(MP, 10.0, False, 100.0)
     position = Position(planes, Geometry(4, 4))
     assert search.value(position, mover=1)[0] == 100.0
+    assert search.value(position, mover=1)[1].tolist() == pytest.approx(slow_features(planes, 10.0))
     assert search.value(position, mover=0)[0] != 100.0
     assert search.root(position, 2)[1].max() == 100.0
 

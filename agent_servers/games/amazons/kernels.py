@@ -1,21 +1,21 @@
-"""Search and evaluation of Amazons, compiled.
+"""Positions of Amazons and their values, compiled; ``alpha_beta`` searches them.
 
 A board is an int8 array with a border of one square: 0 free, 1 and 2 amazons of player 0 and 1, 3
 an arrow, 4 the border. A move is ``source << 20 | target << 10 | arrow`` in squares of that array.
 Player 0 is who searches; all values are that player's.
 
-``geometry`` is what does not change: int32, rows: the eight directions (one row of 8), then per
-square 1 for a corner, and its quadrant or -1. ``rule`` are the numbers of an evaluation: the twelve
-weights, what divides mobility, the value of a won game, and 1 if mobility counts arrows too.
+Of the positions that a search values, most differ from another by one arrow. So a position is
+surveyed once, what each arrow would change is noted, and those after it are valued from the notes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from dovetail.env_servers.amazons.kernels import ALL, ahead, behind
 
 Array = NDArray[Any]
 
@@ -26,83 +26,156 @@ KILLERS = 8
 """Moves that refuted a sibling, tried first."""
 LINE = 16
 """The longest line of play that is kept."""
+DIRECTIONS, CORNER, QUADRANT, NEIGHBOURS, ROW, COLUMN, FALLING = range(7)
+"""The rows of ``Work.geometry``."""
+HALF = 32
+"""The bits of a player's mobility in ``Work.mobility``."""
+FIELD = 10
+"""The bits of each number of amazons in ``Work.states``."""
+
+
+class Work(NamedTuple):
+    """A position and what its search writes.
+
+    ``mobility`` holds two numbers in one, of player 0 and, above it, of player 1; ``states`` six: how
+    many amazons have one direction, are unhindered and are trapped, of either player. At a square they
+    are what an arrow there takes from the mobility and adds to the states; at square 0, which is of
+    the border, those of the position itself.
+    """
+
+    board: Array
+    """int8 [squares]."""
+    where: Array
+    """int32 [2, amazons]: the squares of each player's amazons; -1 where there is none."""
+    lines: Array
+    """int64 [4, rows + columns]: the board once more, as the environment's ``blocked`` returns it."""
+    geometry: Array
+    """int32 [7, squares]: the eight directions; then of each square: 1 for a corner, its quadrant or
+    -1, how many neighbours it has, its row and column, and which falling diagonal it is on."""
+    rule: Array
+    """float64: the twelve weights, what divides mobility, the value of a won game, and 1 if mobility
+    counts arrows too."""
+    killers: Array
+    """int64 [plies, KILLERS]."""
+    moves: Array
+    """int64 [plies, moves]."""
+    values: Array
+    """float64 [moves]: of the moves at ply 0."""
+    found: Array
+    """float64 [FEATURES]: the features of the position that was valued last."""
+    free: Array
+    """int64 [8]: how many squares are free in each direction."""
+    mobility: Array
+    """int64 [squares]."""
+    states: Array
+    """int64 [squares]."""
+    best: Array
+    """int64 [plies, 1 + LINE]: from each ply on the line of best play, its length first."""
+    nodes: Array
+    """int64 [1]: how many positions were valued."""
+
+
+# -- the board and its lines ----------------------------------------------------------------------------
+
+
+@njit(cache=True, forceinline=True)
+def switch(lines: Array, geometry: Array, square: int) -> None:
+    """Make a free square of the lines one that is not, or the other way round."""
+    row, column = geometry[ROW, square], geometry[COLUMN, square]
+    upright = 2 << row
+    lines[0, row] ^= 2 << column
+    lines[1, column] ^= upright
+    lines[2, geometry[FALLING, square]] ^= upright
+    lines[3, row + column] ^= upright
 
 
 @njit(cache=True)
-def measure(board: Array, where: Array, mover: int, geometry: Array, full: bool, out: Array) -> int:
-    """Write the twelve features (mobility not yet divided); return 1 if the mover cannot move."""
-    directions = geometry[0]
-    amazons = where.shape[1]
-    stuck = 0
-    for player in range(2):
-        mobility = lone = unhindered = trapped = corners = 0
-        quadrants = 0
-        for number in range(amazons):
-            square = where[player, number]
-            if square < 0:
-                continue
-            free = 0
-            blocked = 0
-            if full:
-                board[square] = FREE
-            for each in range(8):
-                step = directions[each]
-                at = square + step
-                if board[at] != FREE:
-                    blocked += board[at] != 4
-                    continue
-                free += 1
-                while board[at] == FREE:
-                    if full:
-                        for shot in range(8):
-                            to = at + directions[shot]
-                            while board[to] == FREE:
-                                mobility += 1
-                                to += directions[shot]
-                    else:
-                        mobility += 1
-                    at += step
-            if full:
-                board[square] = player + 1
-            trapped += free == 0
-            lone += free == 1
-            unhindered += blocked == 0
-            corners += geometry[1, square]
-            if geometry[2, square] >= 0:
-                quadrants |= 1 << geometry[2, square]
-        out[player] = mobility
-        out[2 + player] = corners / 4.0
-        out[4 + player] = lone / 4.0
-        out[6 + player] = unhindered / 4.0
-        out[8 + player] = trapped / 4.0
-        out[10 + player] = 1.0 if quadrants == 15 else 0.0
-        if player == mover and mobility == 0:
-            stuck = 1
-    return stuck
+def prepare(work: Work) -> None:
+    """Derive the lines from the board."""
+    lines, geometry = work.lines, work.geometry
+    lines[:] = ALL
+    for square in range(work.board.shape[0]):
+        if work.board[square] == FREE:
+            switch(lines, geometry, square)
 
 
 @njit(cache=True)
-def evaluate(
-    board: Array, where: Array, mover: int, geometry: Array, rule: Array, found: Array
-) -> float:
-    """Return the value of a position to player 0: of a game that is over, or by its features."""
-    if measure(board, where, mover, geometry, rule[FULL] > 0, found):
-        return float(-rule[WON] if mover == 0 else rule[WON])
-    value = 0.0
-    for number in range(2):
-        found[number] = min(1.0, found[number] / rule[DIVISOR])
-    for number in range(FEATURES):
-        value += rule[number] * found[number]
-    return float(value)
+def move_amazon(board: Array, where: Array, mover: int, move: int) -> int:
+    """Make a move on the board alone; return which amazon it was."""
+    source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
+    number = 0
+    while where[mover, number] != source:
+        number += 1
+    where[mover, number] = target
+    board[source] = FREE
+    board[target] = mover + 1
+    board[arrow] = ARROW
+    return number
+
+
+@njit(cache=True, forceinline=True)
+def make(board: Array, where: Array, lines: Array, geometry: Array, mover: int, move: int) -> int:
+    """Make a move; return which amazon it was."""
+    switch(lines, geometry, move >> 20)
+    switch(lines, geometry, move >> 10 & 1023)
+    switch(lines, geometry, move & 1023)
+    return int(move_amazon(board, where, mover, move))
+
+
+@njit(cache=True, forceinline=True)
+def unmake(
+    board: Array, where: Array, lines: Array, geometry: Array, mover: int, move: int, number: int
+) -> None:
+    """Take a move back."""
+    source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
+    board[arrow] = FREE
+    board[target] = FREE
+    board[source] = mover + 1
+    where[mover, number] = source
+    switch(lines, geometry, source)
+    switch(lines, geometry, target)
+    switch(lines, geometry, arrow)
+
+
+@njit(cache=True, forceinline=True)
+def _clear(lines: Array, geometry: Array, source: int, target: int) -> bool:
+    """Whether nothing stands between two squares, nor on the second, along a queen's line."""
+    row, column = geometry[ROW, source], geometry[COLUMN, source]
+    down, right = geometry[ROW, target] - row, geometry[COLUMN, target] - column
+    if down == 0:
+        if right > 0:
+            return bool(right <= ahead(lines[0, row], column))
+        return bool(0 < -right <= behind(lines[0, row], column))
+    if right == 0:
+        line = lines[1, column]
+    elif right == down:
+        line = lines[2, geometry[FALLING, source]]
+    elif right == -down:
+        line = lines[3, row + column]
+    else:
+        return False
+    return bool(down <= ahead(line, row) if down > 0 else -down <= behind(line, row))
+
+
+@njit(cache=True, forceinline=True)
+def legal(board: Array, lines: Array, geometry: Array, mover: int, move: int) -> bool:
+    """Return whether a move that was legal elsewhere is legal here."""
+    source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
+    if board[source] != mover + 1 or not _clear(lines, geometry, source, target):
+        return False
+    switch(lines, geometry, source)
+    found = _clear(lines, geometry, target, arrow)
+    switch(lines, geometry, source)
+    return bool(found)
 
 
 @njit(cache=True)
-def generate(board: Array, where: Array, mover: int, geometry: Array, out: Array) -> int:
-    """Write the mover's moves; return how many there are."""
-    directions = geometry[0]
+def generate(work: Work, mover: int, ply: int) -> int:
+    """Write the mover's moves at a ply; return how many there are."""
+    board, directions, out = work.board, work.geometry[DIRECTIONS], work.moves[ply]
     count = 0
-    for number in range(where.shape[1]):
-        source = where[mover, number]
+    for number in range(work.where.shape[1]):
+        source = work.where[mover, number]
         if source < 0:
             continue
         board[source] = FREE
@@ -120,318 +193,130 @@ def generate(board: Array, where: Array, mover: int, geometry: Array, out: Array
     return count
 
 
-@njit(cache=True)
-def _clear(board: Array, source: int, target: int, width: int) -> bool:
-    """Whether nothing stands between two squares, nor on the second, along a queen's line."""
-    down = target // width - source // width
-    right = target % width - source % width
-    steps = max(abs(down), abs(right))
-    if steps == 0 or (down != 0 and right != 0 and abs(down) != abs(right)):
-        return False
-    step = down // steps * width + right // steps
-    at = source
-    for _ in range(steps):
-        at += step
-        if board[at] != FREE:
-            return False
-    return True
+# -- evaluation -----------------------------------------------------------------------------------------
+
+
+@njit(cache=True, forceinline=True)
+def _look(lines: Array, geometry: Array, square: int, free: Array) -> None:
+    """Write how many squares are free in each direction."""
+    row, column = geometry[ROW, square], geometry[COLUMN, square]
+    along, down = lines[0, row], lines[1, column]
+    falling, rising = lines[2, geometry[FALLING, square]], lines[3, row + column]
+    free[0], free[7] = behind(falling, row), ahead(falling, row)
+    free[1], free[6] = behind(down, row), ahead(down, row)
+    free[2], free[5] = behind(rising, row), ahead(rising, row)
+    free[3], free[4] = behind(along, column), ahead(along, column)
 
 
 @njit(cache=True)
-def legal(board: Array, mover: int, move: int, width: int) -> bool:
-    """Return whether a move that was legal elsewhere is legal here."""
-    source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
-    if board[source] != mover + 1 or not _clear(board, source, target, width):
-        return False
-    board[source] = FREE
-    found = _clear(board, target, arrow, width)
-    board[source] = mover + 1
-    return found
-
-
-@njit(cache=True)
-def make(board: Array, where: Array, mover: int, move: int) -> int:
-    """Make a move; return which amazon it was."""
-    source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
-    number = 0
-    while where[mover, number] != source:
-        number += 1
-    where[mover, number] = target
-    board[source] = FREE
-    board[target] = mover + 1
-    board[arrow] = ARROW
-    return number
-
-
-@njit(cache=True)
-def unmake(board: Array, where: Array, mover: int, move: int, number: int) -> None:
-    """Take a move back."""
-    source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
-    board[arrow] = FREE
-    board[target] = FREE
-    board[source] = mover + 1
-    where[mover, number] = source
-
-
-@njit(cache=True)
-def _next_move(
-    board: Array,
-    where: Array,
-    mover: int,
-    ply: int,
-    geometry: Array,
-    width: int,
-    prune: bool,
-    killers: Array,
-    moves: Array,
-    places: Array,
-) -> int:
-    """Return the next move to try at a ply, killers first; 0 if there is none left.
-
-    ``places[ply]`` is how many were tried and, once generated, how many there are.
-    """
-    move = 0
-    while prune and places[ply, 0] < KILLERS:
-        move = killers[ply, places[ply, 0]]
-        places[ply, 0] += 1
-        if move != 0 and legal(board, mover, move, width):
-            return int(move)
-    if places[ply, 1] < 0:
-        places[ply, 1] = generate(board, where, mover, geometry, moves[ply])
-        places[ply, 0] = KILLERS
-    while places[ply, 0] - KILLERS < places[ply, 1]:
-        move = moves[ply, places[ply, 0] - KILLERS]
-        places[ply, 0] += 1
-        known = False
-        if prune:
-            for each in range(KILLERS):
-                known = known or killers[ply, each] == move
-        if not known:
-            return int(move)
-    return 0
-
-
-@njit(cache=True)
-def _remember(killers: Array, ply: int, move: int) -> None:
-    """Put a move that refuted its parent first among the killers of its ply."""
-    place = KILLERS - 1
-    for each in range(KILLERS):
-        if killers[ply, each] == move:
-            place = each
-            break
-    for each in range(place, 0, -1):
-        killers[ply, each] = killers[ply, each - 1]
-    killers[ply, 0] = move
-
-
-@njit(cache=True)
-def value(
-    board: Array,
-    where: Array,
-    mover: int,
-    depth: int,
-    alpha: float,
-    beta: float,
-    geometry: Array,
-    rule: Array,
-    width: int,
-    prune: bool,
-    killers: Array,
-    moves: Array,
-    found: Array,
-    lines: Array,
-    nodes: Array,
-) -> float:
-    """Return the minimax value to player 0, exact within (alpha, beta); fail-soft alpha-beta.
-
-    ``lines[1]`` gets the line of best play: its length, then its moves. The search keeps its own
-    stack: numba cannot keep compiled functions that call themselves.
-    """
-    low, high, best = np.empty(LINE), np.empty(LINE), np.empty(LINE)
-    places = np.empty((LINE, 2), np.int64)
-    made = np.empty((LINE, 2), np.int64)
-    ply = 1
-    low[1], high[1] = alpha, beta
-    entering = True
-    result = 0.0
-    while True:
-        player = mover if ply % 2 == 1 else 1 - mover
-        maximise = player == 0
-        leave = False
-        if entering:
-            lines[ply, 0] = 0
-            if depth - ply + 1 == 0:
-                nodes[0] += 1
-                result = evaluate(board, where, player, geometry, rule, found)
-                leave = True
-            else:
-                best[ply] = -np.inf if maximise else np.inf
-                places[ply, 0], places[ply, 1] = 0, -1
-        else:  # a child has its value
-            move = made[ply, 0]
-            unmake(board, where, player, move, made[ply, 1])
-            if (result > best[ply]) if maximise else (result < best[ply]):
-                best[ply] = result
-                length = lines[ply + 1, 0]
-                lines[ply, 0] = length + 1
-                lines[ply, 1] = move
-                for each in range(length):
-                    lines[ply, 2 + each] = lines[ply + 1, 1 + each]
-                if prune:
-                    if maximise:
-                        low[ply] = max(low[ply], result)
-                    else:
-                        high[ply] = min(high[ply], result)
-                    if low[ply] >= high[ply]:
-                        _remember(killers, ply, move)
-                        leave = True
-                        result = best[ply]
-        if not leave:
-            move = _next_move(
-                board, where, player, ply, geometry, width, prune, killers, moves, places
-            )
-            if move != 0:
-                made[ply, 0] = move
-                made[ply, 1] = make(board, where, player, move)
-                low[ply + 1], high[ply + 1] = low[ply], high[ply]
-                ply += 1
-                entering = True
+def whole_reach(board: Array, where: Array, geometry: Array) -> int:
+    """Return the mobility of both players where whole moves count, queen and arrow together."""
+    directions = geometry[DIRECTIONS]
+    count = 0
+    for player in range(2):
+        for number in range(where.shape[1]):
+            source = where[player, number]
+            if source < 0:
                 continue
-            result = best[ply]
-            if np.isinf(result):  # there was no move at all
-                nodes[0] += 1
-                result = -rule[WON] if maximise else rule[WON]
-        if ply == 1:
-            return result
-        ply -= 1
-        entering = False
-
-
-@njit(cache=True)
-def root(
-    board: Array,
-    where: Array,
-    depth: int,
-    top: int,
-    geometry: Array,
-    rule: Array,
-    width: int,
-    prune: bool,
-    killers: Array,
-    moves: Array,
-    found: Array,
-    lines: Array,
-    nodes: Array,
-    values: Array,
-) -> int:
-    """Value each move of player 0 into ``values``, beside ``moves[0]``; return how many there are.
-
-    The ``top`` best values are exact, as is every value equal to one of them; the others are
-    upper bounds below them.
-    """
-    count = generate(board, where, 0, geometry, moves[0])
-    best = np.empty(top, np.float64)
-    # First passes at lower depths put the moves into an order in which few have to be looked at.
-    first = 1 if prune else depth
-    for pass_depth in range(first, depth + 1):
-        best[:] = -np.inf
-        for number in range(count):
-            move = moves[0, number]
-            floor = best[top - 1] - 1e-9 if prune else -np.inf
-            which = make(board, where, 0, move)
-            found_value = value(
-                board,
-                where,
-                1,
-                pass_depth - 1,
-                floor,
-                np.inf,
-                geometry,
-                rule,
-                width,
-                prune,
-                killers,
-                moves,
-                found,
-                lines,
-                nodes,
-            )
-            unmake(board, where, 0, move, which)
-            values[number] = found_value
-            if found_value > best[top - 1]:
-                place = top - 1
-                while place > 0 and best[place - 1] < found_value:
-                    best[place] = best[place - 1]
-                    place -= 1
-                best[place] = found_value
-        if pass_depth < depth:
-            order = np.argsort(-values[:count])
-            moves[0, :count] = moves[0, :count][order]
+            board[source] = FREE
+            for first in range(8):
+                target = source + directions[first]
+                while board[target] == FREE:
+                    for second in range(8):
+                        arrow = target + directions[second]
+                        while board[arrow] == FREE:
+                            count += 1 << HALF * player
+                            arrow += directions[second]
+                    target += directions[first]
+            board[source] = player + 1
     return count
 
 
-@njit(cache=True)
-def swap(board: Array, where: Array) -> None:
-    """Let the players change places: who was 0 is 1."""
-    for square in range(board.shape[0]):
-        if board[square] == 1 or board[square] == 2:
-            board[square] = 3 - board[square]
-    for number in range(where.shape[1]):
-        where[0, number], where[1, number] = where[1, number], where[0, number]
+@njit(cache=True, forceinline=True)
+def _state(player: int, ways: int, neighbours: int) -> int:
+    """Return what an amazon with so many free neighbours adds to the states."""
+    lone, unhindered, trapped = int(ways == 1), int(ways == neighbours), int(ways == 0)
+    return (lone | unhindered << 2 * FIELD | trapped << 4 * FIELD) << player * FIELD
 
 
-@njit(cache=True)
-def rollout(
+@njit(cache=True, forceinline=True)
+def survey(
     board: Array,
     where: Array,
-    depth: int,
-    seed: int,
-    geometry: Array,
-    rule: Array,
-    width: int,
-    killers: Array,
-    moves: Array,
-    found: Array,
     lines: Array,
-    nodes: Array,
-    values: Array,
-) -> bool:
-    """Play on with player 1 to move, each by its own search of ``depth``; return whether 0 wins.
+    geometry: Array,
+    full: bool,
+    arrows: bool,
+    free: Array,
+    found: Array,
+    mobility: Array,
+    states: Array,
+) -> None:
+    """Write the mobility and states of a position and, if ``arrows``, what each arrow would change.
 
-    Equal moves are drawn at random from ``seed``.  The board is changed.
+    Also writes the features that no arrow changes.
     """
-    np.random.seed(seed)
-    player = 0
-    while True:
-        swap(board, where)
-        player = 1 - player
-        killers[:] = 0
-        count = root(
-            board,
-            where,
-            depth,
-            1,
-            geometry,
-            rule,
-            width,
-            True,
-            killers,
-            moves,
-            found,
-            lines,
-            nodes,
-            values,
-        )
-        if count == 0:
-            return player == 1
-        best = values[:count].max()
-        ties = 0
-        for number in range(count):
-            ties += values[number] == best
-        choice = np.random.randint(0, ties)
-        for number in range(count):
-            if values[number] == best:
-                if choice == 0:
-                    make(board, where, 0, moves[0, number])
-                    break
-                choice -= 1
+    if arrows:
+        mobility[:] = 0
+        states[:] = 0
+    all_mobility = all_states = 0
+    for player in range(2):
+        corners = quadrants = 0
+        for number in range(where.shape[1]):
+            square = where[player, number]
+            if square < 0:
+                continue
+            _look(lines, geometry, square, free)
+            reach = ways = 0
+            for each in range(8):
+                reach += free[each]
+                ways += free[each] > 0
+            neighbours = geometry[NEIGHBOURS, square]
+            state = _state(player, ways, neighbours)
+            all_mobility += reach << HALF * player
+            all_states += state
+            corners += geometry[CORNER, square]
+            if geometry[QUADRANT, square] >= 0:
+                quadrants |= 1 << geometry[QUADRANT, square]
+            if arrows:
+                change = _state(player, ways - 1, neighbours) - state
+                for each in range(8):
+                    at = square
+                    for rest in range(free[each], 0, -1):
+                        at += geometry[DIRECTIONS, each]
+                        mobility[at] += rest << HALF * player
+                        if rest == free[each]:
+                            states[at] += change
+        found[2 + player] = corners / 4.0
+        found[10 + player] = 1.0 if quadrants == 15 else 0.0
+    mobility[0] = whole_reach(board, where, geometry) if full else all_mobility
+    states[0] = all_states
+
+
+@njit(cache=True, forceinline=True)
+def weigh(rule: Array, found: Array, mover: int, mobility: int, states: int) -> float:
+    """Return the value of a position to player 0: of a game that is over, or by its features."""
+    first, second = mobility & ((1 << HALF) - 1), mobility >> HALF
+    found[0], found[1] = min(1.0, first / rule[DIVISOR]), min(1.0, second / rule[DIVISOR])
+    for number in range(6):
+        found[4 + number] = (states >> FIELD * number & ((1 << FIELD) - 1)) / 4.0
+    if mover == 0 and first == 0:
+        return float(-rule[WON])
+    if mover == 1 and second == 0:
+        return float(rule[WON])
+    value = 0.0
+    for number in range(FEATURES):
+        value += rule[number] * found[number]
+    return float(value)
+
+
+@njit(cache=True, forceinline=True)
+def evaluate(work: Work, mover: int) -> float:
+    """Return the value of a position to player 0, and write its features."""
+    full, mobility, states = work.rule[FULL] > 0, work.mobility, work.states
+    found, free = work.found, work.free
+    survey(
+        *(work.board, work.where, work.lines, work.geometry, full, False),
+        *(free, found, mobility, states),
+    )
+    return float(weigh(work.rule, found, mover, mobility[0], states[0]))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.games.amazons import kernels
+from dovetail.agent_servers.games.amazons import alpha_beta, kernels
 
 FEATURES = kernels.FEATURES
 Array = NDArray[Any]
@@ -25,15 +25,20 @@ class Geometry:
             for right in (-1, 0, 1)
             if down or right
         ]
-        table: Array = np.zeros((3, (rows + 2) * self.width), np.int32)
-        table[0, :8] = steps
-        table[2] = -1
+        table: Array = np.zeros((7, (rows + 2) * self.width), np.int32)
+        table[kernels.DIRECTIONS, :8] = steps
+        table[kernels.QUADRANT] = -1
         for row in range(rows):
             for column in range(columns):
                 at = (row + 1) * self.width + column + 1
-                table[1, at] = row in (0, rows - 1) and column in (0, columns - 1)
+                table[kernels.CORNER, at] = row in (0, rows - 1) and column in (0, columns - 1)
                 if rows % 2 == 0 and columns % 2 == 0:
-                    table[2, at] = 2 * (row >= rows // 2) + (column >= columns // 2)
+                    table[kernels.QUADRANT, at] = 2 * (row >= rows // 2) + (column >= columns // 2)
+                high = min(row + 1, rows - 1) - max(row - 1, 0) + 1
+                wide = min(column + 1, columns - 1) - max(column - 1, 0) + 1
+                table[kernels.NEIGHBOURS, at] = high * wide - 1
+                table[kernels.ROW, at], table[kernels.COLUMN, at] = row, column
+                table[kernels.FALLING, at] = row - column + columns
         self.table = table
 
     def inside(self, square: int) -> int:
@@ -76,7 +81,7 @@ class Position:
 
     def play(self, move: int, player: int = 0) -> None:
         """Make a move of a player, in the kernels' form."""
-        kernels.make(self.board, self.where, player, move)
+        kernels.move_amazon(self.board, self.where, player, move)
 
     def action(self, move: int) -> int:
         """Return the environment's number of a move."""
@@ -106,11 +111,9 @@ class Search:
     def __init__(self, weights: Array, divisor: float, full: bool, won: float) -> None:
         self.weights = weights
         self._rule: Array = np.array([*weights, divisor, won, float(full)])
-        self._found: Array = np.zeros(FEATURES)
         self._killers: Array = np.zeros((LONGEST_LINE, kernels.KILLERS), np.int64)
-        self._lines: Array = np.zeros((LONGEST_LINE + 1, LONGEST_LINE + 1), np.int64)
-        self._moves: Array = np.zeros((0, 0), np.int64)
-        self._values: Array = np.zeros(0)
+        self._best: Array = np.zeros((LONGEST_LINE + 1, LONGEST_LINE + 1), np.int64)
+        self._moves: Array = np.zeros((LONGEST_LINE, 0), np.int64)
         self._nodes: Array = np.zeros(1, np.int64)
 
     @property
@@ -118,91 +121,58 @@ class Search:
         """Positions that were evaluated so far."""
         return int(self._nodes[0])
 
-    def _ready(self, position: Position) -> None:
+    def _work(self, position: Position) -> kernels.Work:
         self._rule[:FEATURES] = self.weights
-        reach = 4 * max(position.geometry.rows, position.geometry.columns)
+        self._killers[:] = 0
+        geometry = position.geometry
+        reach = 4 * max(geometry.rows, geometry.columns)
         most = position.where.shape[1] * reach * reach  # targets of each amazon, arrows of each
         if self._moves.shape[1] < most:
             self._moves = np.zeros((LONGEST_LINE, most), np.int64)
-            self._values = np.zeros(most)
+        squares = len(position.board)
+        work = kernels.Work(
+            board=position.board,
+            where=position.where,
+            lines=np.zeros((4, geometry.rows + geometry.columns), np.int64),
+            geometry=geometry.table,
+            rule=self._rule,
+            killers=self._killers,
+            moves=self._moves,
+            values=np.zeros(most),
+            found=np.zeros(FEATURES),
+            free=np.zeros(8, np.int64),
+            mobility=np.zeros(squares, np.int64),
+            states=np.zeros(squares, np.int64),
+            best=self._best,
+            nodes=self._nodes,
+        )
+        kernels.prepare(work)
+        return work
 
     def value(self, position: Position, mover: int = 0) -> tuple[float, Array]:
         """Return the value of a position to player 0, and its features."""
-        self._ready(position)
-        table = position.geometry.table
-        found = np.zeros(FEATURES)
-        worth = kernels.evaluate(position.board, position.where, mover, table, self._rule, found)
-        if found[0] > 1 or found[1] > 1:  # a game that is over was not scaled
-            found[:2] = np.minimum(1.0, found[:2] / self._rule[kernels.DIVISOR])
-        return float(worth), found
+        work = self._work(position)
+        return float(kernels.evaluate(work, mover)), work.found
 
     def root(
         self, position: Position, depth: int, top: int = 1, *, prune: bool = True
     ) -> tuple[Array, Array]:
         """Return player 0's moves and their values; the ``top`` best are exact, the rest bounds
         below."""
-        self._ready(position)
-        self._killers[:] = 0
-        count = kernels.root(
-            position.board,
-            position.where,
-            depth,
-            top,
-            position.geometry.table,
-            self._rule,
-            position.geometry.width,
-            prune,
-            self._killers,
-            self._moves,
-            self._found,
-            self._lines,
-            self._nodes,
-            self._values,
-        )
-        return self._moves[0, :count].copy(), self._values[:count].copy()
+        work = self._work(position)
+        count = alpha_beta.root(work, depth, top, prune)
+        return work.moves[0, :count].copy(), work.values[:count]
 
     def line(self, position: Position, mover: int, depth: int) -> tuple[float, list[int]]:
         """Return the value to player 0 at full window, and the moves of best play."""
-        self._ready(position)
-        self._killers[:] = 0
-        worth = kernels.value(
-            position.board,
-            position.where,
-            mover,
-            depth,
-            -np.inf,
-            np.inf,
-            position.geometry.table,
-            self._rule,
-            position.geometry.width,
-            True,
-            self._killers,
-            self._moves,
-            self._found,
-            self._lines,
-            self._nodes,
-        )
-        length = int(self._lines[1, 0])
-        return float(worth), self._lines[1, 1 : 1 + length].tolist()
+        work = self._work(position)
+        worth = alpha_beta.value(work, mover, depth, -np.inf, np.inf, True)
+        length = int(work.best[1, 0])
+        return float(worth), work.best[1, 1 : 1 + length].tolist()
 
     def wins(self, position: Position, move: int, depth: int, seed: int) -> bool:
         """Return whether player 0 wins after a move if both play on by searches of ``depth``."""
-        self._ready(position)
         after = position.copy()
         after.play(move)
-        won: bool = kernels.rollout(
-            after.board,
-            after.where,
-            depth,
-            seed,
-            position.geometry.table,
-            self._rule,
-            position.geometry.width,
-            self._killers,
-            self._moves,
-            self._found,
-            self._lines,
-            self._nodes,
-            self._values,
-        )
+        won: bool = alpha_beta.rollout(self._work(after), depth, seed)
         return won

@@ -180,8 +180,8 @@ _SIZES: dict[Any, Size] = {
         1,
     ),
     "part": Size(
-        "10,000 of 100,000 moves, without Monte Carlo, 5 checks of 20 games for 20 of 50, {seeds}",
-        {"moves": 10_000, "rollouts": 0, "checks": 5, "tests": 20},
+        "5,000 of 100,000 moves, 5 checks of 20 games for 20 of 50, {seeds}",
+        {"moves": 5_000, "rollouts": 1, "checks": 5, "tests": 20},
     ),
     "study": Size(
         "100,000 moves with Monte Carlo, 20 checks of 50 games, {seeds}",
