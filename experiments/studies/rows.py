@@ -177,9 +177,10 @@ def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "
     >>> interval(Estimate(2.0, -math.inf, math.inf))
     '2.0'
     """
-    text = f"{scale * found.value:,.{digits}f}{sign}"
+    # The "z" leaves no minus before a zero.
+    text = f"{scale * found.value:z,.{digits}f}{sign}"
     if math.isfinite(found.low) and math.isfinite(found.high):
-        text += f" ({scale * found.low:,.{digits}f}..{scale * found.high:,.{digits}f})"
+        text += f" ({scale * found.low:z,.{digits}f}..{scale * found.high:z,.{digits}f})"
     return text
 
 

@@ -11,6 +11,7 @@ from dovetail.experiments.studies.dominion.learning import (
     FORCED,
     METHODS,
     SHUFFLED,
+    TRAININGS,
     learn,
     learn_units,
     learned_sizes,
@@ -96,6 +97,11 @@ def _units(
     return found
 
 
+def _decks_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    two = {"games": values["two"], "again": values["again"]}
+    return _units((23,), (4,), values, seeds) + _units((23,), (2,), two, seeds)
+
+
 def _decks_draw(done: Done) -> Drawn:
     groups = by(done, "players", "visits")
     places = [(4, EPSILON), (4, FORCED), (2, EPSILON), (2, FORCED)]
@@ -123,6 +129,7 @@ def _last_row(players: int, printed: str, games: int) -> Row:
         partial(_units, (23,), (players,)),
         learn,
         partial(_last_draw, players),
+        shares=TRAININGS,
     )
 
 
@@ -162,6 +169,7 @@ def _cards_row(players: int, key: str, printed: str, games: int) -> Row:
         partial(_units, range(15, 23), (players,)),
         learn,
         _cards_draw,
+        shares=TRAININGS,
     )
 
 
@@ -179,21 +187,22 @@ LAST_VERSION = (
         {
             "quick": Size(
                 "10,000 of 5,000,000 and 10,000,000 training games, {seeds}",
-                {"games": 10_000, "again": 2_000},
+                {"games": 10_000, "two": 10_000, "again": 2_000},
                 1,
             ),
             "part": Size(
                 "500,000 of 5,000,000 and 10,000,000 training games, {seeds}",
-                {"games": 500_000, "again": 20_000},
+                {"games": 500_000, "two": 500_000, "again": 20_000},
             ),
             "study": Size(
-                "5,000,000 training games, with two players half the study's, {seeds}",
-                {"games": 5_000_000, "again": 100_000},
+                "5,000,000 and 10,000,000 training games, {seeds}",
+                {"games": 5_000_000, "two": 10_000_000, "again": 100_000},
             ),
         },
-        partial(_units, (23,), (4, 2)),
+        _decks_units,
         learn,
         _decks_draw,
+        shares=TRAININGS,
     ),
 )
 CARDS_ADDED = (

@@ -17,6 +17,8 @@ GBC = ["greedy", "blacksmith", "chapel"]
 EPSILON, FORCED = 0, 10
 BOTH = (EPSILON, FORCED)
 METHODS = {EPSILON: "epsilon-greedy", FORCED: "forced exploration"}
+TRAININGS = "trainings"
+"""Where the rows keep their trainings, since a training may belong to several."""
 
 
 def learner(

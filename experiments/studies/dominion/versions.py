@@ -15,6 +15,7 @@ from dovetail.experiments.studies.dominion.learning import (
     GBC,
     METHODS,
     SHUFFLED,
+    TRAININGS,
     learn,
     learn_units,
     learned_sizes,
@@ -138,6 +139,7 @@ def _method_row(version: str, printed: str, games: int) -> Row:
         partial(learn_units, [version], GBC, BOTH),
         learn,
         partial(_methods_draw, version),
+        shares=TRAININGS,
     )
 
 
@@ -226,6 +228,7 @@ VERSIONS = (
         partial(learn_units, BOUNDS, GBC, BOTH),
         learn,
         _bounds_draw,
+        shares=TRAININGS,
     ),
     Row(
         "longest",
@@ -235,6 +238,7 @@ VERSIONS = (
         partial(learn_units, ["0", "1", "12"], GBC, BOTH),
         learn,
         _bounds_draw,
+        shares=TRAININGS,
     ),
 )
 TWO_PLAYERS = Row(
@@ -245,6 +249,7 @@ TWO_PLAYERS = Row(
     partial(learn_units, ["14.0", "14.5"], ["money"], BOTH),
     learn,
     _bounds_draw,
+    shares=TRAININGS,
 )
 FIRST_VALUES = Row(
     "first-values",
@@ -254,4 +259,5 @@ FIRST_VALUES = Row(
     _first_values_units,
     learn,
     _first_values_draw,
+    shares=TRAININGS,
 )
