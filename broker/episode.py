@@ -110,16 +110,13 @@ class Episode:
         Raises:
             ProtocolError: code ``invalid``: the turn contradicts itself or the spec.
         """
-        check_views(turn, self.spec)
+        places = self.places
+        earned = check_views(turn, self.spec, len(places))
         if self.rules.check:
             check(turn, self.spec)
-        places = self.places
-        for view in turn.seats:
-            reward = view.reward
-            if reward:
-                place = places[view.seat]
-                place.pending += reward
-                place.total += reward
+        if earned:
+            for view in turn.seats:
+                places[view.seat].earn(view.reward)
         self.latest = turn
         self.turn += 1
         self.to_act = turn.to_act
@@ -226,16 +223,16 @@ class Episode:
             and self.places[seat].machine.state == "deciding"
         )
 
-    def acted(self, action: m.Action, now: float) -> Ending | None:
+    def acted(self, seat: int, action: m.Action, now: float) -> Ending | None:
         """Take the answer that a seat owes."""
-        place = self.places[action.seat]
+        place = self.places[seat]
         place.machine.move(ACTED)
         if action.refused:
             place.refused += action.refused
         if action.measures:
             place.measure(action.measures)
         if action.thoughts is not None and self.think:
-            self.thoughts.append((action.seat, action.thoughts))
+            self.thoughts.append((seat, action.thoughts))
         ending = None
         if not place.clock.answer(now):
             ending = self._breach(place, "timeout", f"answered after {place.clock.last:.3f} s")

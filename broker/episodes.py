@@ -162,7 +162,7 @@ class Episodes:
         if sitter.init:
             peer.outbox.answered(sitter.init)
             sitter.init = 0
-        ending = episode.acted(action, now)
+        ending = episode.acted(number, action, now)
         if ending is not None:
             self._end(run, play, ending, now)
             return

@@ -81,10 +81,17 @@ class Decoder(Generic[T]):
     """Reads the messages that one side of one role accepts."""
 
     def __init__(self, accepts: Any, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
         self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(
             accepts, ext_hook=extension
         )
+        self.limit(limits or Limits())
+
+    def limit(self, limits: Limits) -> None:
+        """Read what is within other limits from now on."""
+        self._limits = limits
+        # Of a frame that needs no walk; compiled, a field of a message takes long to read.
+        self._size = min(limits.frame, limits.elements)
+        self._depth = limits.depth
 
     def decode(self, frame: bytes) -> T:
         """Return the message in ``frame``.
@@ -93,7 +100,8 @@ class Decoder(Generic[T]):
             ProtocolError: code ``limit``, ``malformed``, ``unknown-type`` or ``invalid``.
         """
         try:
-            limits_.check(frame, self.limits)
+            if len(frame) > self._size or limits_.openings(frame) > self._depth:
+                limits_.check(frame, self._limits)
             return self._decoder.decode(frame)
         except ProtocolError as error:
             raise _refusal(frame, error.code, str(error)) from None

@@ -40,9 +40,13 @@ def check(frame: bytes, limits: Limits) -> None:
     size = len(frame)
     if size > limits.frame:
         raise ProtocolError("limit", f"frame of {size} bytes; at most {limits.frame} are read")
-    if size <= limits.elements and len(frame.translate(None, _NOT_OPENING)) <= limits.depth:
-        return
-    _walk(frame, limits)
+    if size > limits.elements or openings(frame) > limits.depth:
+        _walk(frame, limits)
+
+
+def openings(frame: bytes) -> int:
+    """Return how deep a frame can be at most: how many of its bytes could open a map or an array."""
+    return len(frame.translate(None, _NOT_OPENING))
 
 
 def _walk(frame: bytes, limits: Limits) -> None:

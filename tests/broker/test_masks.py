@@ -69,7 +69,7 @@ def deciding(price: m.Breach) -> Episode:
 @pytest.mark.parametrize("action", [-1, 2**40, 1.0, "x" * 10**7, b"x" * 10**7, [0] * 90_000])
 def test_an_illegal_action_is_named_with_some_that_are_legal(action: Any) -> None:
     made = deciding("forfeit")
-    over, most = peak(lambda: made.acted(m.Action(1, 0, 0, action), 0.0))
+    over, most = peak(lambda: made.acted(0, m.Action(1, 0, 0, action), 0.0))
     assert over.reason == "illegal-action"
     assert over.message.endswith(
         "is not legal; legal: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (134,217,728 in all)"
@@ -80,7 +80,7 @@ def test_an_illegal_action_is_named_with_some_that_are_legal(action: Any) -> Non
 
 def test_an_action_is_drawn_without_a_list_of_them() -> None:
     made = deciding("random")
-    over, most = peak(lambda: made.acted(m.Action(1, 0, 0, -1), 0.0))
+    over, most = peak(lambda: made.acted(0, m.Action(1, 0, 0, -1), 0.0))
     assert over is None
     ((_, drawn),) = made.step(0.0).actions
     assert drawn == chosen(derive(5, "breach", 0), FRAME, made.places[0].space)

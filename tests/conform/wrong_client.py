@@ -301,7 +301,7 @@ def answers_unknown_types_with_another_code() -> None:
 def reads_small_frames_only() -> None:
     def around(method: Any, self: Any, hello: m.Hello) -> None:
         method(self, hello)
-        self._decoder.limits = m.Limits(frame=1 << 20)
+        self._decoder.limit(m.Limits(frame=1 << 20))
 
     wrap(Session, "__init__", around)
     wrap(
@@ -316,9 +316,12 @@ def reads_small_frames_only() -> None:
 
 @mistake("agent", "frames-beyond-the-limits")
 def reads_anything_however_deep() -> None:
-    import dovetail.protocol.limits as limits
+    def around(method: Any, self: Any, welcome: m.Welcome) -> Any:
+        new = method(self, welcome)
+        self._decoder.limit(codec.UNLIMITED)
+        return new
 
-    limits.check = lambda frame, limits: None
+    wrap(Session, "_begins", around)
 
 
 @mistake("environment", "bad-frames-are-refused")

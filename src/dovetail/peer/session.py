@@ -100,7 +100,7 @@ class Session:
         if not welcome.resumed:
             self.seen = 0
         self.welcome = welcome
-        self._decoder.limits = welcome.limits
+        self._decoder.limit(welcome.limits)
         return True
 
     def _is_final(self, code: str) -> bool:
