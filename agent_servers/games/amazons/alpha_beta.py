@@ -27,7 +27,7 @@ from dovetail.agent_servers.games.amazons.kernels import (
 )
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _remember(killers: Array, ply: int, move: int) -> None:
     """Put a move that refuted its parent first among the killers of its ply."""
     place = KILLERS - 1
@@ -40,7 +40,7 @@ def _remember(killers: Array, ply: int, move: int) -> None:
     killers[ply, 0] = move
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _known(killers: Array, ply: int, move: int) -> bool:
     """Return whether a move is one of the killers of its ply."""
     found = False

@@ -78,7 +78,7 @@ class Work(NamedTuple):
 # -- the board and its lines ----------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def switch(lines: Array, geometry: Array, square: int) -> None:
     """Make a free square of the lines one that is not, or the other way round."""
     row, column = geometry[ROW, square], geometry[COLUMN, square]
@@ -113,7 +113,7 @@ def move_amazon(board: Array, where: Array, mover: int, move: int) -> int:
     return number
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def make(board: Array, where: Array, lines: Array, geometry: Array, mover: int, move: int) -> int:
     """Make a move; return which amazon it was."""
     switch(lines, geometry, move >> 20)
@@ -122,7 +122,7 @@ def make(board: Array, where: Array, lines: Array, geometry: Array, mover: int, 
     return int(move_amazon(board, where, mover, move))
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def unmake(
     board: Array, where: Array, lines: Array, geometry: Array, mover: int, move: int, number: int
 ) -> None:
@@ -137,7 +137,7 @@ def unmake(
     switch(lines, geometry, arrow)
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _clear(lines: Array, geometry: Array, source: int, target: int) -> bool:
     """Whether nothing stands between two squares, nor on the second, along a queen's line."""
     row, column = geometry[ROW, source], geometry[COLUMN, source]
@@ -157,7 +157,7 @@ def _clear(lines: Array, geometry: Array, source: int, target: int) -> bool:
     return bool(down <= ahead(line, row) if down > 0 else -down <= behind(line, row))
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def legal(board: Array, lines: Array, geometry: Array, mover: int, move: int) -> bool:
     """Return whether a move that was legal elsewhere is legal here."""
     source, target, arrow = move >> 20, move >> 10 & 1023, move & 1023
@@ -196,7 +196,7 @@ def generate(work: Work, mover: int, ply: int) -> int:
 # -- evaluation -----------------------------------------------------------------------------------------
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _look(lines: Array, geometry: Array, square: int, free: Array) -> None:
     """Write how many squares are free in each direction."""
     row, column = geometry[ROW, square], geometry[COLUMN, square]
@@ -232,14 +232,14 @@ def whole_reach(board: Array, where: Array, geometry: Array) -> int:
     return count
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _state(player: int, ways: int, neighbours: int) -> int:
     """Return what an amazon with so many free neighbours adds to the states."""
     lone, unhindered, trapped = int(ways == 1), int(ways == neighbours), int(ways == 0)
     return (lone | unhindered << 2 * FIELD | trapped << 4 * FIELD) << player * FIELD
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def survey(
     board: Array,
     where: Array,
@@ -293,7 +293,7 @@ def survey(
     states[0] = all_states
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def weigh(rule: Array, found: Array, mover: int, mobility: int, states: int) -> float:
     """Return the value of a position to player 0: of a game that is over, or by its features."""
     first, second = mobility & ((1 << HALF) - 1), mobility >> HALF
@@ -310,7 +310,7 @@ def weigh(rule: Array, found: Array, mover: int, mobility: int, states: int) -> 
     return float(value)
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def evaluate(work: Work, mover: int) -> float:
     """Return the value of a position to player 0, and write its features."""
     full, mobility, states = work.rule[FULL] > 0, work.mobility, work.states
