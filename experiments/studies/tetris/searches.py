@@ -11,6 +11,7 @@ installs.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -197,4 +198,7 @@ class CMAES:
 
     def tell(self, worth: Array) -> None:
         """Adapt the distribution."""
-        self._search.tell(self._asked, (-np.asarray(worth, np.float64)).tolist())
+        with warnings.catch_warnings():
+            # An elite that the mean has left is far away in sigmas; cma bounds what that does.
+            warnings.filterwarnings("ignore", "elements of z2", UserWarning)
+            self._search.tell(self._asked, (-np.asarray(worth, np.float64)).tolist())
