@@ -45,13 +45,13 @@ $(STAMP): requirements.lock pyproject.toml
 	@home='import sys; print(sys.base_prefix)'; \
 	test "$$($(BIN)/python -c "$$home" 2>/dev/null)" = "$$($(PYTHON) -c "$$home")" || \
 		$(PYTHON) -m venv --clear $(VENV) # also if it was built by another Python
-	$(PIP) install --quiet --require-hashes -r requirements.lock
+	$(PIP) install --quiet --no-deps --require-hashes -r requirements.lock
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 # The bench lock agrees with requirements.lock on every package that both name.
 $(BENCH_STAMP): requirements-bench.lock $(STAMP)
-	$(PIP) install --quiet --require-hashes -r requirements-bench.lock
+	$(PIP) install --quiet --no-deps --require-hashes -r requirements-bench.lock
 	@touch $@
 
 demo: $(STAMP) ## play a demonstration match
