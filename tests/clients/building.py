@@ -48,6 +48,8 @@ def lacks(language: str) -> str:
     missing = [each for each in TOOLS[language] if shutil.which(each) is None]
     if missing:
         return f"{', '.join(missing)} not found"
+    if language == "rust" and run(["cargo", "--version"], ROOT).returncode:
+        return "cargo has no toolchain (rustup default stable)"
     packages = CLIENTS / language / "packages.txt"
     if packages.exists() and shutil.which("dpkg-query"):
         wanted = packages.read_text().split()
