@@ -13,13 +13,19 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
 
+LARGE = 1 << 12
+"""Bytes of a frame from which on what follows from it is worth a system call of its own."""
+
+
 def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:
     """Split what came over a connection at once, so that what follows from the first half is sent first.
 
     Otherwise all matches move together from one program to the next, and only one of them works.
     Without ``several`` cores only one works anyhow, and what came is not split.
     """
-    if not several or len(frames) < 3:  # a system call more would not pay
+    if not several or len(frames) < 2:
+        return [frames]
+    if len(frames) == 2 and len(frames[0]) <= LARGE:
         return [frames]
     middle = (len(frames) + 1) // 2
     return [frames[:middle], frames[middle:]]

@@ -17,7 +17,7 @@ from dovetail import transport
 from dovetail.broker.access import Access
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.feed import Feed, encode
-from dovetail.broker.intake import Intake, halves
+from dovetail.broker.intake import LARGE, Intake, halves
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.local import Local
@@ -33,8 +33,6 @@ AT_ONCE = 16
 """Frames taken from a stranger before it is seen whether it is sent away."""
 BEHIND = 1 << 18
 """Bytes waiting for a watcher from which on it is sent the ends of episodes only."""
-LARGE = 1 << 12
-"""Bytes of a frame from which on its sender hears what follows before the next one is read."""
 RETRY_JOURNAL = 1.0
 ROUNDS = 64
 """Exchanges with peers in this program before the others have their turn."""
@@ -215,7 +213,7 @@ class Server:
                 if live is not None:
                     live.events.append((arrived, [connection, *portion]))
                 self._intake.take(connection, portion, arrived)
-            if len(frames[-1]) > LARGE:
+            if len(frames[-1]) > LARGE:  # its sender has work before the next connection is read
                 self._commit(arrived)
             while core.tables.slowed:
                 router.pause(*core.tables.slowed.popitem())

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from dovetail.broker.intake import halves
+from dovetail.broker.intake import LARGE, halves
 from dovetail.peer import cores, serving
 from dovetail.peer.cores import Cores
 from dovetail.peer.link import Link
@@ -80,11 +80,23 @@ def test_a_peer_sends_the_first_half_of_its_answers_at_once(
     assert sends(Echo(), 5, among=1) == [[0, 1, 2, 3, 4]]
 
 
+def test_a_peer_sends_the_answer_to_each_of_two_batches_at_once() -> None:
+    batches = [m.AgentSteps(1, 0, number, slots=None, seats=None, turns=None) for number in (0, 1)]
+    link = Sends()
+    serving._answer(cast(Link, link), Echo(), [*batches], Given(2))
+    assert link.sent == [[batches[0]], [batches[1]]]
+    link = Sends()
+    serving._answer(cast(Link, link), Echo(), [*batches], Given(1))
+    assert link.sent == [batches]
+
+
 def test_the_broker_takes_in_what_came_at_once_in_halves() -> None:
     frames = [bytes([number]) for number in range(5)]
     assert halves(frames, True) == [frames[:3], frames[3:]]
     assert halves(frames[:2], True) == [frames[:2]]
     assert halves([], True) == [[]]
+    large = [bytes(LARGE + 1), b"1"]
+    assert halves(large, True) == [large[:1], large[1:]]
     assert halves(frames, False) == [frames]
 
 

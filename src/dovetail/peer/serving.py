@@ -24,6 +24,9 @@ from dovetail.transport.keys import Key
 PROMPT = 0.005
 """Flush finished answers after this many seconds, even if the batch is not done."""
 
+BATCHES = (m.EnvironmentSteps, m.AgentSteps)
+"""Messages whose answers are sent one by one: the broker works on one while the next is made."""
+
 Between = Callable[[list[m.Message]], None]
 """Called by a host between two messages, with its answers so far."""
 
@@ -117,7 +120,8 @@ def _answer(link: Link, host: Host, messages: list[m.Message], cores: Cores) -> 
     most = len(messages)
     if cores.several(last):
         most = (most + 1) // 2  # the broker works on it while the rest is answered
-    most = max(2, most)
+    if type(messages[0]) not in BATCHES:
+        most = max(2, most)
 
     def between(answers: list[m.Message]) -> None:
         nonlocal last
