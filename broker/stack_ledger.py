@@ -5,6 +5,7 @@ A column has an entry for each slot of the group, or one for each of its seats.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -129,18 +130,25 @@ class Ledger:
         """
         played = self.played[slots]
         acts = self.acts[slots, : played.max()]
-        acted = acts != NONE
-        seats, actions = acted.argmax(axis=2), acts.max(axis=2)
-        # A turn with one action, if seat and action are 0 to 127, is four bytes.
-        short = (acted.sum(axis=2) == 1) & (actions >= 0) & (actions < 128) & (seats < 128)
+        given = np.zeros(acts.shape[:2], np.uint8)
+        seats, actions = np.zeros_like(given), acts[..., 0].copy()
+        # Seat by seat, since a reduction along a short axis takes ten times as long.
+        for seat in range(acts.shape[2]):
+            acted = acts[..., seat] != NONE
+            given += acted
+            np.maximum(seats, acted * np.uint8(seat), out=seats)
+            np.maximum(actions, acts[..., seat], out=actions)
+        # A turn with one action, if that is 0 to 127, is four bytes.
+        short = (given == 1) & (actions.view(np.uint32) < 128)
         plain = (short | (np.arange(acts.shape[1]) >= played[:, None])).all(axis=1)
         bodies = np.empty((*seats.shape, 4), np.uint8)
         bodies[..., 0], bodies[..., 1] = 0x91, 0x92  # a turn with one pair
         bodies[..., 2], bodies[..., 3] = seats, actions
+        data, size = bodies.tobytes(), 4 * acts.shape[1]
         found: list[tuple[Any, int]] = []
         for row, (count, easy) in enumerate(zip(played.tolist(), plain.tolist(), strict=True)):
             if easy:
-                encoded = _array(count) + bodies[row, :count].tobytes()
+                encoded = _array(count) + data[row * size : row * size + 4 * count]
             else:
                 turns = acts[row, :count].tolist()
                 encoded = codec.encode([[e for e in enumerate(t) if e[1] != NONE] for t in turns])
@@ -153,6 +161,7 @@ class Ledger:
         return {name: total / count for name, (total, count) in sums.items()}
 
 
+@lru_cache(maxsize=1 << 12)
 def _array(count: int) -> bytes:
     """Return the head of a MessagePack array."""
     if count < 16:

@@ -101,7 +101,7 @@ class Decoder(Generic[T]):
         """
         try:
             if len(frame) > self._size or limits_.openings(frame) > self._depth:
-                limits_.check(frame, self._limits)
+                limits_.walk(frame, self._limits)
             return self._decoder.decode(frame)
         except ProtocolError as error:
             raise _refusal(frame, error.code, str(error)) from None

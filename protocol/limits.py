@@ -37,11 +37,8 @@ def check(frame: bytes, limits: Limits) -> None:
     Raises:
         ProtocolError: code ``limit`` or ``malformed``.
     """
-    size = len(frame)
-    if size > limits.frame:
-        raise ProtocolError("limit", f"frame of {size} bytes; at most {limits.frame} are read")
-    if size > limits.elements or openings(frame) > limits.depth:
-        _walk(frame, limits)
+    if len(frame) > min(limits.frame, limits.elements) or openings(frame) > limits.depth:
+        walk(frame, limits)
 
 
 def openings(frame: bytes) -> int:
@@ -49,7 +46,12 @@ def openings(frame: bytes) -> int:
     return len(frame.translate(None, _NOT_OPENING))
 
 
-def _walk(frame: bytes, limits: Limits) -> None:
+def walk(frame: bytes, limits: Limits) -> None:
+    """Accept a frame that fails the bound, as ``check`` does; errors are those of ``check``."""
+    if len(frame) > limits.frame:
+        raise ProtocolError(
+            "limit", f"frame of {len(frame)} bytes; at most {limits.frame} are read"
+        )
     size, most, sizes = len(frame), limits.elements, _SIZES
     position = 0
     elements = 0

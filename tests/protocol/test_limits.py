@@ -32,7 +32,7 @@ def refused(frame: bytes, allowed: Limits) -> str | None:
 
 def walked(frame: bytes, allowed: Limits = WIDE) -> str | None:
     try:
-        limits._walk(frame, allowed)
+        limits.walk(frame, allowed)
     except ProtocolError as error:
         return error.code
     return None
