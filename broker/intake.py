@@ -12,7 +12,6 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
-
 LARGE = 1 << 12
 """Bytes of a frame from which on what follows from it is worth a system call of its own."""
 

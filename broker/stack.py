@@ -129,8 +129,8 @@ class Stack(Batch):
             scores = [row if scored else None for row, scored in zip(given, some, strict=True)]
         self.finals = read.finals
         kinds = [] if over is None else over[ended].tolist()
-        for at, (slot, kind) in enumerate(zip(batch[ended].tolist(), kinds, strict=True)):
-            found.append(Over(slot, Ending(OVER[kind - 1], None, scores[at]), [], at))
+        for at, slot in enumerate(batch[ended].tolist()):
+            found.append(Over(slot, Ending(OVER[kinds[at] - 1], None, scores[at]), [], at))
         for slot, text in wrong.items():
             found = [each for each in found if each.slot != slot]
             ending = Ending("environment-failed", message=text)

@@ -48,7 +48,8 @@ class Results:
         asked, mode, instances = run.asked, run.rules.mode, run.instances()
         names = [agent.agent for agent in run.agents]
         own = [agent.number for agent in run.agents]
-        numbers = [column[slots].tolist() for column in (stack.index, stack.number, stack.seed)]
+        indices, numbers = stack.index[slots].tolist(), stack.number[slots].tolist()
+        seeds = stack.seed[slots].tolist()
         # Flat, since thousands of short lists cost more than what is in them.
         accounts = (column[slots].reshape(-1).tolist() for column in stack.accounts())
         every = [
@@ -56,18 +57,19 @@ class Results:
             for place, total, decisions, seconds, breaches, refused in zip(*accounts, strict=True)
         ]
         size = stack.match.spec.seats
-        parts = (every[at : at + size] for at in range(0, len(every), size))
-        episodes = zip(overs, *numbers, parts, stack.histories(slots), strict=True)
+        histories = stack.histories(slots)
         found = []
-        for over, index, number, seed, seats, (actions, turns) in episodes:
-            ending = over.ending
-            scored = ending.scored
+        for row, over in enumerate(overs):
+            ending, scored = over.ending, over.ending.scored
+            seats = every[row * size : (row + 1) * size]
+            actions, turns = histories[row]
             if stack.measured:
                 for seat, result in enumerate(seats):
                     result.measures = stack.means(over.slot, seat)
             episode = m.Episode(
-                *(run.number, index, number, seed, ending.reason, seats, ending.outcome),
-                *(ending.blame, turns, scored, run.ended(index, instances, scored=scored)),
+                *(run.number, indices[row], numbers[row], seeds[row], ending.reason, seats),
+                *(ending.outcome, ending.blame, turns, scored),
+                run.ended(indices[row], instances, scored=scored),
                 ending.message,
                 digest=sha256(actions).hexdigest()[:16],
             )
