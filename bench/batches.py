@@ -7,6 +7,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from bench.games import SLOTS, SUBJECTS, many
 from bench.measure import BenchError
 
@@ -32,6 +34,27 @@ def open_spiel() -> Iterator[int]:
             legal = step.observations["legal_actions"][step.observations["current_player"]]
             chosen.append(StepOutput(legal[int(rng.random() * len(legal))], None))
         steps, *_ = games.step(chosen, reset_if_done=True)
+        yield SLOTS
+
+
+def env_pool() -> Iterator[int]:
+    """Yield the turns of each batch of EnvPool, over its rules in C++ in as many threads as it likes.
+
+    Raises:
+        BenchError: it is not installed.
+    """
+    try:
+        pool: Any = importlib.import_module("envpool")
+    except ImportError:
+        raise BenchError(
+            "EnvPool is not installed; `.venv/bin/pip install envpool` (900 MB)"
+        ) from None
+    games = pool.make_gymnasium("ConnectFour-v1", num_envs=SLOTS)
+    rng = np.random.default_rng(1)
+    _, seen = games.reset()
+    while True:
+        lots = rng.random((SLOTS, 7)) * seen["legal_action_mask"]
+        *_, seen = games.step(lots.argmax(axis=1).astype(np.int32))
         yield SLOTS
 
 

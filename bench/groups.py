@@ -198,10 +198,12 @@ GROUPS: dict[str, Group] = {
             "arrays": Subject("batches ours arrays"),
             "copies": Subject("batches ours copies"),
             "OpenSpiel's SyncVectorEnv": Subject("batches open_spiel"),
+            "EnvPool": Subject("batches env_pool"),
             "pgx": Subject("batches pgx"),
         },
         [
             Bar("Connect Four, 256 games as arrays", "arrays", "OpenSpiel's SyncVectorEnv"),
+            Bar("Connect Four, 256 games as arrays", "arrays", "EnvPool"),
             Bar("Connect Four, 256 games as arrays", "arrays", "pgx"),
             Bar("Connect Four, 256 games, a copy each", "copies", "OpenSpiel's SyncVectorEnv"),
         ],
