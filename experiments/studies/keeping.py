@@ -1,33 +1,45 @@
-"""How well a player of Connect Four keeps the value of hard positions, by exact values.
+"""How well a player keeps the value of hard positions, by exact values.
 
 Random opponents lose to nearly every player; a position with moves that keep its value and moves
-that do not tells players apart.
+that do not tells players apart.  Connect Four, Amazons and dots and boxes have exact values.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, ClassVar
 
-from msgspec import Struct, structs
+from msgspec import Struct, convert, structs
 
+from dovetail.agent_servers.games.amazons.endgame import UNKNOWN, WON, Endgame
 from dovetail.agent_servers.games.connect_four.solver import solver
-from dovetail.env_servers.connect_four import Board, ConnectFour
-from dovetail.env_servers.environment import Spec, Turn, sole_action
+from dovetail.agent_servers.games.dots.perfect import after
+from dovetail.env_servers import amazons, connect_four, dots
+from dovetail.env_servers.environment import Environment, Spec, Turn, sole_action
 from dovetail.experiments.client import Experiment
 from dovetail.protocol.errors import DovetailError
 
 PLIES = (14, 34)
-"""Discs on the board, least and most; earlier positions take seconds to solve."""
+"""Discs on the board of Connect Four, least and most; earlier positions take seconds to solve."""
+FREE = (6, 10)
+"""Free squares of Amazons, least and most."""
+LINES = (4, 8)
+"""Lines of dots that are not drawn, least and most."""
+
+Hard = tuple[list[int], dict[int, int]]
+"""The actions of a random game that end in a hard position, and by action what it leads to for the side
+to move: 1 a win, 0 a draw, -1 a loss, if both sides play perfectly from there."""
 
 
-def hard(seed: int) -> tuple[list[int], dict[int, int]]:
-    """Return the columns of a random game that end in a hard position, and its values by column."""
+@lru_cache(maxsize=4096)
+def hard(seed: int, configuration: Any = None) -> Hard:
+    """Return a hard position of Connect Four."""
     rng = random.Random(seed)
     exact = solver(6, 7)
     while True:
-        board, played = Board(), []
+        board, played = connect_four.Board(), []
         for _ in range(rng.randint(*PLIES)):
             if board.over:
                 break
@@ -38,34 +50,115 @@ def hard(seed: int) -> tuple[list[int], dict[int, int]]:
             return played, values
 
 
-class KeepValue(ConnectFour):
-    """A hard position of Connect Four and one decision in it.
+@lru_cache(maxsize=4096)
+def hard_amazons(seed: int, configuration: amazons.Configuration) -> Hard:
+    """Return a hard position of Amazons, with few free squares."""
+    rng = random.Random(seed)
+    start = amazons.start_position(configuration.rows, configuration.columns)
+    exact = Endgame(configuration.rows, configuration.columns)
+    while True:
+        board, played = amazons.Board(start), []
+        free = rng.randint(*FREE)
+        while not board.over and (board.squares == 0).sum() > free:
+            played.append(rng.choice(board.legal()))
+            board.play(played[-1])
+        actions = board.legal()
+        values = exact.values(board.squares, board.mover, actions)
+        if len({*values}) > 1 and UNKNOWN not in values:
+            worth = (1 if value == WON else -1 for value in values)
+            return played, dict(zip(actions, worth, strict=True))
 
-    The side to move wins the episode if its column keeps the value of the position; its reward is
+
+@lru_cache(maxsize=4096)
+def hard_dots(seed: int, configuration: dots.Configuration) -> Hard:
+    """Return a hard position of dots and boxes, towards the end."""
+    rng = random.Random(seed)
+    while True:
+        board, played = dots.Board(configuration.rows, configuration.columns), []
+        left = rng.randint(*LINES)
+        while len(board.free) > left:
+            played.append(rng.choice(board.free))
+            board.draw(played[-1])
+        lead = board.scores[board.mover] - board.scores[1 - board.mover]
+        values = {}
+        for line in board.free:
+            ends = lead + after(board.grid, board.drawn, line)
+            values[line] = (ends > 0) - (ends < 0)
+        if len(set(values.values())) > 1:
+            return played, values
+
+
+class Keep(Environment):
+    """A hard position of a game and one decision in it.
+
+    The side to move wins the episode if its action keeps the value of the position; its reward is
     what it loses, 0, -0.5 or -1, where a win is worth 1 point, a draw half a point and a loss none.
     """
 
-    name = "connect_four_keep_value"
+    game: ClassVar[type[Environment]]
+    hard: ClassVar[Callable[[int, Any], Hard]]
+
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        self._game: Any = self.game(configuration)
+        self._values: dict[int, int] = {}
 
     def init(self) -> Spec:
-        # Players of Connect Four must take it for theirs.
-        return structs.replace(super().init(), name=ConnectFour.name, reward_range=(-1.0, 0.0))
+        spec: Spec = self._game.init()  # with the game's name: its players must take this for it
+        return structs.replace(spec, reward_range=(-1.0, 0.0))
 
     def start(self, seed: int) -> Turn:
-        turn = super().start(seed)
-        played, self._values = hard(seed)
-        for column in played:
-            turn = super().step({self.board.mover: column})
+        turn: Turn = self._game.start(seed)
+        played, self._values = type(self).hard(seed, self.configuration)
+        for action in played:
+            turn = self._game.step({self._game.board.mover: action})
         return turn
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
-        mover = self.board.mover
-        column = sole_action(actions, mover, over=False)
-        lost = max(self._values.values()) - self._values[column]
+        mover = self._game.board.mover
+        action = sole_action(actions, mover, over=False)
+        lost = max(self._values.values()) - self._values[action]
         rewards = [0.0, 0.0]
         rewards[mover] = -lost / 2
         winner = 1 - mover if lost else mover
-        return Turn.end(map(self.observation, (0, 1)), rewards, winners=[winner])
+        return Turn.end(map(self._game.observation, (0, 1)), rewards, winners=[winner])
+
+    def afterstates(self, seat: int) -> Any:
+        return self._game.afterstates(seat)
+
+
+class KeepValue(Keep):
+    """Hard positions of Connect Four."""
+
+    name = "connect_four_keep_value"
+    seat_counts = (2,)
+    Configuration = connect_four.Configuration
+    game = connect_four.ConnectFour
+    hard = staticmethod(hard)
+
+
+class KeepAmazons(Keep):
+    """Hard endgames of Amazons, whole moves."""
+
+    name = "amazons_keep_value"
+    seat_counts = (2,)
+    Configuration = amazons.Configuration
+    game = amazons.Amazons
+    hard = staticmethod(hard_amazons)
+
+
+class KeepDots(Keep):
+    """Hard endgames of dots and boxes, with up to 24 lines."""
+
+    name = "dots_keep_value"
+    seat_counts = (2,)
+    Configuration = dots.Configuration
+    game = dots.Dots
+    hard = staticmethod(hard_dots)
+
+
+KEEPS: dict[str, type[Keep]] = {each.game.name: each for each in (KeepValue, KeepAmazons, KeepDots)}
+"""By game."""
 
 
 class Kept(Struct):
@@ -80,29 +173,44 @@ class Kept(Struct):
     """Share in which a random choice keeps the value."""
 
 
-def kept(experiment: Experiment, player: int, positions: int, seed: int) -> Kept:
+def kept(
+    experiment: Experiment,
+    player: int,
+    positions: int,
+    seed: int,
+    game: str = "connect_four",
+    configuration: Mapping[str, Any] | None = None,
+) -> Kept:
     """Ask a player for its moves in hard positions; it does not learn from them.
 
     Args:
-        experiment: in which ``KeepValue`` is served and the player exists.
+        experiment: in which the game's class of ``KEEPS`` is served and the player exists.
         player: what ``create`` returned.
         positions: how many; the same for all players with the same seed.
         seed: of the positions.
+        game: whose positions.
+        configuration: of the game.
 
     Raises:
         DovetailError: the player failed.
     """
+    kind = KEEPS[game]
+    options = convert(dict(configuration or {}), kind.Configuration)
     right, lost, chance = 0, 0.0, 0.0
     run = experiment.run(
-        KeepValue.name, [player, player], episodes=positions, seed=seed, modes=["evaluate"] * 2
+        kind.name,
+        [player, player],
+        episodes=positions,
+        seed=seed,
+        configuration=dict(configuration or {}),
+        modes=["evaluate"] * 2,
     )
     for episode in run:
         if episode.outcome is None:
             raise DovetailError(f"the player did not answer: {episode.reason}: {episode.message}")
-        played, values = hard(episode.seed)
-        mover = len(played) & 1
-        right += episode.outcome[mover] == 1.0
-        lost -= episode.seats[mover].total
+        lost -= sum(seat.total for seat in episode.seats)
+        right += all(seat.total == 0.0 for seat in episode.seats)
+        _, values = kind.hard(episode.seed, options)
         best = max(values.values())
         chance += sum(each == best for each in values.values()) / len(values)
     return Kept(positions, right, lost / positions, chance / positions)

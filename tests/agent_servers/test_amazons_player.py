@@ -14,10 +14,13 @@ from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.agent import Decision, End, Seat
 from dovetail.agent_servers.games.amazons import AmazonsPlayer
 from dovetail.agent_servers.games.amazons.agent import WEIGHTS, AmazonsParameters
+from dovetail.agent_servers.games.amazons.endgame import UNKNOWN, Endgame, longest
 from dovetail.agent_servers.games.amazons.position import Geometry, Position, Search
 from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.amazons import Amazons, Configuration
+from dovetail.env_servers.amazons import Amazons, Board, Configuration, start_position
+from dovetail.env_servers.amazons.kernels import act, listed
 from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.experiments.studies.keeping import KeepAmazons, kept
 
 MP = np.array(WEIGHTS["mp"])
 
@@ -181,6 +184,59 @@ def test_it_solves_endgames(size: tuple[int, int]) -> None:
         assert values.max() == (100.0 if expected else -100.0), seed
         solved[expected] += 1
     assert min(solved.values()) >= 5, solved
+
+
+@pytest.mark.parametrize("size", [(4, 4), (5, 5), (4, 6)])
+def test_endgames_are_solved_as_by_exhaustive_search_of_the_rules(size: tuple[int, int]) -> None:
+    exact = Endgame(*size)
+    solved = {True: 0, False: 0}
+    for seed in range(200):
+        board = game(*size, size[0] * size[1] - 8 - 5, seed).board
+        if board.over or (board.squares == 0).sum() > 6:
+            continue
+        before = board.squares.copy()
+        expected = wins(board, {})
+        assert exact.value(board.squares, board.mover) == expected, seed
+        assert (board.squares == before).all()
+        solved[expected] += 1
+    assert min(solved.values()) >= 5, solved
+
+
+def test_an_endgame_that_is_too_large_is_left_open() -> None:
+    board = Board(start_position(6, 6))
+    assert Endgame(6, 6, positions=1000).value(board.squares, 0) == UNKNOWN
+
+
+def alone(board: Any, rows: int, columns: int) -> int:
+    """The most moves that seat 0 can make one after another, by trying all."""
+    best = 0
+    for move in listed(board, rows, columns, 0, False, -1).tolist():
+        after = board.copy()
+        assert act(after, rows, columns, 0, False, -1, move)
+        best = max(best, 1 + alone(after, rows, columns))
+    return best
+
+
+def test_moves_that_a_seat_can_make_alone_are_counted() -> None:
+    counts = set()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        board = rng.permutation([1, 2, *[0] * 5, *[3] * 5]).astype(np.int8)
+        counts.add(expected := alone(board, 3, 4))
+        assert longest(board, 3, 4, 0, np.array([10_000])) == expected, seed
+    assert len(counts) > 3
+    assert longest(np.zeros(12, np.int8), 3, 4, 0, np.array([0])) == UNKNOWN
+
+
+def test_a_player_that_solves_endgames_keeps_every_value() -> None:
+    board = {"rows": 5, "columns": 5}
+    with InProcess([KeepAmazons], [AmazonsPlayer]) as experiment:
+        exact = experiment.create("amazons-player", parameters={"endgame": 12}, seed=1)
+        plain = experiment.create("amazons-player", parameters={"depth": 1, "rollouts": False})
+        best = kept(experiment, exact, 40, 1, "amazons", board)
+        other = kept(experiment, plain, 40, 1, "amazons", board)
+    assert (best.kept, best.lost) == (40, 0.0)
+    assert other.kept < 40
 
 
 def test_a_search_leaves_the_position_as_it_was() -> None:

@@ -22,10 +22,11 @@ from dovetail.agent_servers.general.td import TD, RLGameTD
 from dovetail.env_servers.amazons import Amazons
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.dots import Dots
+from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.rlgame import RLGame
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.statistics.ratings import SCALE, fit
-from dovetail.experiments.studies.keeping import KeepValue, kept
+from dovetail.experiments.studies.keeping import KEEPS, kept
 from dovetail.experiments.studies.playing import match
 from dovetail.experiments.studies.rows import (
     Done,
@@ -41,7 +42,7 @@ from dovetail.experiments.studies.rows import (
     total,
 )
 
-ENVIRONMENTS = [ConnectFour, KeepValue, Dots, Amazons, RLGame]
+ENVIRONMENTS: list[type[Environment]] = [ConnectFour, Dots, Amazons, RLGame, *KEEPS.values()]
 AGENTS: list[type[Agent[Any]]] = [
     *(Random, TD, RLGameTD, QLearning, AmazonsPlayer, DotsPlayer),
 ]
@@ -100,12 +101,11 @@ def _meet(game: str, unit: Unit) -> Result:
             found["games"] += score.games
             found["tested"] += score.games
             found["distinct"] += len(score.digests)
-        if game == "connect_four":
-            found["kept"] = {
-                name: (shown := kept(experiment, player, unit["tests"], unit["seed"])).kept
-                / shown.positions
-                for name, player in zip(names, players, strict=True)
-            }
+        if game in KEEPS:
+            found["kept"] = {}
+            for name, player in zip(names, players, strict=True):
+                shown = kept(experiment, player, unit["tests"], unit["seed"], game, board)
+                found["kept"][name] = shown.kept / shown.positions
     elo = SCALE * fit(points)
     found["elo"] = dict(zip(names, (elo - elo[0]).round(1).tolist(), strict=True))
     played = points + points.T
