@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from dovetail.agent_servers.general.feature_network.saved import Genome
 from dovetail.env_servers.tetris import PIECES
 from dovetail.experiments.output import write as put
 from dovetail.experiments.statistics import mean
+from dovetail.experiments.statistics.censored import censored
 from dovetail.experiments.studies.tetris import games, train
 from dovetail.experiments.studies.tetris.searches import (
     CMAES,
@@ -438,15 +440,31 @@ def measure(
         player = _player(who, height, width, avoid)
         what, game = f"{height} x {width}", games.Game(height, width, pieces, most)
     results = games.play([player], game, games.seeds(seed, 0, count), workers)[0]
-    lines = mean(results[:, 0].tolist())
+    unit = "points" if game_2048 else "rows"
+    found = mean(results[:, 0].tolist())
+    cut = count - int(results[:, 2].sum())
     low, middle, high = np.percentile(results[:, 0], [0, 50, 100])
+    # The mean of cut games is a lower bound, and an interval around it says nothing of whole games.
+    between = "" if cut else f" ({found.low:.1f}..{found.high:.1f})"
     typer.echo(
-        f"{who}, {what}, {count} games: {lines.value:.1f} {'points' if game_2048 else 'rows'} a game "
-        f"({lines.low:.1f}..{lines.high:.1f}); least {low:.0f}, median {middle:.0f}, most {high:.0f}"
+        f"{who}, {what}, {count} games: {'at least ' if cut else ''}{found.value:.1f} {unit} a game"
+        f"{between}; least {low:.0f}, median {middle:.0f}, most {high:.0f}"
     )
-    ended = int(results[:, 2].sum())
-    if ended < count:
+    if cut:
         typer.echo(
-            f"{count - ended} games were cut short at {most} pieces; {results[:, 0].sum()} in all and "
-            f"{ended} ends"
+            f"{cut} of {count} games were cut short at {most} pieces; {_whole(results, unit)}"
         )
+
+
+def _whole(results: games.Array, unit: str) -> str:
+    """Return what the means of whole games would be, where some were cut short."""
+    values = [float(max(1, each)) for each in results[:, 0]]
+    found = censored(values, [not each for each in results[:, 2]], max(values)).mean
+    if found is None:
+        return "lengths do not fit an exponential law, so there is no estimate for whole games"
+    if math.isinf(found.value):
+        return f"whole games, by an exponential law: at least {found.low:.1f} {unit}"
+    return (
+        f"whole games, by an exponential law: {found.value:.1f} {unit} "
+        f"({found.low:.1f}..{found.high:.1f})"
+    )

@@ -448,7 +448,14 @@ def test_measuring() -> None:
     assert run("measure", "dt-10", "--games", "3", "--height", "5", "--workers", "2") == output
     assert run("measure", "learned", "--games", "1", "--height", "5").startswith("learned, 5 x 10")
     cut = run("measure", "exact", "--games", "2", "--most", "10")
-    assert "2 games were cut short at 10 pieces" in cut
+    assert (
+        "2 of 2 games were cut short at 10 pieces; whole games, by an exponential law: at least "
+        in cut
+    )
+    assert ".." not in cut  # no interval around a mean of cut games
+    some = run("measure", "dt-10", "--games", "10", "--height", "5", "--most", "60")
+    assert "at least " in some
+    assert "cut short at 60 pieces; whole games" in some
     with pytest.raises(DovetailError, match=r"is none of dellacherie, .* nor a file"):
         run("measure", "nobody")
     with pytest.raises(DovetailError, match="was not written by a trainer"):
