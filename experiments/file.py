@@ -291,7 +291,7 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     pin: bool = False
     """Keep all on one core; faster where turns are short, for waking a core costs more."""
     transport: Literal["ipc", "tcp"] = "ipc"
-    """What they talk over: a Unix socket, or a loopback port, since not every language's ZeroMQ has the former."""
+    """What they talk over: a Unix socket, or a loopback port, since not every ZeroMQ has the former."""
     shards: Positive = 1
     """How many brokers share the episodes, each on its own core with its own peers; for files without learning."""
 
