@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import msgspec
+from msgspec import structs
 
 from dovetail._version import __version__
 from dovetail.experiments.instance import Instance
@@ -88,6 +89,7 @@ class Run:
         self._asked_for = ""
         """How this experiment itself ended the run, if it did."""
         self._results: deque[m.Episode] = deque()
+        self._ended = 0
 
     def __repr__(self) -> str:
         state = "in progress" if self.done is None else self.done.reason
@@ -154,6 +156,14 @@ class Run:
         if why and finished and self.asked.retries:
             raise DovetailError(f"{self.asked.environment}: {why}")
         return results
+
+    def _heard(self, results: Sequence[m.Episode]) -> None:
+        """Take results in, and count them: the broker says how far a run is once a second at most."""
+        self._results.extend(results)
+        self._ended += sum(not each.will_retry for each in results)
+        if (more := self._ended - self.progress.finished) > 0:
+            running = max(0, self.progress.running - more)
+            self.progress = structs.replace(self.progress, finished=self._ended, running=running)
 
     def take(self) -> list[m.Episode]:
         """Return the results that have arrived, without waiting."""
@@ -569,14 +579,14 @@ class Experiment:
 
     def _heard(self, run: Run, message: m.Episode | m.Episodes | m.Progress | m.Done) -> None:
         if isinstance(message, m.Progress):
-            run.progress = message
+            run.progress = message if message.finished >= run.progress.finished else run.progress
         elif isinstance(message, m.Done):
             run.done = message
             del self._runs[run.number]
         elif isinstance(message, m.Episodes):
-            run._results.extend(message.results)
+            run._heard(message.results)
         else:
-            run._results.append(message)
+            run._heard([message])
 
     def _of(self, number: int, message: m.Message) -> Run | None:
         run = self._runs.get(number)

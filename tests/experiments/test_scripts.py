@@ -43,6 +43,19 @@ def test_a_wrong_option_says_what_was_meant() -> None:
         experiment.run("connect_four", [], **wrong)
 
 
+def test_progress_counts_each_result_at_once() -> None:
+    with InProcess([ConnectFour], [Random]) as experiment:
+        player = experiment.create("random")
+        run = experiment.run("connect_four", [player, player], episodes=2, stepwise=True)
+        for number in (1, 2):
+            turn = run.start()
+            while turn.to_act:
+                turn = run.step()
+            assert run.progress.finished == number
+        run.wait()
+        assert run.progress.finished == 2
+
+
 def test_results_show_themselves_and_become_frames() -> None:
     with InProcess([ConnectFour], [Random]) as experiment:
         seats = [experiment.create("random", seed=seed) for seed in (1, 2)]
