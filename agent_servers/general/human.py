@@ -24,7 +24,7 @@ class PersonLeft(DovetailError):
 class Human(Agent):
     """Asks a person at the terminal; ``q`` leaves.
 
-    Actions are typed by number, or as the game's scene labels them.
+    Actions are typed by number, or as the game's scene labels them, in capitals or not.
     """
 
     name = "human"
@@ -52,8 +52,9 @@ class Human(Agent):
             if not line or answer == "q":
                 self._left = True
                 raise PersonLeft("the person left the game")
-            if answer in labels:
-                return labels[answer]
+            named = _named(answer, labels)
+            if named:
+                return labels[named]
             try:
                 return _read(answer, decision.legal, space)
             except ValueError as error:
@@ -99,11 +100,20 @@ def _labels(decision: Decision) -> dict[str, Any]:
     return {choice.label: choice.action for choice in found}
 
 
+def _named(answer: str, labels: Mapping[str, Any]) -> str | None:
+    """Return the label that was typed; capitals matter only where labels differ by them."""
+    if answer in labels:
+        return answer
+    alike = [label for label in labels if label.casefold() == answer.casefold()]
+    return alike[0] if len(alike) == 1 else None
+
+
 def _hint(legal: Sequence[int] | None, space: Space | None, labels: Mapping[str, Any]) -> str:
     if legal is not None and len(legal) > MANY and labels:
         return f"{len(legal)} actions are legal, written like {next(iter(labels))!r}."
     if legal is not None:
-        return f"Legal actions: {_ranges(legal)}."
+        named = f", or by name, such as {next(iter(labels))!r}" if labels else ""
+        return f"Legal actions: {_ranges(legal)}{named}."
     match space:
         case Discrete():
             return f"Legal actions: {_ranges(range(space.start, space.start + space.n))}."

@@ -141,3 +141,13 @@ def test_actions_may_be_typed_as_the_scene_labels_them(packed: bool) -> None:
     assert agent.step(turn(list(range(100)), Discrete(100), scene=scene)) == 42
     assert "100 actions are legal, written like '0,0'." in out.getvalue()
     assert "'9;9' is not a number" in out.getvalue()
+
+
+def test_labels_are_offered_and_capitals_do_not_matter() -> None:
+    scene = Scene(
+        choices=[Choice(0, "up"), Choice(1, "buy Silver"), Choice(2, "a"), Choice(3, "A")]
+    )
+    for typed, action in (("UP", 0), ("buy silver", 1), ("a", 2), ("A", 3), ("1", 1)):
+        agent, out = human(f"{typed}\n")
+        assert agent.step(turn([0, 1, 2, 3], Discrete(4), scene=scene)) == action
+        assert "Legal actions: 0-3, or by name, such as 'up'." in out.getvalue()
