@@ -157,7 +157,7 @@ def test_options_of_an_environment(dovetail: Any, game: str) -> None:
     for answer in (dovetail("env", game, "--options"), dovetail("env", game, "--help")):
         assert answer.code == 0
         row = next(line for line in answer.out.splitlines() if "│ target" in line)
-        for part in ("integer", "10", "≥ 2, ≤ 1e+06", "Who says it wins."):
+        for part in ("integer", "10", "≥ 2, ≤ 1,000,000", "Who says it wins."):
             assert part in row
         assert "integer or null" in answer.out
 

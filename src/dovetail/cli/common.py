@@ -302,7 +302,8 @@ def _range(schema: Mapping[str, Any]) -> str:
             ("exclusiveMaximum", "<"),
         ):
             if key in each:
-                parts.append(f"{sign} {each[key]:g}")
+                limit = each[key]
+                parts.append(f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}")
     return ", ".join(parts)
 
 
