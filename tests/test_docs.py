@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 import types
 from pathlib import Path
@@ -10,23 +12,17 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PAGES = [
     *("agents.md", "environments.md", "experiments.md", "tournaments.md", "another-shell.md"),
     *("agents/dots.md", "bridges/gymnasium.md", "bridges/openspiel.md", "bridges/pettingzoo.md"),
     "from-rl-glue.md",
 ]
-TEXTS = [
-    "arena.md",
-    "players.md",
-    "records.md",
-    "web.md",
-    *sorted(
-        f"{path.parent.name}/{path.name}"
-        for folder in ("agents", "bridges", "studies")
-        for path in (DOCS / folder).glob("*.md")
-        if f"{folder}/{path.name}" not in PAGES
-    ),
-]
+TEXTS = sorted(
+    path.relative_to(DOCS.parent).as_posix()
+    for pattern in ("*.md", "docs/**/*.md", "bench/*.md", "protocol/*.md", "clients/*/*.md")
+    for path in DOCS.parent.glob(pattern)
+)
 
 
 def blocks(page: str) -> list[tuple[int, str, str]]:
@@ -57,17 +53,31 @@ def test_the_examples_of_a_page_run(page: str, monkeypatch: pytest.MonkeyPatch) 
     assert ran
 
 
-GAMES = sorted(f"environments/{path.name}" for path in (DOCS / "environments").glob("*.md"))
+@functools.cache
+def anchors(page: Path) -> frozenset[str]:
+    """Return what links to the headings of a page end in, as GitHub makes them."""
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    found: dict[str, None] = {}
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
+        name = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        again = (f"{name}-{count}" for count in itertools.count(1))
+        found[name if name not in found else next(each for each in again if each not in found)] = (
+            None
+        )
+    return frozenset(found) | frozenset(re.findall(r'\bid="([^"]+)"', text))
 
 
-@pytest.mark.parametrize("page", [*PAGES, *TEXTS, *GAMES])
-def test_the_links_of_a_page_lead_to_files(page: str) -> None:
-    text = (DOCS / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\((.*?)\)", text):
-        assert (
-            target.startswith("https://")
-            or (DOCS / page).parent.joinpath(target.partition("#")[0]).is_file()
-        ), target
+@pytest.mark.parametrize("page", TEXTS)
+def test_the_links_of_a_page_lead_to_files_and_headings(page: str) -> None:
+    here = DOCS.parent / page
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCED.sub("", here.read_text(encoding="utf-8"))):
+        if target.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = target.partition("#")
+        there = here.parent / path if path else here
+        assert there.exists(), target
+        assert not anchor or there.suffix != ".md" or anchor in anchors(there), target
 
 
 def test_examples_that_are_not_run_name_things_that_exist() -> None:
