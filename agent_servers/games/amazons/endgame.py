@@ -1,7 +1,7 @@
 """Endgames of Amazons, solved: who wins if both sides play perfectly, compiled.
 
 Each move fills a square, so with few free squares everything can be searched.  Where no free region is
-left to both sides, each plays alone, and whoever has more moves wins; such a position is counted
+left to both sides, each plays alone, and the one with more moves wins; such a position is counted
 instead of searched.
 """
 
