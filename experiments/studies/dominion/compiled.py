@@ -94,12 +94,16 @@ def learning(given: DominionQParameters, reward: Reward | None) -> kernels.Learn
 
 
 def features(coder: Coder) -> Array:
-    """Return source, least and bound of each part of a state: int64, shape (parts, 3)."""
-    rows = [
-        (_SOURCES.get(name, NUMBER.get(name, 0)), LEAST.get(name, 0), bound)
-        for name, bound in coder.bounds.items()
-    ]
-    return np.array(rows, np.int64)
+    """Return least, bound and radix of each count that can be part of a state: int64, shape (3,
+    counts); those that are not have radix 0."""
+    found = np.zeros((3, kernels.TO_END + 1), np.int64)
+    radix = 1
+    for name, bound in coder.bounds.items():
+        count = _SOURCES.get(name, NUMBER.get(name, 0))
+        least = LEAST.get(name, 0)
+        found[:, count] = least, bound, radix
+        radix *= bound - least + 1
+    return found
 
 
 class Compiled:

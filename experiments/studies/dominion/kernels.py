@@ -7,10 +7,12 @@ bit.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
+from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.learning.splitmix import GOLDEN, bits, draw, fraction, scatter
@@ -36,6 +38,7 @@ from dovetail.env_servers.dominion.cards import (
 )
 
 Array = NDArray[Any]
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 RANDOM, MONEY, GREEDY, BLACKSMITH, CHAPELLER, LEARNER = range(6)
 """The players by number."""
@@ -45,8 +48,8 @@ BIG_MONEY = 32
 """With n added: Big Money with up to n Smithies."""
 FAIR, SHARED, HIGHEST = range(3)
 """Who wins among equals."""
-TURN, TO_END, PROVINCES, OWNED = -1, -2, -3, 0
-"""What a feature counts; from ``OWNED`` on, how many of that kind the player owns."""
+TURN, TO_END = KINDS, KINDS + 1
+"""What a feature counts; below, how many of that kind the player owns."""
 NOTHING = -1
 """Instead of a kind."""
 
@@ -108,6 +111,43 @@ class Tables(NamedTuple):
     """First values are drawn between 0 and this."""
 
 
+class Game(NamedTuple):
+    """The arrays of a game; made once for many games, as making them takes time."""
+
+    state: Array
+    """Of the random numbers."""
+    first: Array
+    """The supply at first, by kind of card."""
+    supply: Array
+    """What is left of it."""
+    owned: Array
+    """Cards owned, shape (seats, kinds)."""
+    hands: Array
+    """Cards in hand, shape (seats, kinds)."""
+    piles: Array
+    """int8, shape (seats, 3, all cards of the game): draw and discard pile, and played cards."""
+    sizes: Array
+    """Of the piles, shape (seats, 3)."""
+    sides: Array
+    """Which of each seat's first two piles is drawn from, 0 or 1; the other is the discard pile."""
+    order: Array
+    """The random numbers of each seat's draw pile, which is shuffled as far as it is drawn."""
+    last: Array
+    """The entry of each learner's last purchase; -1 before the first."""
+    last_turn: Array
+    """Its turn."""
+    pending: Array
+    """Its reward."""
+    choices: Array
+    """The entries that a learner chooses from."""
+    turns: Array
+    """By seat."""
+    points: Array
+    """By seat, in the end."""
+    shares: Array
+    """Of the win, by seat, in the end."""
+
+
 _COSTS = np.array([card.cost for card in CARDS])
 _COINS = np.array([card.coins for card in CARDS])
 _POINTS = np.array([card.points for card in CARDS])
@@ -124,6 +164,38 @@ MARGIN = 8192
 """Rows of a sparse table that one game never fills."""
 _PROVINCES_LEFT = 4
 _CHAPEL_TURNS = 15
+_PLAY = 2
+"""The pile of played cards."""
+_AT_ONCE = 8
+"""Cards that are laid down in one step."""
+
+# -- sets of kinds ----------------------------------------------------------------------------------------
+
+# They are words with a bit for each kind: bit 0 is the dearest one, among equals the first.
+_RANKED = np.array(sorted(range(KINDS), key=lambda kind: (-CARDS[kind].cost, kind)))
+_BITS = 1 << np.argsort(_RANKED)
+_MOST = max(card.cost for card in CARDS)
+_AFFORDED = np.array([_BITS[coins >= _COSTS].sum() for coins in range(_MOST + 1)])
+"""What so many coins buy."""
+
+
+def _kinds(*kinds: int) -> int:
+    return int(_BITS[list(kinds)].sum())
+
+
+_TREASURES = _kinds(SILVER, GOLD)
+_VICTORIES = _kinds(ESTATE, DUCHY, PROVINCE)
+_GREEDY = _TREASURES | _VICTORIES | _kinds(SMITHY)
+_SMITHY = _TREASURES | _kinds(SMITHY, PROVINCE)
+_LATE = _kinds(GOLD, PROVINCE)
+_SILVER, _DUCHY, _CHAPEL = _kinds(SILVER), _kinds(DUCHY), _kinds(CHAPEL)
+
+# numba counts who holds an array, which took most of a game's time; without its run time (nrt) it does not, and no
+# array can be made. What is called often is inlined, as a call passes each part of each array of a game.
+_kernel: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
+_inlined: Callable[[Kernel], Kernel] = njit(  # type: ignore[call-overload]
+    cache=True, nogil=True, _nrt=False, forceinline=True
+)
 
 # -- random numbers -------------------------------------------------------------------------------------
 
@@ -132,57 +204,175 @@ _CHAPEL_TURNS = 15
 def seeded(seed: int, game: int) -> Array:
     """Return the state of random numbers for a game of a run."""
     state = np.empty(1, np.uint64)
-    state[0] = np.uint64(seed)
-    state[0] = bits(state) + np.uint64(game)
-    state[0] = bits(state)
+    _seed(state, seed, game)
     return state
 
 
-@njit(cache=True, nogil=True)
-def _shuffle(pile: Array, size: int, state: Array) -> None:
-    for at in range(size - 1, 0, -1):
-        other = draw(state, at + 1)
-        pile[at], pile[other] = pile[other], pile[at]
+@_inlined
+def _seed(state: Array, seed: int, game: int) -> None:
+    state[0] = np.uint64(seed)
+    state[0] = bits(state) + np.uint64(game)
+    state[0] = bits(state)
 
 
 # -- cards ------------------------------------------------------------------------------------------------
 
-# The piles of all seats: (seats, 3, all cards of the game), DRAW with its top last, DISCARD and PLAY; sizes (seats, 3).
-_DRAW, _DISCARD, _PLAY = range(3)
-
 
 @njit(cache=True, nogil=True)
-def _put(piles: Array, sizes: Array, seat: int, pile: int, kind: int) -> None:
-    piles[seat, pile, sizes[seat, pile]] = kind
-    sizes[seat, pile] += 1
+def _arrays(rules: Rules) -> Game:
+    """Return the arrays of a game, before it begins."""
+    count = rules.players
+    supply = np.zeros(KINDS, np.int64)
+    supply[COPPER], supply[SILVER], supply[GOLD] = 60 - 7 * count, 40, 30
+    supply[ESTATE] = supply[DUCHY] = supply[PROVINCE] = rules.victory_pile
+    supply[CURSE] = rules.curses if rules.curses >= 0 else 10 * (count - 1)
+    for kind in range(BASIC, KINDS):
+        if rules.kingdom[kind]:
+            supply[kind] = rules.kingdom_pile
+    room = supply.sum() + 10 + _AT_ONCE
+    return Game(
+        np.empty(1, np.uint64),
+        supply,
+        supply.copy(),
+        np.zeros((count, KINDS), np.int64),
+        np.zeros((count, KINDS), np.int64),
+        np.empty((count, 3, room), np.int8),
+        np.zeros((count, 3), np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.uint64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.float64),
+        np.empty(KINDS + 1, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.float64),
+    )
 
 
-@njit(cache=True, nogil=True)
-def _top(piles: Array, sizes: Array, seat: int, state: Array) -> int:
-    if sizes[seat, _DRAW] == 0:
-        count = sizes[seat, _DISCARD]
-        if count == 0:
-            return NOTHING
-        piles[seat, _DRAW, :count] = piles[seat, _DISCARD, :count]
-        sizes[seat, _DRAW], sizes[seat, _DISCARD] = count, 0
-        _shuffle(piles[seat, _DRAW], count, state)
-    sizes[seat, _DRAW] -= 1
-    return int(piles[seat, _DRAW, sizes[seat, _DRAW]])
+@_inlined
+def _put(game: Game, seat: int, pile: int, kind: int) -> None:
+    game.piles[seat, pile, game.sizes[seat, pile]] = kind
+    game.sizes[seat, pile] += 1
 
 
-@njit(cache=True, nogil=True)
-def _take(hand: Array, piles: Array, sizes: Array, seat: int, count: int, state: Array) -> None:
-    for _ in range(count):
-        kind = _top(piles, sizes, seat, state)
-        if kind == NOTHING:
+@_inlined
+def _shuffle(game: Game, seat: int, count: int) -> None:
+    """Shuffle the draw pile, of ``count`` cards: leave it the random numbers, one for each but the last."""
+    game.order[seat] = game.state[0]
+    game.state[0] += np.uint64(count - 1) * GOLDEN
+
+
+@_inlined
+def _left(game: Game, seat: int) -> int:
+    """Return how many cards the draw pile has; if it is empty, the discard pile becomes it."""
+    size = game.sizes[seat, game.sides[seat]]
+    if size == 0:
+        size = game.sizes[seat, 1 - game.sides[seat]]
+        if size:
+            game.sides[seat] = 1 - game.sides[seat]
+            _shuffle(game, seat, size)
+    return int(size)
+
+
+@_inlined
+def _draw(game: Game, seat: int, side: int, size: int, order: np.uint64) -> int:
+    """Take the top card of a draw pile of ``size`` cards: this step of the shuffle chooses it."""
+    at = np.int64(scatter(order) % np.uint64(size))
+    kind = game.piles[seat, side, at]
+    game.piles[seat, side, at] = game.piles[seat, side, size - 1]
+    return int(kind)
+
+
+@_inlined
+def _top(game: Game, seat: int) -> int:
+    """Take the top card, or nothing."""
+    size = _left(game, seat)
+    if size == 0:
+        return NOTHING
+    side = game.sides[seat]
+    game.order[seat] += GOLDEN
+    game.sizes[seat, side] = size - 1
+    return _draw(game, seat, side, size, game.order[seat])
+
+
+@_inlined
+def _take(game: Game, seat: int, count: int) -> None:
+    """Take so many cards to the hand, or all that there are."""
+    while count > 0:
+        size = _left(game, seat)
+        if size == 0:
             return
-        hand[kind] += 1
+        side, order = game.sides[seat], game.order[seat]
+        now = min(size, count)
+        for number in range(now):
+            order += GOLDEN
+            game.hands[seat, _draw(game, seat, side, size - number, order)] += 1
+        game.sizes[seat, side] = size - now
+        game.order[seat] = order
+        count -= now
+
+
+@_inlined
+def _deal(rules: Rules, game: Game) -> None:
+    """Begin a game."""
+    for kind in range(KINDS):
+        game.supply[kind] = game.first[kind]
+    game.owned[:] = 0
+    game.hands[:] = 0
+    game.turns[:] = 0
+    game.last[:] = NOTHING
+    for seat in range(rules.players):
+        game.sides[seat] = 0
+        game.sizes[seat, 0], game.sizes[seat, 1], game.sizes[seat, _PLAY] = 10, 0, 0
+        for number in range(10):
+            game.piles[seat, 0, number] = COPPER if number < 7 else ESTATE
+        game.owned[seat, COPPER], game.owned[seat, ESTATE] = 7, 3
+        _shuffle(game, seat, 10)
+    for seat in range(rules.players):
+        _take(game, seat, 5)
+
+
+@_inlined
+def _lay(game: Game, seat: int, pile: int, kind: int) -> None:
+    """Lay a hand's cards of a kind on a pile: some at once without asking how many, as guessing wrong costs more."""
+    count = game.hands[seat, kind]
+    at = game.sizes[seat, pile]
+    for begin in range(0, max(count, 1), _AT_ONCE):
+        for number in range(_AT_ONCE):
+            game.piles[seat, pile, np.uint64(at + begin) + np.uint64(number)] = kind
+    game.sizes[seat, pile] = at + count
+    game.hands[seat, kind] = 0
+
+
+@_inlined
+def _holds_action(game: Game, seat: int) -> bool:
+    """Return whether a hand has any, of all kinds in one step."""
+    found = 0
+    for kind in range(BASIC, KINDS):
+        found |= game.hands[seat, kind]
+    return found != 0
+
+
+@_inlined
+def _clean_up(game: Game, seat: int) -> None:
+    """Discard hand and played cards."""
+    pile = 1 - game.sides[seat]
+    for kind in range(BASIC):
+        _lay(game, seat, pile, kind)
+    if _holds_action(game, seat):
+        for kind in range(BASIC, KINDS):
+            if game.hands[seat, kind]:
+                _lay(game, seat, pile, kind)
+    for number in range(game.sizes[seat, _PLAY]):
+        _put(game, seat, pile, game.piles[seat, _PLAY, number])
+    game.sizes[seat, _PLAY] = 0
 
 
 # -- the scripted players -------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@_kernel
 def _big_money(smithies: int, owned: Array, supply: Array, coins: int) -> int:
     """Return what ``DominionBigMoney`` buys."""
     treasures = owned[COPPER] + owned[SILVER] + owned[GOLD]
@@ -203,89 +393,83 @@ def _big_money(smithies: int, owned: Array, supply: Array, coins: int) -> int:
     return SILVER if coins >= 3 and supply[SILVER] else NOTHING
 
 
-@njit(cache=True, nogil=True)
-def _wishes(player: int, owned: Array, supply: Array, turns: int, coins: int, out: Array) -> None:
-    """Mark the kinds that a scripted player would buy."""
-    out[:] = False
+@_inlined
+def _wishes(player: int, game: Game, seat: int, coins: int) -> int:
+    """Return the set of kinds that a scripted player would buy."""
     if player >= BIG_MONEY:
-        kind = _big_money(player - BIG_MONEY, owned, supply, coins)
-        if kind != NOTHING:
-            out[kind] = True
-    elif player == MONEY:
-        out[SILVER] = out[GOLD] = True
-        if owned[GOLD] >= 2:
-            out[ESTATE] = out[DUCHY] = out[PROVINCE] = True
-    elif player == GREEDY:
-        out[ESTATE] = out[SILVER] = out[DUCHY] = out[GOLD] = out[PROVINCE] = out[SMITHY] = True
-    elif player == BLACKSMITH or player > SMITHS:
+        kind = _big_money(player - BIG_MONEY, game.owned[seat], game.supply, coins)
+        return 0 if kind == NOTHING else _BITS[kind]
+    if player == MONEY:
+        return _TREASURES | _VICTORIES if game.owned[seat, GOLD] >= 2 else _TREASURES
+    if player == GREEDY:
+        return _GREEDY
+    if player == BLACKSMITH or player > SMITHS:
         left = _PROVINCES_LEFT if player == BLACKSMITH else player - SMITHS
-        if supply[PROVINCE] < left:
-            out[ESTATE] = out[DUCHY] = out[PROVINCE] = True
-        else:
-            out[SILVER] = out[SMITHY] = out[GOLD] = out[PROVINCE] = True
-    elif turns + 1 <= 2:
-        out[SILVER] = owned[SILVER] == 0
-        out[CHAPEL] = owned[CHAPEL] == 0
-    else:
-        out[GOLD] = out[PROVINCE] = True
-        out[SILVER if turns + 1 <= _CHAPEL_TURNS else DUCHY] = True
+        return _VICTORIES if game.supply[PROVINCE] < left else _SMITHY
+    turn = game.turns[seat] + 1
+    if turn <= 2:
+        silver = 0 if game.owned[seat, SILVER] else _SILVER
+        return silver if game.owned[seat, CHAPEL] else silver | _CHAPEL
+    return _LATE | (_SILVER if turn <= _CHAPEL_TURNS else _DUCHY)
 
 
-@njit(cache=True, nogil=True)
-def _dearest(wanted: Array, supply: Array, coins: int) -> int:
-    found = NOTHING
-    for kind in range(KINDS):
-        if (
-            wanted[kind]
-            and supply[kind] > 0
-            and _COSTS[kind] <= coins
-            and (found == NOTHING or _COSTS[kind] > _COSTS[found])
-        ):
-            found = kind
-    return found
+@_inlined
+def _afforded(kinds: int, coins: int) -> int:
+    """Return those of a set that do not cost more."""
+    return int(kinds & _AFFORDED[min(coins, _MOST)])
 
 
-@njit(cache=True, nogil=True)
-def _trash(hand: Array, owned: Array, supply: Array, turns: int, coins: int, wanted: Array) -> int:
+@_inlined
+def _dearest(kinds: int) -> int:
+    """Return the dearest of a set, or nothing."""
+    return int(_RANKED[trailing_zeros(kinds)]) if kinds else NOTHING  # type: ignore[call-arg]  # numba's decorator
+
+
+@_inlined
+def _price(kinds: int) -> int:
+    """Return what the dearest kind of a set costs; 0 if there is none."""
+    return _COSTS[_dearest(kinds)] if kinds else 0
+
+
+@_inlined
+def _trash(game: Game, seat: int, stock: int, coins: int) -> int:
     """Return what the study's Chapel player trashes: Estates, and Coppers that buy nothing more."""
-    if hand[ESTATE]:
+    if game.hands[seat, ESTATE]:
         return ESTATE
-    if hand[COPPER]:
-        money = coins + hand[COPPER] + 2 * hand[SILVER] + 3 * hand[GOLD]
-        _wishes(CHAPELLER, owned, supply, turns, coins, wanted)
-        more = _dearest(wanted, supply, money)
-        less = _dearest(wanted, supply, money - 1)
-        if (0 if more == NOTHING else _COSTS[more]) == (0 if less == NOTHING else _COSTS[less]):
+    if game.hands[seat, COPPER]:
+        money = coins + _money(game, seat)
+        wanted = stock & _wishes(CHAPELLER, game, seat, coins)
+        if _price(_afforded(wanted, money)) == _price(_afforded(wanted, money - 1)):
             return COPPER
     return NOTHING
 
 
-@njit(cache=True, nogil=True)
-def _plays(
-    player: int,
-    hand: Array,
-    owned: Array,
-    supply: Array,
-    turns: int,
-    coins: int,
-    played: int,
-    wanted: Array,
-) -> int:
+@_inlined
+def _money(game: Game, seat: int) -> int:
+    """Return the coins of a hand's treasures."""
+    hands = game.hands
+    return int(hands[seat, COPPER] + 2 * hands[seat, SILVER] + 3 * hands[seat, GOLD])
+
+
+@_inlined
+def _plays(player: int, game: Game, seat: int, stock: int, coins: int, played: int) -> int:
     """Return the action card to play, or nothing."""
+    hands = game.hands
     if player in (GREEDY, BLACKSMITH) or player > SMITHS:
         may = player != GREEDY or played == 0
-        return SMITHY if hand[SMITHY] and may else NOTHING
-    chapel = player in (CHAPELLER, LEARNER) and hand[CHAPEL] > 0
+        return SMITHY if hands[seat, SMITHY] and may else NOTHING
+    if not _holds_action(game, seat):
+        return NOTHING
     if player == LEARNER:
         for kind in (_VILLAGE, _WORKERS, BAZAAR, FESTIVAL):
-            if hand[kind]:
+            if hands[seat, kind]:
                 return int(kind)
-        if hand[CONSPIRATOR] and played >= 2:
+        if hands[seat, CONSPIRATOR] and played >= 2:
             return CONSPIRATOR
         for kind in (SMITHY, ADVENTURER, MONEYLENDER, _WOODCUTTER, CONSPIRATOR):
-            if hand[kind] and (kind != MONEYLENDER or hand[COPPER]):
+            if hands[seat, kind] and (kind != MONEYLENDER or hands[seat, COPPER]):
                 return int(kind)
-    if chapel and _trash(hand, owned, supply, turns, coins, wanted) != NOTHING:
+    if hands[seat, CHAPEL] and _trash(game, seat, stock, coins) != NOTHING:
         return CHAPEL
     return NOTHING
 
@@ -293,26 +477,21 @@ def _plays(
 # -- the learner ------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
-def _state(features: Array, owned: Array, supply: Array, turns: int, players: int) -> int:
-    """Return the number of a state; ``features`` has a row of source, least and bound for each."""
-    number, radix = 0, 1
-    for row in range(features.shape[0]):
-        source, least, bound = features[row, 0], features[row, 1], features[row, 2]
-        if source == TURN:
-            count = turns
-        elif source == TO_END:
-            count = -(-supply[PROVINCE] // players)
-        elif source == PROVINCES:
-            count = supply[PROVINCE]
-        else:
-            count = owned[source]
-        number += (min(max(count, least), bound) - least) * radix
-        radix *= bound - least + 1
-    return number
+@_inlined
+def _state(features: Array, game: Game, seat: int, players: int) -> int:
+    """Return the number of a state; ``features`` has least, bound and radix of each count."""
+    number = 0
+    for kind in range(KINDS):
+        least, bound, radix = features[0, kind], features[1, kind], features[2, kind]
+        number += (min(max(game.owned[seat, kind], least), bound) - least) * radix
+    number += min(game.turns[seat], features[1, TURN]) * features[2, TURN]
+    if features[2, TO_END]:
+        left = -(-game.supply[PROVINCE] // players)
+        number += min(left, features[1, TO_END]) * features[2, TO_END]
+    return int(number)
 
 
-@njit(cache=True, nogil=True)
+@_kernel
 def _row(table: Tables, number: int, actions: int, make: bool) -> int:
     """Return the row of a state; a sparse table makes it, or uses its last row if it must not."""
     if table.slots.shape[0] == 0:
@@ -337,7 +516,7 @@ def _row(table: Tables, number: int, actions: int, make: bool) -> int:
     return int(row)
 
 
-@njit(cache=True, nogil=True)
+@_kernel
 def _learn(values: Array, visits: Array, how: Learning, entry: int, target: float) -> None:
     rate = how.rate
     if how.power > 0:
@@ -346,7 +525,7 @@ def _learn(values: Array, visits: Array, how: Learning, entry: int, target: floa
     values[entry] += np.float32(rate * error)
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _best(values: Array, choices: Array, count: int, state: Array) -> int:
     most = values[choices[0]]
     for number in range(1, count):
@@ -363,14 +542,15 @@ def _best(values: Array, choices: Array, count: int, state: Array) -> int:
     return int(choices[0])
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _choose(
     values: Array, visits: Array, how: Learning, choices: Array, count: int, state: Array
 ) -> int:
     """Return the entry to take while learning: rare ones first, else epsilon-greedy."""
     rare = 0
-    for number in range(count):
-        rare += visits[choices[number]] < how.min_visits
+    if how.min_visits > 0:
+        for number in range(count):
+            rare += visits[choices[number]] < how.min_visits
     if rare:
         skip = draw(state, rare)
         for number in range(count):
@@ -383,18 +563,124 @@ def _choose(
     return _best(values, choices, count, state)
 
 
+@_inlined
+def _ask(
+    rules: Rules,
+    table: Tables,
+    features: Array,
+    kinds: Array,
+    how: Learning,
+    learn: bool,
+    game: Game,
+    seat: int,
+    afforded: int,
+) -> int:
+    """Return what a learner buys, and let it learn from what it bought before."""
+    values, visits, choices, turns = table.values, table.visits, game.choices, game.turns
+    actions = kinds.shape[0] + 1
+    number = _state(features, game, seat, rules.players)
+    first = _row(table, number, actions, learn) * actions
+    size = 0
+    for number in range(actions - 1):
+        choices[size] = first + number
+        size += (afforded & _BITS[kinds[number]]) != 0
+    choices[size] = first + actions - 1
+    size += 1
+    if learn:
+        if game.last[seat] >= 0:
+            later = values[choices[0]]
+            for number in range(1, size):
+                later = max(later, values[choices[number]])
+            discount = 1.0 if game.last_turn[seat] == turns[seat] else how.discount
+            target = game.pending[seat] + discount * float(later)
+            _learn(values, visits, how, game.last[seat], target)
+        entry = _choose(values, visits, how, choices, size, game.state)
+        visits[entry] += 1
+    else:
+        entry = _best(values, choices, size, game.state)
+    number = entry - first
+    kind = NOTHING if number == actions - 1 else kinds[number]
+    game.last[seat], game.last_turn[seat] = entry, turns[seat]
+    game.pending[seat] = 0.0 if kind == NOTHING else how.card[kind]
+    return int(kind)
+
+
 # -- games --------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
-def _over(supply: Array, present: Array) -> bool:
-    empty = 0
+@_inlined
+def _chance(kinds: int, state: Array) -> int:
+    """Return any kind of a set but the Curse, as ``DominionRandom`` buys."""
+    size = 0
     for kind in range(KINDS):
-        empty += present[kind] and supply[kind] == 0
-    return supply[PROVINCE] == 0 or empty >= 3
+        size += kind != CURSE and (kinds & _BITS[kind]) != 0
+    if size:
+        skip = draw(state, size)
+        for kind in range(KINDS):
+            if kind != CURSE and kinds & _BITS[kind]:
+                if skip == 0:
+                    return kind
+                skip -= 1
+    return NOTHING
 
 
-@njit(cache=True, nogil=True)
+@_inlined
+def _search(game: Game, seat: int) -> None:
+    """Take cards until two treasures are found; discard the others, as the Adventurer says."""
+    found, aside = 0, 0
+    end = game.piles.shape[2] - 1
+    while found < 2:
+        card = _top(game, seat)
+        if card == NOTHING:
+            break
+        if _TREASURE[card]:
+            game.hands[seat, card] += 1
+            found += 1
+        else:
+            # Beyond the played cards: what lies aside must not be shuffled in.
+            game.piles[seat, _PLAY, end - aside] = card
+            aside += 1
+    for number in range(aside):
+        _put(game, seat, 1 - game.sides[seat], game.piles[seat, _PLAY, end - number])
+
+
+@_inlined
+def _act(rules: Rules, player: int, game: Game, seat: int, stock: int) -> tuple[int, int]:
+    """Play action cards; return the buys and the coins of the turn."""
+    hands, owned = game.hands, game.owned
+    may_play, buys, coins, played = 1, 1, 0, 0
+    while may_play > 0:
+        kind = _plays(player, game, seat, stock, coins, played)
+        if kind == NOTHING:
+            break
+        hands[seat, kind] -= 1
+        _put(game, seat, _PLAY if rules.aside else 1 - game.sides[seat], kind)
+        played += 1
+        may_play += _ACTIONS[kind] - 1
+        buys += _BUYS[kind]
+        coins += _COINS[kind]
+        cards = _CARDS[kind]
+        if kind == CONSPIRATOR and played >= rules.conspirator:
+            may_play += 1
+            cards += 1
+        _take(game, seat, cards)
+        if kind == MONEYLENDER and hands[seat, COPPER]:
+            hands[seat, COPPER] -= 1
+            owned[seat, COPPER] -= 1
+            coins += 3
+        elif kind == CHAPEL:
+            for _ in range(rules.chapel):
+                gone = _trash(game, seat, stock, coins)
+                if gone == NOTHING:
+                    break
+                hands[seat, gone] -= 1
+                owned[seat, gone] -= 1
+        elif kind == ADVENTURER:
+            _search(game, seat)
+    return buys, coins
+
+
+@_kernel
 def play(
     rules: Rules,
     players: Array,
@@ -403,10 +689,7 @@ def play(
     kinds: Array,
     how: Learning,
     learn: bool,
-    state: Array,
-    owned: Array,
-    turns: Array,
-    shares: Array,
+    game: Game,
 ) -> bool:
     """Play a game.
 
@@ -418,196 +701,110 @@ def play(
         kinds: what a learner may buy.
         how: how learners learn.
         learn: whether learners explore and learn.
-        state: of the random numbers.
-        owned: is filled with what each seat owns in the end, shape (seats, kinds of cards).
-        turns: is filled with each seat's turns.
-        shares: is filled with each seat's share of the win.
+        game: its random numbers are seeded; is filled with the game's end.
 
     Returns:
         Whether it came to its end, instead of being cut short.
     """
     count = rules.players
-    actions = kinds.shape[0] + 1
-    values, visits = table.values, table.visits
-    supply = np.zeros(KINDS, np.int64)
-    supply[COPPER], supply[SILVER], supply[GOLD] = 60 - 7 * count, 40, 30
-    supply[ESTATE] = supply[DUCHY] = supply[PROVINCE] = rules.victory_pile
-    supply[CURSE] = rules.curses if rules.curses >= 0 else 10 * (count - 1)
-    for kind in range(BASIC, KINDS):
-        if rules.kingdom[kind]:
-            supply[kind] = rules.kingdom_pile
-    present = supply > 0
-    hands = np.zeros((count, KINDS), np.int64)
-    room = supply.sum() + 10
-    piles = np.empty((count, 3, room), np.int8)
-    sizes = np.zeros((count, 3), np.int64)
-    owned[:] = 0
-    turns[:] = 0
-    for seat in range(count):
-        for number in range(10):
-            _put(piles, sizes, seat, _DRAW, COPPER if number < 7 else ESTATE)
-        owned[seat, COPPER], owned[seat, ESTATE] = 7, 3
-        _shuffle(piles[seat, _DRAW], 10, state)
-    for seat in range(count):
-        _take(hands[seat], piles, sizes, seat, 5, state)
-    seat = draw(state, count) if rules.random_first else 0
-    wanted = np.empty(KINDS, np.bool_)
-    choices = np.empty(actions, np.int64)
-    last = np.full(count, -1)
-    last_turn = np.zeros(count, np.int64)
-    pending = np.zeros(count, np.float64)
+    supply, owned, turns = game.supply, game.owned, game.turns
+    _deal(rules, game)
+    stock, empty = 0, 0
+    for kind in range(KINDS):
+        stock |= _BITS[kind] if supply[kind] > 0 else 0
+    first = draw(game.state, count) if rules.random_first else 0
+    seat = first
     whole = True
 
     while True:
-        player, hand, mine = players[seat], hands[seat], owned[seat]
-        may_play, buys, coins, played = 1, 1, 0, 0
-        while may_play > 0:
-            kind = _plays(player, hand, mine, supply, turns[seat], coins, played, wanted)
-            if kind == NOTHING:
-                break
-            hand[kind] -= 1
-            _put(piles, sizes, seat, _PLAY if rules.aside else _DISCARD, kind)
-            played += 1
-            may_play += _ACTIONS[kind] - 1
-            buys += _BUYS[kind]
-            coins += _COINS[kind]
-            _take(hand, piles, sizes, seat, _CARDS[kind], state)
-            if kind == CONSPIRATOR and played >= rules.conspirator:
-                may_play += 1
-                _take(hand, piles, sizes, seat, 1, state)
-            elif kind == MONEYLENDER and hand[COPPER]:
-                hand[COPPER] -= 1
-                mine[COPPER] -= 1
-                coins += 3
-            elif kind == CHAPEL:
-                for _ in range(rules.chapel):
-                    gone = _trash(hand, mine, supply, turns[seat], coins, wanted)
-                    if gone == NOTHING:
-                        break
-                    hand[gone] -= 1
-                    mine[gone] -= 1
-            elif kind == ADVENTURER:
-                found, aside = 0, 0
-                while found < 2:
-                    card = _top(piles, sizes, seat, state)
-                    if card == NOTHING:
-                        break
-                    if _TREASURE[card]:
-                        hand[card] += 1
-                        found += 1
-                    else:
-                        # Beyond the pile's cards: what lies aside must not be shuffled in.
-                        piles[seat, _DISCARD, room - 1 - aside] = card
-                        aside += 1
-                for number in range(aside):
-                    card = piles[seat, _DISCARD, room - 1 - number]
-                    _put(piles, sizes, seat, _DISCARD, card)
-        coins += hand[COPPER] + 2 * hand[SILVER] + 3 * hand[GOLD]
+        player = players[seat]
+        buys, coins = 1, 0
+        if player not in (RANDOM, MONEY):
+            buys, coins = _act(rules, player, game, seat, stock)
+        coins += _money(game, seat)
 
         while buys > 0:
+            afforded = _afforded(stock, coins)
             if player == LEARNER:
-                number = _state(features, mine, supply, turns[seat], count)
-                first = _row(table, number, actions, learn) * actions
-                size = 0
-                for number in range(actions - 1):
-                    if supply[kinds[number]] > 0 and _COSTS[kinds[number]] <= coins:
-                        choices[size] = first + number
-                        size += 1
-                choices[size] = first + actions - 1
-                size += 1
-                if learn:
-                    if last[seat] >= 0:
-                        later = values[choices[0]]
-                        for number in range(1, size):
-                            later = max(later, values[choices[number]])
-                        discount = 1.0 if last_turn[seat] == turns[seat] else how.discount
-                        target = pending[seat] + discount * float(later)
-                        _learn(values, visits, how, last[seat], target)
-                    entry = _choose(values, visits, how, choices, size, state)
-                    visits[entry] += 1
-                else:
-                    entry = _best(values, choices, size, state)
-                number = entry - first
-                kind = NOTHING if number == actions - 1 else kinds[number]
-                last[seat], last_turn[seat] = entry, turns[seat]
-                pending[seat] = 0.0 if kind == NOTHING else how.card[kind]
+                kind = _ask(rules, table, features, kinds, how, learn, game, seat, afforded)
             elif player == RANDOM:
-                size = 0
-                for number in range(KINDS):
-                    if number != CURSE and supply[number] > 0 and _COSTS[number] <= coins:
-                        size += 1
-                kind = NOTHING
-                if size:
-                    skip = draw(state, size)
-                    for number in range(KINDS):
-                        if number != CURSE and supply[number] > 0 and _COSTS[number] <= coins:
-                            if skip == 0:
-                                kind = number
-                                break
-                            skip -= 1
+                kind = _chance(afforded, game.state)
             else:
-                _wishes(player, mine, supply, turns[seat], coins, wanted)
-                kind = _dearest(wanted, supply, coins)
+                kind = _dearest(afforded & _wishes(player, game, seat, coins))
             if kind == NOTHING:
                 break
             supply[kind] -= 1
-            mine[kind] += 1
-            _put(piles, sizes, seat, _DISCARD, kind)
+            if supply[kind] == 0:
+                stock &= ~_BITS[kind]
+                empty += 1
+            owned[seat, kind] += 1
+            _put(game, seat, 1 - game.sides[seat], kind)
             coins -= _COSTS[kind]
             buys -= 1
 
-        for number in range(KINDS):
-            for _ in range(hand[number]):
-                _put(piles, sizes, seat, _DISCARD, number)
-            hand[number] = 0
-        for number in range(sizes[seat, _PLAY]):
-            _put(piles, sizes, seat, _DISCARD, piles[seat, _PLAY, number])
-        sizes[seat, _PLAY] = 0
-        _take(hand, piles, sizes, seat, 5, state)
+        _clean_up(game, seat)
+        _take(game, seat, 5)
         turns[seat] += 1
-        rounds = turns[0]
-        most = turns[0]
-        for number in range(1, count):
-            rounds = min(rounds, turns[number])
-            most = max(most, turns[number])
-        if _over(supply, present) and (not rules.whole_round or rounds == most):
+        seat = 0 if seat + 1 == count else seat + 1
+        even = seat == first
+        if (supply[PROVINCE] == 0 or empty >= 3) and (even or not rules.whole_round):
             break
-        if rounds == most and rounds >= rules.max_rounds:
+        if even and turns[seat] >= rules.max_rounds:
             whole = False
             break
-        seat = (seat + 1) % count
 
-    shares[:] = 0.0
-    points = np.zeros(count, np.int64)
-    for each in range(count):
-        for kind in range(KINDS):
-            points[each] += owned[each, kind] * _POINTS[kind]
-    if whole:
-        _share(rules, points, turns, shares, state)
-    if learn:
-        for seat in range(count):
-            if last[seat] >= 0:
-                target = pending[seat]
-                if whole:
-                    other = -1_000_000
-                    for each in range(count):
-                        if each != seat:
-                            other = max(other, points[each])
-                    won = how.win * shares[seat] + how.loss * (1.0 - shares[seat])
-                    mine_now = float(points[seat])
-                    lead = float(points[seat] - other)
-                    target += won + how.points * mine_now + how.margin * lead
-                _learn(values, visits, how, last[seat], target)
+    _finish(rules, table, how, learn, game, whole)
     return whole
 
 
-@njit(cache=True, nogil=True)
+@_inlined
+def _finish(
+    rules: Rules, table: Tables, how: Learning, learn: bool, game: Game, whole: bool
+) -> None:
+    """Count points, write who won, and let learners learn from it."""
+    count = rules.players
+    points, shares = game.points, game.shares
+    shares[:] = 0.0
+    for seat in range(count):
+        points[seat] = 0
+        for kind in range(KINDS):
+            points[seat] += game.owned[seat, kind] * _POINTS[kind]
+    if whole:
+        _share(rules, points, game.turns, shares, game.state)
+    if not learn:
+        return
+    for seat in range(count):
+        if game.last[seat] >= 0:
+            target = game.pending[seat]
+            if whole:
+                other = -1_000_000
+                for each in range(count):
+                    if each != seat:
+                        other = max(other, points[each])
+                won = how.win * shares[seat] + how.loss * (1.0 - shares[seat])
+                mine = float(points[seat])
+                lead = float(points[seat] - other)
+                target += won + how.points * mine + how.margin * lead
+            _learn(table.values, table.visits, how, game.last[seat], target)
+
+
+@_inlined
+def _largest(numbers: Array) -> int:
+    most = numbers[0]
+    for number in numbers:
+        most = max(most, number)
+    return int(most)
+
+
+@_kernel
 def _share(rules: Rules, points: Array, turns: Array, shares: Array, state: Array) -> None:
     """Write the winners."""
     count = rules.players
-    most = points.max()
+    most = _largest(points)
     if rules.tie == SHARED:
-        equal = (points == most).sum()
+        equal = 0
+        for seat in range(count):
+            equal += points[seat] == most
         for seat in range(count):
             if points[seat] == most:
                 shares[seat] = 1.0 / equal
@@ -617,7 +814,7 @@ def _share(rules: Rules, points: Array, turns: Array, shares: Array, state: Arra
             if points[seat] == most:
                 shares[seat] = 1.0
                 return
-    fewest = turns.max()
+    fewest = _largest(turns)
     for seat in range(count):
         if points[seat] == most:
             fewest = min(fewest, turns[seat])
@@ -631,6 +828,36 @@ def _share(rules: Rules, points: Array, turns: Array, shares: Array, state: Arra
                 shares[seat] = 1.0
                 return
             skip -= 1
+
+
+@_kernel
+def _games(
+    rules: Rules,
+    players: Array,
+    table: Tables,
+    features: Array,
+    kinds: Array,
+    how: Learning,
+    learn: bool,
+    seed: int,
+    first: int,
+    number: int,
+    sums: Array,
+    game: Game,
+) -> int:
+    for done in range(number):
+        if learn and table.slots.shape[0] and table.used[0] + MARGIN > table.keys.shape[0]:
+            return done
+        _seed(game.state, seed, first + done)
+        whole = play(rules, players, table, features, kinds, how, learn, game)
+        for seat in range(rules.players):
+            sums[seat, 0] += game.shares[seat]
+            sums[seat, 1] += game.points[seat]
+            sums[seat, 2] += game.turns[seat]
+            sums[seat, 3] += whole
+            for kind in range(KINDS):
+                sums[seat, 4 + kind] += game.owned[seat, kind]
+    return number
 
 
 @njit(cache=True, nogil=True)
@@ -658,35 +885,10 @@ def games(
         sums: float64, shape (seats, 4 + kinds of cards): wins, points, turns, games that came to
             their end, and cards owned; is added to.
     """
-    count = rules.players
-    owned = np.zeros((count, KINDS), np.int64)
-    turns = np.zeros(count, np.int64)
-    shares = np.zeros(count, np.float64)
-    for game in range(first, first + number):
-        if learn and table.slots.shape[0] and table.used[0] + MARGIN > table.keys.shape[0]:
-            return game - first
-        state = seeded(seed, game)
-        whole = play(
-            rules,
-            players,
-            table,
-            features,
-            kinds,
-            how,
-            learn,
-            state,
-            owned,
-            turns,
-            shares,
-        )
-        for seat in range(count):
-            sums[seat, 0] += shares[seat]
-            sums[seat, 2] += turns[seat]
-            sums[seat, 3] += whole
-            for kind in range(KINDS):
-                sums[seat, 1] += owned[seat, kind] * _POINTS[kind]
-                sums[seat, 4 + kind] += owned[seat, kind]
-    return number
+    game = _arrays(rules)
+    return _games(
+        rules, players, table, features, kinds, how, learn, seed, first, number, sums, game
+    )
 
 
 @njit(cache=True, nogil=True)
