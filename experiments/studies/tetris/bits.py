@@ -1,9 +1,10 @@
-"""The feature network on Tetris boards, compiled for rows of bits.
+"""The feature network on Tetris boards, compiled for columns of bits and all placements at once.
 
-Its results equal those of ``feature_network.reference``. A filter's sum over a whole row is
-computed bit by bit: each entry adds a shifted row to a counter that has one word per binary digit.
-An entry of -1 adds the complement and raises the threshold by 1. Rows well above the wall are
-identical, so they are evaluated once.
+Its results equal those of ``feature_network.reference``. A word holds a column of a board, and the
+words of all placements of a piece lie side by side, column after column, so that each loop does the
+same to hundreds of words without a branch and is compiled to vector instructions. A filter's sum is
+computed bit by bit: counters have one word per binary digit. An entry of -1 adds the complement and
+raises the threshold by 1.
 """
 
 from __future__ import annotations
@@ -14,276 +15,361 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.general.feature_network.kernels import middle
+from dovetail.agent_servers.games.tetris.columns import (
+    bits,
+    columns_of,
+    drop_all,
+    placements,
+    room,
+    take,
+    under,
+)
 from dovetail.agent_servers.learning.splitmix import draw
-from dovetail.env_servers.tetris.kernels import HEIGHTS, ROTATIONS, ROWS, WIDTHS, landing, top
 
 Array = NDArray[Any]
 
 DIGITS = 6
 """Of the counters: sums up to 63; no filter has more than 40 entries."""
+LEFT, UP, RIGHT, DOWN = 1, 2, 3, 4
+"""Directions of loops in ``Network.tables``."""
+
+
+# -- squares -----------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
-def _bits(word: int) -> int:
-    count = 0
-    while word:
-        word &= word - 1
-        count += 1
-    return count
+def _add(one: int, two: int, three: int) -> tuple[int, int]:
+    """Return the two digits of the sum of three bits, for every bit of words."""
+    either = one ^ two
+    return either ^ three, (one & two) | (either & three)
 
 
 @njit(cache=True, nogil=True)
-def _add(digits: Array, word: int) -> None:
-    for place in range(DIGITS):
-        if word == 0:
-            return
-        carry = digits[place] & word
-        digits[place] ^= word
-        word = carry
+def _masks(entries: Array, mirror: int, row: int, column: int) -> tuple[int, int]:
+    """Return what to turn in a neighbour's word and what to leave of it, by an entry."""
+    row, column = 2 - row if mirror == 2 else row, 2 - column if mirror == 1 else column
+    entry = entries[row * 3 + column]
+    return -(entry < 0), -(entry != 0)
 
 
 @njit(cache=True, nogil=True)
-def _reach(digits: Array, least: int, full: int) -> int:
-    """Return the positions whose counter is at least ``least``, as a word."""
-    if least <= 0:
-        return full
-    if least >= 1 << DIGITS:
-        return 0
-    above = 0
-    equal = full
-    for place in range(DIGITS - 1, -1, -1):
-        if least >> place & 1:
-            equal &= digits[place]
-        else:
-            above |= equal & digits[place]
-            equal &= ~digits[place]
-    return (above | equal) & full
-
-
-@njit(cache=True, nogil=True)
-def _widen(board: Array, row: int, height: int, width: int, sides: int, ends: int) -> int:
-    """Return a row with a cell added left and right; bit 0 is the cell added on the left."""
-    if row < 0 or row >= height:
-        return ((1 << (width + 2)) - 1) * ends
-    return int(board[row]) << 1 | sides | sides << (width + 1)
+def _three(
+    word: int, turn_a: int, use_a: int, turn_b: int, use_b: int, turn_c: int, use_c: int
+) -> tuple[int, int]:
+    """Return the digits of the sum of a filter's column, from the top; bit 1 is the lowest row."""
+    above, here, below = (
+        (word >> 2 ^ turn_a) & use_a,
+        (word >> 1 ^ turn_b) & use_b,
+        (word ^ turn_c) & use_c,
+    )
+    return _add(above, here, below)
 
 
 @njit(cache=True, nogil=True)
 def _fired(
-    below: int, here: int, above: int, entries: Array, least: int, flip: int, full: int
-) -> int:
-    """Return the cells of a row at which a square filter fires; the rows are widened."""
-    if least <= 0:
-        return full
-    if least > 9:
-        return 0
-    ones = twos = fours = eights = 0
-    for i in range(3):
-        row = above if i == 0 else (here if i == 1 else below)
-        for j in range(3):
-            entry = entries[(2 - i if flip == 2 else i) * 3 + (2 - j if flip == 1 else j)]
-            if entry == 0:
-                continue
-            word = row >> j if entry > 0 else ~(row >> j)
-            carry = ones & word
-            ones ^= word
-            word = twos & carry
-            twos ^= carry
-            carry = fours & word
-            fours ^= word
-            eights ^= carry
-    # At least: greater at some digit and equal at all higher ones, or equal at all.
-    if least & 8:
-        result, equal = 0, eights
-    else:
-        result, equal = eights, ~eights
-    if least & 4:
-        equal &= fours
-    else:
-        result |= equal & fours
-        equal &= ~fours
-    if least & 2:
-        equal &= twos
-    else:
-        result |= equal & twos
-        equal &= ~twos
-    equal &= ones if least & 1 else -1
-    return (result | equal) & full
+    left: Array,
+    here: Array,
+    right: Array,
+    entries: Array,
+    mirror: int,
+    edge: int,
+    least: int,
+    full: int,
+    out: Array,
+) -> None:
+    """Write the cells of columns at which a square filter fires.
+
+    Args:
+        left, here, right: the columns, and those beside each; bit 1 is the lowest row.
+        entries: of the filter, row by row from the top.
+        mirror: 0, or the flip of ``Network.tables``.
+        edge: the bits below and above the board.
+        least: the least sum that fires, an entry of -1 counting the complement.
+        full: the bits of a column; bit 0 is the lowest row here.
+        out: one word for each of ``here``.
+    """
+    turn_0, use_0 = _masks(entries, mirror, 0, 0)
+    turn_1, use_1 = _masks(entries, mirror, 0, 1)
+    turn_2, use_2 = _masks(entries, mirror, 0, 2)
+    turn_3, use_3 = _masks(entries, mirror, 1, 0)
+    turn_4, use_4 = _masks(entries, mirror, 1, 1)
+    turn_5, use_5 = _masks(entries, mirror, 1, 2)
+    turn_6, use_6 = _masks(entries, mirror, 2, 0)
+    turn_7, use_7 = _masks(entries, mirror, 2, 1)
+    turn_8, use_8 = _masks(entries, mirror, 2, 2)
+    least = min(max(least, 0), 15)
+    least_1, least_2 = -(least & 1), -(least >> 1 & 1)
+    least_4, least_8 = -(least >> 2 & 1), -(least >> 3)
+    for at in range(here.shape[0]):
+        one, two = _three(left[at] | edge, turn_0, use_0, turn_3, use_3, turn_6, use_6)
+        more, twos = _three(here[at] | edge, turn_1, use_1, turn_4, use_4, turn_7, use_7)
+        rest, last = _three(right[at] | edge, turn_2, use_2, turn_5, use_5, turn_8, use_8)
+        ones, carry = _add(one, more, rest)
+        two, four = _add(two, twos, last)
+        twos, carry = two ^ carry, two & carry
+        fours, eights = four ^ carry, four & carry
+        # At least: greater at some digit and equal at all higher ones, or equal at all.
+        above, equal = eights & ~least_8, ~(eights ^ least_8)
+        above, equal = above | (equal & fours & ~least_4), equal & ~(fours ^ least_4)
+        above, equal = above | (equal & twos & ~least_2), equal & ~(twos ^ least_2)
+        out[at] = (above | (equal & (ones | ~least_1))) & full
 
 
 @njit(cache=True, nogil=True)
-def _walk(board: Array, row: int, fired: int, loop: int, count: int, height: int, full: int) -> int:
-    """Return the cells counted from the cells of one row that fire."""
-    total = 0
-    alive = fired & (board[row] if count else ~board[row])
-    while alive:
-        total += _bits(alive)
-        if loop == 1:
-            alive >>= 1
-        elif loop == 3:
-            alive = alive << 1 & full
-        elif loop == 2:
-            row += 1
+def _total(words: Array, count: int, sums: Array) -> None:
+    """Add the bits of each placement's words."""
+    for start in range(0, words.shape[0], count):
+        part = words[start : start + count]
+        for placement in range(count):
+            sums[placement] += bits(part[placement])
+
+
+@njit(cache=True, nogil=True)
+def _aside(alive: Array, run: Array, count: int, step: int) -> None:
+    """Move to the next column to the left (-1) or to the right; end where a run ends."""
+    width = alive.shape[0] // count
+    for number in range(width):
+        to = number if step < 0 else width - 1 - number
+        here = alive[to * count : (to + 1) * count]
+        if not 0 <= to - step < width:
+            here[:] = 0
+            continue
+        before = alive[(to - step) * count : (to - step + 1) * count]
+        same = run[to * count : (to + 1) * count]
+        for placement in range(count):
+            here[placement] = before[placement] & same[placement]
+
+
+@njit(cache=True, nogil=True)
+def _walk(
+    board: Array,
+    alive: Array,
+    run: Array,
+    count: int,
+    loop: int,
+    counted: int,
+    full: int,
+    sums: Array,
+) -> None:
+    """Add the cells counted from the cells that fire.
+
+    Args:
+        board: columns; bit 1 is the lowest row.
+        alive: the cells that fire; bit 0 is the lowest row. Lost.
+        run: scratch of the same shape.
+        count: placements.
+        loop, counted: the direction, and the value whose run counts.
+        full: the bits of a column; bit 0 is the lowest row.
+        sums: of each placement.
+    """
+    turn = counted - 1
+    left = 0
+    for at in range(alive.shape[0]):
+        run[at] = (board[at] >> 1 ^ turn) & full
+        alive[at] &= run[at]
+        left |= alive[at]
+    while left:
+        _total(alive, count, sums)
+        left = 0
+        if loop in (LEFT, RIGHT):
+            _aside(alive, run, count, -1 if loop == LEFT else 1)
+            for at in range(alive.shape[0]):
+                left |= alive[at]
+        elif loop == UP:
+            for at in range(alive.shape[0]):
+                alive[at] = alive[at] << 1 & run[at]
+                left |= alive[at]
         else:
-            row -= 1
-        if row < 0 or row >= height:
-            return total
-        alive &= board[row] if count else ~board[row]
-    return total
+            for at in range(alive.shape[0]):
+                alive[at] = alive[at] >> 1 & run[at]
+                left |= alive[at]
 
 
 @njit(cache=True, nogil=True)
 def _square(
-    board: Array, high: int, height: int, width: int, numbers: Array, entries: Array
-) -> int:
-    full = (1 << width) - 1
-    sides, ends, flip, loop, count = numbers[2], numbers[3], numbers[4], numbers[5], numbers[6]
-    least = numbers[8] + numbers[11]
-    total = 0
-    row = 0
-    below = _widen(board, -1, height, width, sides, ends)
-    here = _widen(board, 0, height, width, sides, ends)
-    while row < height:
-        above = _widen(board, row + 1, height, width, sides, ends)
-        fired = _fired(below, here, above, entries, least, 0, full)
-        found = 0
-        if loop:
-            if fired:
-                found = _walk(board, row, fired, loop, count, height, full)
-        else:
-            found = _bits(fired)
-            if flip:
-                found += _bits(_fired(below, here, above, entries, least, flip, full))
-        # From the second free row above the wall to the last but one of the board all are alike.
-        alike = 1
-        if row > high and row < height - 1 and (loop == 0 or fired == 0):
-            alike = height - 1 - row
-        total += found * alike
-        row += alike
-        below = here if alike == 1 else _widen(board, row - 1, height, width, sides, ends)
-        here = above if alike == 1 else _widen(board, row, height, width, sides, ends)
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _line(
     board: Array,
-    high: int,
+    count: int,
     height: int,
     width: int,
     numbers: Array,
     entries: Array,
-    bias: float,
-    digits: Array,
-    outputs: Array,
-) -> float:
-    least, plus, minus = numbers[8], numbers[9], numbers[10]
-    if numbers[1] == 0:
-        count = height
-        fired = 0
-        for row in range(height):
-            on = _bits(board[row] & plus) - _bits(board[row] & minus) >= least
-            outputs[height - 1 - row] = on
-            fired += on
-    else:
-        count = width
-        full = (1 << width) - 1
-        digits[:] = 0
-        for row in range(min(high, height)):
-            entry = entries[height - 1 - row]
-            if entry > 0:
-                _add(digits, board[row])
-            elif entry < 0:
-                _add(digits, ~board[row] & full)
-                least += 1
-        word = _reach(digits, least, full)
-        for column in range(width):
-            outputs[column] = word >> column & 1
-        fired = _bits(word)
-    return middle(outputs, count, bias) if numbers[7] else float(fired)
+    words: Array,
+    sums: Array,
+) -> None:
+    full = (1 << height) - 1
+    edge = numbers[3] * (1 | 1 << (height + 1))
+    least = numbers[8] + numbers[11]
+    board[:count] = numbers[2] * full << 1
+    board[(width + 1) * count : (width + 2) * count] = numbers[2] * full << 1
+    size = width * count
+    left, here, right = board[:size], board[count:][:size], board[2 * count :][:size]
+    fired = words[0, :size]
+    _fired(left, here, right, entries, 0, edge, least, full, fired)
+    if numbers[5]:
+        _walk(here, fired, words[1, :size], count, numbers[5], numbers[6], full, sums)
+        return
+    _total(fired, count, sums)
+    if numbers[4]:
+        _fired(left, here, right, entries, numbers[4], edge, least, full, fired)
+        _total(fired, count, sums)
+
+
+# -- rows and columns --------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
-def value(
+def _reach(digits: Array, least: int, full: int) -> None:
+    """Write the positions at which counters are at least ``least``, over their first digit."""
+    least = min(max(least, 0), (1 << DIGITS) - 1)
+    for at in range(digits.shape[1]):
+        above, equal = 0, full
+        for place in range(DIGITS - 1, -1, -1):
+            digit, wanted = digits[place, at], -(least >> place & 1)
+            above |= equal & digit & ~wanted
+            equal &= ~(digit ^ wanted)
+        digits[0, at] = above | equal
+
+
+@njit(cache=True, nogil=True)
+def _rows(
+    board: Array,
+    count: int,
+    height: int,
+    width: int,
+    numbers: Array,
+    entries: Array,
+    digits: Array,
+) -> None:
+    """Write the rows of every placement that fire, as bits of the first digit."""
+    digits[:, :count] = 0
+    for column in range(width):
+        if entries[column] == 0:
+            continue
+        turn = -(entries[column] < 0)
+        cells = board[(column + 1) * count : (column + 2) * count]
+        for at in range(count):
+            carry = cells[at] >> 1 ^ turn
+            for place in range(DIGITS):
+                digit = digits[place, at]
+                digits[place, at] = digit ^ carry
+                carry &= digit
+    _reach(digits[:, :count], numbers[8] + numbers[11], (1 << height) - 1)
+
+
+@njit(cache=True, nogil=True)
+def _columns(
+    board: Array,
+    count: int,
+    height: int,
+    width: int,
+    numbers: Array,
+    entries: Array,
+    out: Array,
+) -> None:
+    """Write the columns of every placement that fire, as bits; bit 0 is the column on the right."""
+    plus = minus = 0
+    for row in range(height):
+        plus |= (entries[height - 1 - row] > 0) << (row + 1)
+        minus |= (entries[height - 1 - row] < 0) << (row + 1)
+    out[:count] = 0
+    for column in range(width):
+        cells = board[(column + 1) * count : (column + 2) * count]
+        for at in range(count):
+            found = bits(cells[at] & plus) - bits(cells[at] & minus)
+            out[at] |= (found >= numbers[8]) << (width - 1 - column)
+
+
+@njit(cache=True, nogil=True)
+def _middle(fired: int, bias: float) -> float:
+    """Return (least + most) / 2 of the coordinates that fire; see ``reference.middle``."""
+    gate = 1 if bits(fired) + bias > 0 else 0
+    if fired == 0:
+        return 999 * gate / 2
+    return (gate * (bits(fired ^ (fired - 1)) - 1) + bits(under(fired)) - 1) / 2
+
+
+# -- networks ----------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def _values(
     boards: Array,
-    highs: Array,
+    count: int,
     height: int,
     width: int,
     numbers: Array,
     filters: Array,
     reals: Array,
-    digits: Array,
-    outputs: Array,
-) -> float:
-    """Return the network's value of one placement.
+    words: Array,
+    out: Array,
+) -> None:
+    """Write the network's value of every placement.
 
     Args:
-        boards: int64, shape (3, height or more): rows from the bottom of the piece's cells, the
-            board with it, and the board after; rows above the height are not looked at.
-        highs: int64, shape (3,): rows up to the highest occupied one of each.
+        boards: of ``columns.drop_all``, without cells above the board.
+        count: placements.
         height: of the board.
         width: of the board.
         numbers, filters, reals: ``Network.tables``.
-        digits: scratch, int64, shape (DIGITS,).
-        outputs: scratch, int64, shape (the larger of height and width,).
+        words: scratch, int64, shape (DIGITS, words of a board).
+        out: float64, shape (placements or more,).
     """
-    total = 0.0
+    sums = words[2]
+    out[:count] = 0.0
     for unit in range(numbers.shape[0]):
-        weight = reals[unit, 1]
+        bias, weight = reals[unit, 0], reals[unit, 1]
         if weight == 0:
             continue
-        plane = numbers[unit, 0]
-        board, high = boards[plane], highs[plane]
-        own, entries = numbers[unit], filters[unit]
+        board, own, entries = boards[numbers[unit, 0]], numbers[unit], filters[unit]
         if own[1] == 2:
-            total += weight * _square(board, high, height, width, own, entries)
+            sums[:count] = 0
+            _square(board, count, height, width, own, entries, words, sums)
+            for placement in range(count):
+                out[placement] += weight * sums[placement]
+            continue
+        if own[1] == 0:
+            _rows(board, count, height, width, own, entries, words)
         else:
-            bias = reals[unit, 0]
-            total += weight * _line(board, high, height, width, own, entries, bias, digits, outputs)
-    return total
+            _columns(board, count, height, width, own, entries, words[0])
+        for placement in range(count):
+            fired = words[0, placement]
+            found = _middle(fired, bias) if own[7] else float(bits(fired))
+            out[placement] += weight * found
 
 
 @njit(cache=True, nogil=True)
-def put(
-    wall: Array,
-    high: int,
+def _valued(
+    columns: Array,
     piece: int,
-    rotation: int,
-    column: int,
-    width: int,
-    boards: Array,
-    highs: Array,
+    height: int,
+    numbers: Array,
+    filters: Array,
+    reals: Array,
+    words: Array,
+    ends: Array,
+    out: Array,
 ) -> int:
-    """Write the three boards of a placement; return the rows cleared.
+    """Write the network's value of every placement of a piece; return how many there are.
 
     Args:
-        wall: before the drop, int64; it stays as it is.
-        high: rows up to its highest occupied one.
+        columns: of the wall before the drop.
         piece: its number.
-        rotation: of the piece.
-        column: of the piece's left edge.
-        width: of the board.
-        boards: int64, shape (3, rows of the wall).
-        highs: int64, shape (3,): rows from the floor above which each board is free.
+        height: of the board.
+        numbers, filters, reals: ``Network.tables``.
+        words: of ``room``; the boards of ``drop_all`` are the first of them.
+        ends: of ``drop_all``.
+        out: float64, shape (placements or more,).
     """
-    full = (1 << width) - 1
-    tall = HEIGHTS[piece, rotation]
-    row = landing(wall, high, piece, rotation, column)
-    boards[0] = 0
-    boards[1] = wall
-    for part in range(tall):
-        boards[0, row + part] = ROWS[piece, rotation, part] << column
-        boards[1, row + part] |= boards[0, row + part]
-    highs[0] = row + tall
-    highs[1] = max(high, row + tall)
-    to = 0
-    for source in range(highs[1]):
-        boards[2, to] = boards[1, source]
-        to += boards[1, source] != full
-    boards[2, to:] = 0
-    highs[2] = to
-    return int(highs[1] - to)
+    width = columns.shape[0]
+    count = placements(piece, width)
+    boards, work = words[:3], words[3:]
+    if drop_all(columns, piece, height, boards, work[0], work[1], ends):
+        inside = ((1 << height) - 1) << 1
+        for plane in range(3):
+            for at in range(count, (width + 1) * count):
+                boards[plane, at] &= inside
+    _values(boards, count, height, width, numbers, filters, reals, work, out)
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -308,20 +394,13 @@ def values_after_all(
         out: float64, shape (placements or more, 3): the value, the rows cleared, 1 if the game is
             over.
     """
-    boards = np.empty((3, wall.shape[0]), np.int64)
-    highs = np.empty(3, np.int64)
-    digits = np.zeros(DIGITS, np.int64)
-    outputs = np.zeros(max(height, width), np.int64)
-    high = top(wall)
-    count = 0
-    for rotation in range(ROTATIONS[piece]):
-        for column in range(width - WIDTHS[piece, rotation] + 1):
-            out[count, 1] = put(wall, high, piece, rotation, column, width, boards, highs)
-            out[count, 2] = boards[2, height] != 0
-            out[count, 0] = value(
-                boards, highs, height, width, numbers, filters, reals, digits, outputs
-            )
-            count += 1
+    ends = np.empty((4 * width, 2), np.int64)
+    values = np.empty(4 * width)
+    columns = columns_of(wall, width)
+    count = _valued(columns, piece, height, numbers, filters, reals, room(width), ends, values)
+    for placement in range(count):
+        out[placement, 0] = values[placement]
+        out[placement, 1], out[placement, 2] = ends[placement, 0], ends[placement, 1]
     return count
 
 
@@ -338,32 +417,28 @@ def play(
     avoid: bool,
 ) -> tuple[int, int, bool]:
     """Play one game with a feature network; as ``tetris_learning.kernels.play``."""
-    wall = np.zeros(height + 4, np.int64)
+    columns = np.zeros(width, np.int64)
     state = np.zeros(1, np.uint64)
     state[0] = np.uint64(seed)
-    out = np.empty((4 * width, 3), np.float64)
-    boards = np.empty((3, wall.shape[0]), np.int64)
-    highs = np.empty(3, np.int64)
+    values = np.empty(4 * width)
+    ends = np.empty((4 * width, 2), np.int64)
+    words = room(width)
     lines = 0
     placed = 0
     while most == 0 or placed < most:
         piece = pieces[draw(state, pieces.shape[0])]
-        count = values_after_all(wall, piece, height, width, numbers, filters, reals, out)
+        count = _valued(columns, piece, height, numbers, filters, reals, words, ends, values)
         chosen = 0
         worth = -np.inf
         for placement in range(count):
-            if avoid and out[placement, 2]:
+            if avoid and ends[placement, 1]:
                 continue
-            if out[placement, 0] > worth:
-                worth = out[placement, 0]
+            if values[placement] > worth:
+                worth = values[placement]
                 chosen = placement
-        rotation = 0
-        while chosen > width - WIDTHS[piece, rotation]:
-            chosen -= width - WIDTHS[piece, rotation] + 1
-            rotation += 1
-        lines += put(wall, top(wall), piece, rotation, chosen, width, boards, highs)
-        wall[:] = boards[2]
+        take(words, count, chosen, columns)
+        lines += ends[chosen, 0]
         placed += 1
-        if wall[height]:
+        if ends[chosen, 1]:
             return lines, placed, True
     return lines, placed, False

@@ -19,13 +19,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.games.tetris.kernels import (
-    ALL,
-    best,
-    described_after_all,
-    place,
-    size,
-)
+from dovetail.agent_servers.games.tetris.columns import room, take
+from dovetail.agent_servers.games.tetris.kernels import ALL, best, described, size
 from dovetail.agent_servers.learning.splitmix import draw
 from dovetail.protocol.errors import DovetailError
 
@@ -61,7 +56,8 @@ def gather(
         as ``kernels.play``.
     """
     features = weights.shape[0]
-    wall = np.zeros(height + 4, np.int64)
+    columns = np.zeros(width, np.int64)
+    words = room(width)
     state = np.zeros(1, np.uint64)
     state[0] = np.uint64(seed)
     out = np.empty((4 * width, size(ALL, width)), np.float64)
@@ -74,10 +70,11 @@ def gather(
     over = False
     while not over and (most == 0 or placed < most):
         piece = pieces[draw(state, pieces.shape[0])]
-        count = described_after_all(wall, piece, height, width, kind, out, ends)
+        count = described(columns, piece, height, kind, words, out, ends)
         chosen = best(count, out, ends, weights, 1 / discount, avoid)
-        cleared = place(wall, piece, chosen, width)
-        over = wall[height] != 0
+        take(words, count, chosen, columns)
+        cleared = ends[chosen, 0]
+        over = ends[chosen, 1] != 0
         if placed:
             for i in range(features):
                 change[i] = last[i] - (0.0 if over else discount * out[chosen, i])
@@ -120,7 +117,8 @@ def learn(
         as ``kernels.play``.
     """
     features = weights.shape[0]
-    wall = np.zeros(height + 4, np.int64)
+    columns = np.zeros(width, np.int64)
+    words = room(width)
     state = np.zeros(1, np.uint64)
     state[0] = np.uint64(seed)
     out = np.empty((4 * width, size(ALL, width)), np.float64)
@@ -132,10 +130,11 @@ def learn(
     over = False
     while not over and (most == 0 or placed < most):
         piece = pieces[draw(state, pieces.shape[0])]
-        count = described_after_all(wall, piece, height, width, kind, out, ends)
+        count = described(columns, piece, height, kind, words, out, ends)
         chosen = best(count, out, ends, weights, 1 / discount, avoid)
-        cleared = place(wall, piece, chosen, width)
-        over = wall[height] != 0
+        take(words, count, chosen, columns)
+        cleared = ends[chosen, 0]
+        over = ends[chosen, 1] != 0
         if placed:
             error = float(cleared)
             for i in range(features):
