@@ -127,9 +127,10 @@ def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     with pytest.raises(DovetailError, match="start one with `dovetail broker`"):
         Link("tcp://127.0.0.1:1", Hello(VERSION, "agent"), wait=0.2)
-    found = run("list", "--connect", "nonsense", folder=tmp_path)
-    assert found.returncode == 1
-    assert found.stderr.startswith("dovetail: 'nonsense' is not a broker address")
+    for command in (("list", "--connect"), ("broker", "--bind")):
+        found = run(*command, "nonsense", folder=tmp_path)
+        assert found.returncode == 1
+        assert found.stderr.startswith("dovetail: 'nonsense' is not a broker address")
     assert found.stderr.count("\n") == 1
 
 

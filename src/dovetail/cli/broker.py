@@ -191,14 +191,17 @@ def _hosts(
 
 
 def loopback(address: str) -> bool:
-    """Whether only programs on this machine can reach an address."""
-    transport, _, rest = address.partition("://")
-    if transport != "tcp":
-        return transport in ("ipc", "inproc")
-    host = rest.rpartition(":")[0].strip("[]")
-    if host in ("localhost", "lo"):
+    """Whether only programs on this machine can reach an address.
+
+    Raises:
+        DovetailError: it is not an address.
+    """
+    from dovetail.transport.endpoint import parse
+
+    found = parse(address, listen=True)
+    if found.path or found.host in ("localhost", "lo"):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(found.host).is_loopback
     except ValueError:
         return False
