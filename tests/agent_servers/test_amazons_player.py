@@ -137,6 +137,33 @@ def test_pruning_finds_what_plain_minimax_finds(
         assert search.line(position, 0, depth)[0] == best
 
 
+@given(
+    st.sampled_from([(4, 7), (5, 5), (6, 6)]),
+    st.integers(3, 24),
+    st.integers(0, 999),
+    st.sampled_from(["zeros", "ones", "mp", "ones-vs-abmp"]),
+)
+@settings(max_examples=30, deadline=None)
+def test_refuted_moves_have_upper_bounds_below_the_best(
+    size: tuple[int, int], plies: int, seed: int, weights: str
+) -> None:
+    """Replies are made for many moves at once, and a scan ends at what no reply exceeds."""
+    environment = game(*size, plies, seed)
+    position = Position(environment.observation(environment.board.mover), Geometry(*size))
+    search = Search(np.array(WEIGHTS[weights]), 28.0, False, 100.0)
+    moves, values = search.root(position, 2, prune=False)
+    plain = dict(zip(moves.tolist(), values.tolist(), strict=True))
+    for top in (1, 5):
+        moves, values = search.root(position, 2, top)
+        assert sorted(moves.tolist()) == sorted(plain)
+        worst = sorted(plain.values())[-top:][0]
+        for move, found in zip(moves.tolist(), values.tolist(), strict=True):
+            if plain[move] >= worst:
+                assert found == plain[move]
+            else:
+                assert plain[move] <= found < worst
+
+
 @given(st.sampled_from([(4, 4), (4, 7), (5, 5)]), st.integers(0, 14), st.integers(0, 999))
 @settings(max_examples=30, deadline=None)
 def test_values_from_notes_are_those_of_a_survey(

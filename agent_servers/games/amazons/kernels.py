@@ -4,20 +4,24 @@ A board is an int8 array with a border of one square: 0 free, 1 and 2 amazons of
 an arrow, 4 the border. A move is ``source << 20 | target << 10 | arrow`` in squares of that array.
 Player 0 is who searches; all values are that player's.
 
-Of the positions that a search values, most differ from another by one arrow. So a position is
-surveyed once, what each arrow would change is noted, and those after it are valued from the notes.
+Of the positions that a search values, most differ from another by where one amazon stands and by one
+arrow. So the others are surveyed once, and what the amazon and the arrow take from them is found by
+looking out from their squares.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.env_servers.amazons.kernels import ALL, ahead, behind
 
 Array = NDArray[Any]
+Free = tuple[int, int, int, int, int, int, int, int]
+"""How many squares are free in each direction."""
 
 FREE, ARROW = 0, 3
 FEATURES = 12
@@ -29,18 +33,18 @@ LINE = 16
 DIRECTIONS, CORNER, QUADRANT, NEIGHBOURS, ROW, COLUMN, FALLING = range(7)
 """The rows of ``Work.geometry``."""
 HALF = 32
-"""The bits of a player's mobility in ``Work.mobility``."""
+"""The bits of a player's mobility."""
 FIELD = 10
-"""The bits of each number of amazons in ``Work.states``."""
+"""The bits of each number of amazons in states."""
 
 
 class Work(NamedTuple):
     """A position and what its search writes.
 
-    ``mobility`` holds two numbers in one, of player 0 and, above it, of player 1; ``states`` six: how
-    many amazons have one direction, are unhindered and are trapped, of either player. At a square they
-    are what an arrow there takes from the mobility and adds to the states; at square 0, which is of
-    the border, those of the position itself.
+    Mobility is held as two numbers in one, of player 0 and, above it, of player 1; states as six: how
+    many amazons have one direction, are unhindered and are trapped, of either player. ``units`` and
+    ``changes`` are notes of ``survey``, zero but where amazons stand: one square of mobility of the
+    amazon's player, and what it adds to the states if a neighbour is taken, then if one more is.
     """
 
     board: Array
@@ -63,12 +67,10 @@ class Work(NamedTuple):
     """float64 [moves]: of the moves at ply 0."""
     found: Array
     """float64 [FEATURES]: the features of the position that was valued last."""
-    free: Array
-    """int64 [8]: how many squares are free in each direction."""
-    mobility: Array
+    units: Array
     """int64 [squares]."""
-    states: Array
-    """int64 [squares]."""
+    changes: Array
+    """int64 [2, squares]."""
     best: Array
     """int64 [plies, 1 + LINE]: from each ply on the line of best play, its length first."""
     nodes: Array
@@ -196,16 +198,27 @@ def generate(work: Work, mover: int, ply: int) -> int:
 # -- evaluation -----------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
-def _look(lines: Array, geometry: Array, square: int, free: Array) -> None:
-    """Write how many squares are free in each direction."""
-    row, column = geometry[ROW, square], geometry[COLUMN, square]
-    along, down = lines[0, row], lines[1, column]
-    falling, rising = lines[2, geometry[FALLING, square]], lines[3, row + column]
-    free[0], free[7] = behind(falling, row), ahead(falling, row)
-    free[1], free[6] = behind(down, row), ahead(down, row)
-    free[2], free[5] = behind(rising, row), ahead(rising, row)
-    free[3], free[4] = behind(along, column), ahead(along, column)
+@njit(inline="always")
+def _look(lines: Array, geometry: Array, square: int) -> Free:
+    """Return how many squares are free in each direction."""
+    at = np.uintp(square)  # unsigned: else each access asks whether it counts from the end
+    row, column = geometry[ROW, at], geometry[COLUMN, at]
+    along, down = lines[0, np.uintp(row)], lines[1, np.uintp(column)]
+    falling, rising = lines[2, np.uintp(geometry[FALLING, at])], lines[3, np.uintp(row + column)]
+    return (
+        *(behind(falling, row), behind(down, row), behind(rising, row), behind(along, column)),
+        *(ahead(along, column), ahead(rising, row), ahead(down, row), ahead(falling, row)),
+    )
+
+
+@njit(inline="always")
+def _count(free: Free) -> tuple[int, int]:
+    """Return how many squares are free in all directions, and in how many directions there are any."""
+    reach = ways = 0
+    for each in free:
+        reach += each
+        ways += int(each > 0)
+    return reach, ways
 
 
 @njit(cache=True)
@@ -239,58 +252,135 @@ def _state(player: int, ways: int, neighbours: int) -> int:
     return (lone | unhindered << 2 * FIELD | trapped << 4 * FIELD) << player * FIELD
 
 
+@njit(inline="always")
+def _post(geometry: Array, posts: int, square: int) -> int:
+    """Add an amazon to a player's posts: the quadrants with one bit by bit; above, how many in corners."""
+    return int(posts + (geometry[CORNER, square] << 8) | 1 << (geometry[QUADRANT, square] + 1))
+
+
+@njit(inline="always")
+def _write_posts(found: Array, player: int, posts: int) -> None:
+    """Write the features of where a player's amazons stand."""
+    found[2 + player] = (posts >> 8) / 4.0
+    found[10 + player] = 1.0 if posts >> 1 & 15 == 15 else 0.0
+
+
+@njit(cache=True)
+def stations(where: Array, geometry: Array, player: int, found: Array) -> int:
+    """Write the features of where a player's amazons stand; return its posts."""
+    posts = 0
+    for number in range(where.shape[1]):
+        square = where[player, number]
+        if square >= 0:
+            posts = _post(geometry, posts, square)
+    _write_posts(found, player, posts)
+    return posts
+
+
+@njit(inline="always")
+def stand(
+    lines: Array, geometry: Array, units: Array, changes: Array, player: int, square: int
+) -> tuple[int, int]:
+    """Return the mobility and state of an amazon on a square; note what ``shadow`` needs of it."""
+    reach, ways = _count(_look(lines, geometry, square))
+    neighbours = geometry[NEIGHBOURS, square]
+    state, less = _state(player, ways, neighbours), _state(player, ways - 1, neighbours)
+    units[square] = 1 << HALF * player
+    changes[0, square] = less - state
+    changes[1, square] = _state(player, ways - 2, neighbours) - less
+    return reach << HALF * player, state
+
+
 @njit(cache=True)
 def survey(
-    board: Array,
-    where: Array,
-    lines: Array,
-    geometry: Array,
-    full: bool,
-    arrows: bool,
-    free: Array,
-    found: Array,
-    mobility: Array,
-    states: Array,
-) -> None:
-    """Write the mobility and states of a position and, if ``arrows``, what each arrow would change.
-
-    Also writes the features that no arrow changes.
-    """
-    if arrows:
-        mobility[:] = 0
-        states[:] = 0
-    all_mobility = all_states = 0
+    where: Array, lines: Array, geometry: Array, units: Array, changes: Array
+) -> tuple[int, int]:
+    """Return the queen mobility and the states of a position; note what ``shadow`` needs to know."""
+    units[:] = 0
+    changes[:] = 0
+    mobility = states = 0
     for player in range(2):
-        corners = quadrants = 0
         for number in range(where.shape[1]):
             square = where[player, number]
-            if square < 0:
-                continue
-            _look(lines, geometry, square, free)
-            reach = ways = 0
-            for each in range(8):
-                reach += free[each]
-                ways += free[each] > 0
-            neighbours = geometry[NEIGHBOURS, square]
-            state = _state(player, ways, neighbours)
-            all_mobility += reach << HALF * player
-            all_states += state
-            corners += geometry[CORNER, square]
-            if geometry[QUADRANT, square] >= 0:
-                quadrants |= 1 << geometry[QUADRANT, square]
-            if arrows:
-                change = _state(player, ways - 1, neighbours) - state
-                for each in range(8):
-                    at = square
-                    for rest in range(free[each], 0, -1):
-                        at += geometry[DIRECTIONS, each]
-                        mobility[at] += rest << HALF * player
-                        if rest == free[each]:
-                            states[at] += change
-        found[2 + player] = corners / 4.0
-        found[10 + player] = 1.0 if quadrants == 15 else 0.0
-    mobility[0] = whole_reach(board, where, geometry) if full else all_mobility
-    states[0] = all_states
+            if square >= 0:
+                reach, state = stand(lines, geometry, units, changes, player, square)
+                mobility += reach
+                states += state
+    return mobility, states
+
+
+@njit(inline="always")
+def shadow(
+    lines: Array, geometry: Array, units: Array, changes: Array, square: int
+) -> tuple[int, int]:
+    """Return what something on a free square takes from the mobility and adds to the states.
+
+    An amazon that is seen from the square loses it and the free squares behind it.
+    """
+    width = geometry[DIRECTIONS, 6]
+    a, b, c, d, e, f, g, h = _look(lines, geometry, square)
+    loss = units[np.uintp(square - (width + 1) * (a + 1))] * (h + 1)
+    loss += units[np.uintp(square - width * (b + 1))] * (g + 1)
+    loss += units[np.uintp(square - (width - 1) * (c + 1))] * (f + 1)
+    loss += units[np.uintp(square - (d + 1))] * (e + 1)
+    loss += units[np.uintp(square + (e + 1))] * (d + 1)
+    loss += units[np.uintp(square + (width - 1) * (f + 1))] * (c + 1)
+    loss += units[np.uintp(square + width * (g + 1))] * (b + 1)
+    loss += units[np.uintp(square + (width + 1) * (h + 1))] * (a + 1)
+    change = changes[0, np.uintp(square - 1)] + changes[0, np.uintp(square + 1)]
+    for each in range(-1, 2):
+        change += changes[0, np.uintp(square - width + each)]
+        change += changes[0, np.uintp(square + width + each)]
+    return loss, change
+
+
+@njit(inline="always")
+def exchange(geometry: Array, changes: Array, square: int) -> None:
+    """Exchange what the amazons beside a square would change for what they would after one more
+    neighbour is taken, or back."""
+    for each in range(8):
+        at = np.uintp(square + geometry[DIRECTIONS, each])
+        changes[0, at], changes[1, at] = changes[1, at], changes[0, at]
+
+
+@njit(inline="always")
+def lift(work: Work, mover: int, number: int, square: int) -> None:
+    """Take an amazon off the board."""
+    work.board[square] = FREE
+    work.where[mover, number] = -1
+    switch(work.lines, work.geometry, square)
+
+
+@njit(inline="always")
+def put_back(work: Work, mover: int, number: int, square: int) -> None:
+    """Put an amazon back that was lifted."""
+    work.board[square] = mover + 1
+    work.where[mover, number] = square
+    switch(work.lines, work.geometry, square)
+
+
+@njit(inline="always")
+def place(work: Work, mover: int, number: int, target: int, posts: int) -> tuple[int, int]:
+    """Put an amazon that was lifted on a free square; return what it adds to mobility and states."""
+    geometry, changes = work.geometry, work.changes
+    loss, change = shadow(work.lines, geometry, work.units, changes, target)
+    reach, state = stand(work.lines, geometry, work.units, changes, mover, target)
+    work.board[target] = mover + 1
+    work.where[mover, number] = target
+    switch(work.lines, geometry, target)
+    exchange(geometry, changes, target)
+    _write_posts(work.found, mover, _post(geometry, posts, target))
+    return reach - loss, state + change
+
+
+@njit(inline="always")
+def displace(work: Work, target: int) -> None:
+    """Take an amazon that was placed off its square again."""
+    changes = work.changes
+    exchange(work.geometry, changes, target)
+    changes[0, target] = changes[1, target] = work.units[target] = 0
+    work.board[target] = FREE
+    switch(work.lines, work.geometry, target)
 
 
 @njit(cache=True)
@@ -311,12 +401,33 @@ def weigh(rule: Array, found: Array, mover: int, mobility: int, states: int) -> 
 
 
 @njit(cache=True)
+def highest(work: Work, mover: int) -> float:
+    """Return a value, as the mover sees it, that no move of it can exceed.
+
+    A move takes two squares, so an opponent with an amazon that has three beside it is not beaten by
+    it. Short of that no feature exceeds one, or where there are more than four amazons their quarter.
+    The terms are added in the order of ``weigh``, so rounding cannot put a value above the sum.
+    """
+    where = work.where
+    for number in range(where.shape[1]):
+        square = where[1 - mover, number]
+        if square >= 0 and _count(_look(work.lines, work.geometry, square))[1] > 2:
+            most = max(1.0, where.shape[1] / 4.0)
+            sign = 1 if mover == 0 else -1
+            value = 0.0
+            for feature in range(FEATURES):
+                value += max(0.0, sign * work.rule[feature]) * most
+            return float(value)
+    return np.inf
+
+
+@njit(cache=True)
 def evaluate(work: Work, mover: int) -> float:
     """Return the value of a position to player 0, and write its features."""
-    full, mobility, states = work.rule[FULL] > 0, work.mobility, work.states
-    found, free = work.found, work.free
-    survey(
-        *(work.board, work.where, work.lines, work.geometry, full, False),
-        *(free, found, mobility, states),
-    )
-    return float(weigh(work.rule, found, mover, mobility[0], states[0]))
+    board, where, geometry = work.board, work.where, work.geometry
+    mobility, states = survey(where, work.lines, geometry, work.units, work.changes)
+    if work.rule[FULL] > 0:
+        mobility = whole_reach(board, where, geometry)
+    stations(where, geometry, 0, work.found)
+    stations(where, geometry, 1, work.found)
+    return float(weigh(work.rule, work.found, mover, mobility, states))

@@ -140,9 +140,8 @@ class Search:
             moves=self._moves,
             values=np.zeros(most),
             found=np.zeros(FEATURES),
-            free=np.zeros(8, np.int64),
-            mobility=np.zeros(squares, np.int64),
-            states=np.zeros(squares, np.int64),
+            units=np.zeros(squares, np.int64),
+            changes=np.zeros((2, squares), np.int64),
             best=self._best,
             nodes=self._nodes,
         )
