@@ -259,7 +259,7 @@ def _answer(
     Args:
         listed: the moves of player 0 in the order of ``generate``.
         begin, end: which of them are the amazon's.
-        floor: moves with a bound that is no higher are left out.
+        floor: moves whose bound does not exceed it are left out.
         bounds: of the value of each move.
     """
     board, where, lines, geometry = work.board, work.where, work.lines, work.geometry
