@@ -11,6 +11,7 @@ import msgspec
 from dovetail.experiments.studies.results import Record, Results, key
 from dovetail.experiments.studies.rows import (
     ACROSS,
+    BEST,
     SIZES,
     STUDIES,
     Drawn,
@@ -213,6 +214,12 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         "",
         "One table for each game for two; no study printed them, and they are not counted above. What version 23 of the Dominion study leaves out, "
         "and what was tried in its place, is on [a page of its own](dominion-23.md).",
+    ]
+    parts += [
+        "",
+        f"## [{study(BEST).title}]({BEST}.md)",
+        "",
+        "One table for each game, over several trainings: our strongest learner beside the study's best and what is published. These are not counted above either.",
     ]
     return "\n".join(head + parts).rstrip() + "\n"
 

@@ -42,8 +42,9 @@ def match(
     learn: Sequence[bool] = (False, False),
     openings: int = 0,
     most: int | None = None,
+    rotate: bool = True,
 ) -> Score:
-    """Play games in which two players change seats after each.
+    """Play games in which two players change seats after each, or keep their seats.
 
     Args:
         experiment: in which the players exist.
@@ -55,6 +56,7 @@ def match(
         learn: whether each player learns.
         openings: plies drawn at random before the players decide.
         most: turns after which a game is cut short; None for no limit.
+        rotate: whether the players change seats; if not, an opening is played once.
     """
     modes: list[Any] = ["learn" if each else "evaluate" for each in learn]
     found = Score()
@@ -65,7 +67,7 @@ def match(
         seed=seed,
         configuration=dict(configuration or {}),
         modes=modes,
-        rotate=True,
+        rotate=rotate,
         opening_turns=openings,
         max_turns=most,
     )

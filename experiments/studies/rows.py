@@ -15,6 +15,9 @@ STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
 """The five, in the order of the summary."""
 ACROSS = "across"
 """The learners of all of them at one table: rows that no study printed."""
+BEST = "best"
+"""The strongest learner of each game, beside the studies' and the literature's best."""
+ALL = (*STUDIES, ACROSS, BEST)
 SizeName = Literal["quick", "part", "study"]
 SIZES: tuple[SizeName, ...] = ("quick", "part", "study")
 """From the smallest to the study's own."""
@@ -135,8 +138,8 @@ def study(name: str) -> Study:
     Raises:
         DovetailError: there is none of this name.
     """
-    if name not in (*STUDIES, ACROSS):
-        raise DovetailError(f"there is no study {name!r}; there are {', '.join(STUDIES)}, {ACROSS}")
+    if name not in ALL:
+        raise DovetailError(f"there is no study {name!r}; there are {', '.join(ALL)}")
     found = importlib.import_module(f"dovetail.experiments.studies.{name}.rows").STUDY
     assert isinstance(found, Study)
     return found

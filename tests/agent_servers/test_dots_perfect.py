@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import random
 from functools import cache
 
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.games.dots.perfect import DotsPerfect, after, keeping, values
+from dovetail.agent_servers.games.dots.perfect import DotsPerfect, after, ending, keeping, values
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.dots import Dots
 from dovetail.env_servers.dots.rules import Board, grid
@@ -31,6 +32,17 @@ def best(board: Board) -> int:
         return found
 
     return value(tuple(line for line in range(board.grid.lines) if board.drawn >> line & 1))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 3), (3, 4), (4, 3)])
+def test_endings_have_the_values_of_the_whole_table(rows: int, columns: int) -> None:
+    rng = random.Random(rows)
+    for _ in range(20):
+        board = Board(rows, columns)
+        for _ in range(rng.randint(1, board.grid.lines - 1)):
+            board.draw(rng.choice(board.legal()))
+        found = ending(board.grid, board.drawn)
+        assert found == {line: after(board.grid, board.drawn, line) for line in board.legal()}
 
 
 @pytest.mark.parametrize(

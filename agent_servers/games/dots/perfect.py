@@ -79,6 +79,27 @@ def after(shape: Grid, drawn: int, line: int) -> int:
     return won + int(table[there]) if won else -int(table[there])
 
 
+def ending(shape: Grid, drawn: int) -> dict[int, int]:
+    """Return the value of drawing each free line, to the player who draws it, on a board of any size.
+
+    The table is of the sets of free lines alone: 2^n for n of them, which should be at most
+    ``MOST_LINES``.
+    """
+    free = [line for line in range(shape.lines) if not drawn >> line & 1]
+    masks: Array = np.zeros((len(free), 2), np.int64)
+    for place, line in enumerate(free):
+        for side, (_, mask) in enumerate(shape.beside[line]):
+            masks[place, side] = sum(1 << n for n, each in enumerate(free) if mask >> each & 1)
+    table: Array = np.zeros(1 << len(free), np.int8)
+    _fill(len(free), masks, table)
+    found = {}
+    for place, line in enumerate(free):
+        won = sum(int(mask) == 1 << place for mask in masks[place])
+        left = int(table[1 << place])
+        found[line] = won + left if won else -left
+    return found
+
+
 def keeping(shape: Grid, drawn: int) -> list[int]:
     """Return the lines that keep the value of a position."""
     free = [line for line in range(shape.lines) if not drawn >> line & 1]

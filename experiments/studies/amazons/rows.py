@@ -63,7 +63,7 @@ OPPONENTS: dict[str, Mapping[str, Any]] = {"AbMp": {"rollouts": False}, "McMp": 
 # -- the nine runs ------------------------------------------------------------------------------------
 
 
-def _train(unit: Unit) -> Result:
+def train(unit: Unit) -> Result:
     """Train against a fixed opponent for so many of the learner's moves, and check on the way."""
     start, other = unit["run"].split("Vs")
     given = {
@@ -398,7 +398,7 @@ STUDY = Study(
                 printed,
                 _SIZES,
                 partial(_train_units, [name]),
-                _train,
+                train,
                 partial(_train_draw, first),
                 shares="trainings",
             )
@@ -410,7 +410,7 @@ STUDY = Study(
             "three vectors of twelve weights (4.4).",
             _SIZES,
             partial(_train_units, ["MpVsMcMp", "OnesVsAbMp", "MpVsRandom"]),
-            _train,
+            train,
             _weights_draw,
             shares="trainings",
         ),

@@ -69,17 +69,18 @@ def _hand_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
     return [{"off": list(off), **values, "seed": n} for off in OFF for n in seeds]
 
 
-def _played(player: games.Player, game: games.Game, unit: Unit) -> Result:
+def rows_of(player: games.Player, game: games.Game, unit: Unit) -> Result:
+    """Play the games of a unit, none of them a game of a training; return rows, and which ended."""
     found = games.play([player], game, games.seeds(1_000_000 + unit["seed"], 0, unit["games"]))[0]
     return {"rows": found[:, 0].tolist(), "ended": found[:, 2].tolist()}
 
 
 def _hand(unit: Unit) -> Result:
     game = games.Game(most=unit["most"])
-    return _played(games.Networked(_without(_handmade(), unit["off"])), game, unit)
+    return rows_of(games.Networked(_without(_handmade(), unit["off"])), game, unit)
 
 
-def _uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
+def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
     """Return the mean without the cap, by maximum likelihood, games, and how many were cut."""
     rows = [float(max(1, each)) for result in results for each in result["rows"]]
     cut = [not each for result in results for each in result["ended"]]
@@ -94,7 +95,7 @@ def _hand_draw(done: Done) -> Drawn:
         groups.setdefault(tuple(unit["off"]), []).append(result)
     lines, compared, total = [], [], 0
     for off, results in groups.items():
-        mean, count, cut = _uncut(results)
+        mean, count, cut = uncut(results)
         total += count
         name = f"without {' and '.join(off)}" if off else "all six units"
         lines.append([name, "-" if off else "about 5,200", interval(mean, 0), f"{cut} of {count}"])
@@ -322,13 +323,13 @@ def _literature_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[U
 
 def _literature(unit: Unit) -> Result:
     game = games.Game(unit["rows"], 10, PIECES, unit["most"])
-    return _played(games.Linear(PLAYERS[unit["player"]]), game, unit)
+    return rows_of(games.Linear(PLAYERS[unit["player"]]), game, unit)
 
 
 def _literature_draw(done: Done) -> Drawn:
     lines, total = [], 0
     for (player, rows), results in by(done, "player", "rows").items():
-        mean, count, cut = _uncut(results)
+        mean, count, cut = uncut(results)
         total += count
         value = "at least " if math.isinf(mean.value) else ""
         text = f"{value}{mean.low:,.0f}" if value else interval(mean, 0)
@@ -363,7 +364,7 @@ def _goal(unit: Unit) -> Result:
         train.search(found, train.networked(first, "weights"), trials, unit["generations"])
     )[-1]
     learned = train.resized(train.network_of(last.vector, first, "weights"), 20)
-    played = _played(
+    played = rows_of(
         games.Networked(learned), games.Game(most=unit["most"]), {**unit, "games": unit["again"]}
     )
     return {**played, "weights": [round(x, 3) for x in last.vector.tolist()]}
@@ -372,7 +373,7 @@ def _goal(unit: Unit) -> Result:
 def _goal_draw(done: Done) -> Drawn:
     lines, total = [], 0
     for unit, result in done:
-        mean, count, cut = _uncut([result])
+        mean, count, cut = uncut([result])
         total += count + unit["population"] * unit["games"] * unit["generations"]
         text = f"at least {mean.low:,.0f}" if math.isinf(mean.value) else interval(mean, 0)
         lines.append([f"seed {unit['seed']}", "5,200, not reached", text, f"{cut} of {count}"])

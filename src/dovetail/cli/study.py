@@ -24,7 +24,7 @@ def study(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="rlgame, amazons, dominion, tetris, dots, or across for all at one table."
+            help="rlgame, amazons, dominion, tetris or dots; across for all at one table, best for the strongest learner of each game."
         ),
     ] = None,
     row: Annotated[str | None, typer.Argument(help="One of its rows; all if not given.")] = None,
@@ -38,7 +38,7 @@ def study(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes; as many as there are cores if not given.")
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Run every study.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Run every study, across and best.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the rows and run nothing.")] = False,
     page: Annotated[
         bool,
@@ -56,8 +56,8 @@ def study(
     if quick and part:
         raise UsageError("--quick and --part exclude each other; give one of them")
     if (name is None) == (not all_):
-        raise UsageError(f"give a study or --all; the studies are {', '.join(rows.STUDIES)}")
-    studies = [rows.study(each) for each in (rows.STUDIES if name is None else (name,))]
+        raise UsageError(f"give a study or --all; the studies are {', '.join(rows.ALL)}")
+    studies = [rows.study(each) for each in (rows.ALL if name is None else (name,))]
     if page:
         for whole in studies:
             typer.echo(f"{pages.write(whole.name)} is written")

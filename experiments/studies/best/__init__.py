@@ -1,0 +1,1 @@
+"""The strongest learner of each game that we can train here."""

@@ -1,0 +1,131 @@
+"""Connect Four: ``td`` against exact values, and against alpha-beta."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dovetail.agent_servers.agent import Agent
+from dovetail.agent_servers.games.connect_four import ConnectFourSolver
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.search.agents import AlphaBetaAgent
+from dovetail.agent_servers.general.td import TD
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.experiments.inprocess import InProcess
+from dovetail.experiments.studies.best.parts import (
+    COLUMNS,
+    added,
+    counted,
+    percent,
+    players,
+    points,
+    shared,
+    train,
+)
+from dovetail.experiments.studies.keeping import KeepValue, kept
+from dovetail.experiments.studies.playing import match
+from dovetail.experiments.studies.rows import (
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Unit,
+    by,
+    interval,
+    over,
+    total,
+)
+
+LEARNER = {
+    "symmetric": True,
+    "epsilon": 0.3,
+    "decay_episodes": 60_000,
+    "hidden": 128,
+    "learning_rate": 0.03,
+    "averaging": 3_000,
+}
+"""Of ``experiments/files/connect_four_strength.toml``."""
+PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "`td`": ("td", LEARNER),
+    "`random`": ("random", {}),
+    "`alpha-beta`, depth 2": ("alpha-beta", {"depth": 2}),
+    "`alpha-beta`, depth 4": ("alpha-beta", {"depth": 4}),
+    "`connect-four-solver`": ("connect-four-solver", {}),
+}
+DEPTHS = (3, 4)
+"""Of the opponents: the study's minimax looked 3 plies ahead."""
+HELD_OUT = 1_000_000
+"""Added to the seeds of positions, so that no training uses them."""
+AGENTS: list[type[Agent[Any]]] = [TD, Random, AlphaBetaAgent, ConnectFourSolver]
+
+
+def _work(unit: Unit) -> Result:
+    kind, parameters = PLAYERS[unit["player"]]
+    found: Result = {"games": 0, "matches": {}}
+    with InProcess([ConnectFour, KeepValue], AGENTS) as experiment:
+        player = experiment.create(kind, parameters=dict(parameters), seed=unit["seed"])
+        if kind == "td":
+            train(experiment, "connect_four", [player, player], unit["games"], unit["seed"])
+            found["games"] += unit["games"]
+        shown = kept(experiment, player, unit["positions"], HELD_OUT + unit["seed"])
+        found["kept"] = [shown.kept, shown.positions]
+        found["lost"], found["chance"] = round(shown.lost, 5), round(shown.chance, 5)
+        for depth in DEPTHS if kind == "td" else ():
+            other = experiment.create("alpha-beta", parameters={"depth": depth}, seed=unit["seed"])
+            pair = [player, other]
+            score = match(experiment, "connect_four", pair, unit["tests"], unit["seed"], openings=2)
+            found["matches"][str(depth)] = counted(score)
+            found["games"] += score.games
+    return found
+
+
+def _draw(done: Done) -> Drawn:
+    lines = []
+    groups = {name: results for (name,), results in by(done, "player").items()}
+    for name, results in groups.items():
+        keeps = shared([tuple(each["kept"]) for each in results])
+        best = "100 (solved in 1988)" if "solver" in name else "-"
+        lines.append([f"{name}: moves that keep the value, %", percent(keeps), "-", best])
+        lost = interval(over(results, "lost"), 3)
+        lines.append([f"{name}: points lost a position", lost, "-", "-"])
+    learned = groups["`td`"]
+    study = {3: "14.3 (708 wins and 10 draws of 5,000, as second, while it learned)"}
+    for depth in DEPTHS:
+        won = percent(points(learned, "matches", str(depth)))
+        lines.append(
+            [f"`td` against `alpha-beta`, depth {depth}: points %", won, study.get(depth, "-"), "-"]
+        )
+    note = (
+        "A *position* comes from a random game and has 14 to 34 discs, moves that keep its value (win, draw or loss) and moves that do not; "
+        f"a random choice keeps it in {100 * over(learned, 'chance').value:.1f} %. All players answer the same ones, from seeds that no training uses. "
+        "A win is worth 1 point, a draw a half. Games begin with two plies drawn at random, each opening played from both seats. "
+        "Thill, Koch and Konen (2012) report that n-tuples learned by TD beat a perfect player wherever a win is possible; there is no figure "
+        "on these positions to set beside ours. Games against the solver are left out: its first moves take minutes each. The study's figure is its section 6.6."
+    )
+    tested = added(learned, "matches")
+    text = f"{tested['distinct']:,} of {tested['games']:,} after training"
+    return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
+
+
+def _size(games: int, positions: int, tests: int, seeds: int = 5) -> Size:
+    text = (
+        f"{games:,} games of training (the documented run: 300,000), {positions} positions, {tests} games against each depth, "
+        "for each of {seeds}"
+    )
+    return Size(text, {"games": games, "positions": positions, "tests": tests}, seeds)
+
+
+ROW = Row(
+    "connect_four",
+    "Connect Four",
+    "the RLGame study's learner wins 708 of 5,000 games against minimax of depth 3 (6.6).",
+    {
+        "quick": _size(200, 20, 4, 2),
+        "part": _size(20_000, 200, 40),
+        "study": _size(120_000, 400, 100),
+    },
+    partial(players, list(PLAYERS)),
+    _work,
+    _draw,
+)

@@ -1,0 +1,82 @@
+"""2048: the n-tuple network ``fives`` with temporal coherence."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from dovetail.agent_servers.games.game_2048.networks import layout
+from dovetail.experiments.studies.best.parts import COLUMNS, percent, shared
+from dovetail.experiments.studies.game_2048.train import Rule, chunks, measure
+from dovetail.experiments.studies.rows import (
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Unit,
+    each_seed,
+    interval,
+    over,
+    total,
+)
+
+SHAPE = (4, 4)
+TILES = (2048, 4096, 8192, 16384)
+RATE = Rule(1.0, coherent=True)
+MEASURED = 1_000_000
+"""Added to the seeds of games without learning."""
+
+
+def _work(unit: Unit) -> Result:
+    network = layout("fives", *SHAPE)
+    weights = network.zeros()
+    for _ in chunks(network, weights, *SHAPE, unit["games"], unit["seed"], RATE):
+        pass
+    out = measure(network, weights, SHAPE, unit["tests"], MEASURED + unit["seed"])
+    return {
+        "score": round(float(np.mean(out[:, 0])), 1),
+        "tiles": {str(tile): int((1 << out[:, 1] >= tile).sum()) for tile in TILES},
+        "tests": unit["tests"],
+        "games": unit["games"] + unit["tests"],
+    }
+
+
+def _draw(done: Done) -> Drawn:
+    results = [result for _, result in done]
+    lines = [
+        [
+            "mean score",
+            interval(over(results, "score"), 0),
+            "-",
+            "100,178 (2014); 609,104 with search (2016); 625,377 (2021)",
+        ]
+    ]
+    for tile in TILES:
+        found = shared([(each["tiles"][str(tile)], each["tests"]) for each in results])
+        printed = "97.8 (2014)" if tile == 2048 else "-"
+        lines.append([f"reaches {tile}, %", percent(found), "-", printed])
+    note = (
+        "No game is cut short. The network is `fives` of `ntuple-2048`: six five-tuples, 3.2 million weights, each with a rate of its own (temporal coherence), without search. "
+        "The literature's figures are those of Szubert and Jaśkowski (2014, 22.9 million weights), Jaśkowski (2016, with search) and Guei (2021, 72 % of whose games reach 32768); "
+        "no player here searches 2048. The tables tell tiles apart up to 8192, which bounds what they can learn."
+    )
+    text = "all, as each has its own sequence of tiles"
+    return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
+
+
+def _size(games: int, tests: int, seeds: int = 5) -> Size:
+    text = f"{games:,} games of training (the documented run: 50,000), {tests:,} games, for each of {{seeds}}"
+    return Size(text, {"games": games, "tests": tests}, seeds)
+
+
+ROW = Row(
+    "2048",
+    "2048",
+    "none of the five plays 2048.",
+    {"quick": _size(50, 20, 2), "part": _size(3_000, 200), "study": _size(35_000, 1_000)},
+    partial(each_seed, {}),
+    _work,
+    _draw,
+)

@@ -1,0 +1,31 @@
+"""The strongest learner of each game that we can train here, beside the study's and the literature's best."""
+
+from __future__ import annotations
+
+from dovetail.experiments.studies.best import (
+    amazons,
+    connect_four,
+    dominion,
+    dots,
+    game_2048,
+    rlgame,
+    tetris,
+)
+from dovetail.experiments.studies.rows import Study
+
+STUDY = Study(
+    "best",
+    "The strongest learner of each game",
+    (
+        connect_four.ROW,
+        rlgame.ROW,
+        amazons.ROW,
+        dominion.ROW,
+        tetris.ROW,
+        game_2048.ROW,
+        dots.ROW,
+    ),
+    "Every figure is over several seeds, of trainings where the player learns, and measured without learning. Intervals are Student's over the seeds; where all seeds have "
+    "the same share, Wilson's over the games. The largest size fits on two cores without a GPU, in about 25 minutes of one core a row: what a longer training would reach is not shown. "
+    "*The study* is the one of the five that the game comes from. Published figures are those that the studies quote, or that the note below the table names with their authors; `-` means that we know of none.",
+)
