@@ -103,8 +103,9 @@ def _hand_draw(done: Done) -> Drawn:
             compared.append(Compared("rows", 5200.0, mean))
     note = (
         "The study does not print the vector that it set by hand. With the weights that Dellacherie published, the six units clear many "
-        "times as many rows as the study reports; the lines above switch units off. A study's vector with other weights, or with a unit "
-        "that did not work, would explain its 5,200; few games cannot decide it. Means are those of an exponential law with the cut "
+        "times as many rows as the study reports; the lines above switch units off. Without the units for completed rows and for wells it is "
+        "about what the study reports, without either of them more: two units that did not work would explain the study's figure, other "
+        "weights would as well, and its text does not decide between them. Means are those of an exponential law with the cut "
         "games as censored; without an interval, that law does not fit."
     )
     columns = ["units", "study: rows, 10 games", "ours", "games cut short"]
