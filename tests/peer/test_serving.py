@@ -68,7 +68,12 @@ def sends(host: Echo, count: int, among: int = 2) -> list[list[int]]:
     return [[cast(m.Action, each).episode for each in sent] for sent in link.sent]
 
 
-@pytest.mark.skipif(not serving.__file__.endswith(".py"), reason="patches what is compiled")
+interpreted = pytest.mark.skipif(
+    not serving.__file__.endswith(".py"), reason="patches what is compiled"
+)
+
+
+@interpreted
 def test_a_peer_sends_the_first_half_of_its_answers_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -80,6 +85,7 @@ def test_a_peer_sends_the_first_half_of_its_answers_at_once(
     assert sends(Echo(), 5, among=1) == [[0, 1, 2, 3, 4]]
 
 
+@interpreted
 def test_a_peer_sends_the_answer_to_each_of_two_batches_at_once() -> None:
     batches = [m.AgentSteps(1, 0, number, slots=None, seats=None, turns=None) for number in (0, 1)]
     link = Sends()
