@@ -20,5 +20,5 @@ def test_learners_of_all_studies_meet(game: str) -> None:
         assert sum(result["points"].values()) == pytest.approx(len(players) / 2, abs=0.01)
     drawn = row.draw(found)
     assert {line[0] for line in drawn.lines} == {f"`{name}`" for name in players}
-    assert ("value kept in hard positions %" in drawn.columns) == (game == "connect_four")
+    assert ("value kept in hard positions %" in drawn.columns) == (game != "rlgame")
     assert all(0 <= share <= 1 for share in found[0][1].get("kept", {}).values())
