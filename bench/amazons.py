@@ -34,7 +34,7 @@ def main(
             times.append(time.perf_counter() - began)
             looked = search.nodes - before
         print(
-            f"depth {depth}: {statistics.median(times):.3f} s ({min(times):.3f} to {max(times):.3f}), "
+            f"depth {depth}: {statistics.median(times):.4f} s ({min(times):.4f} to {max(times):.4f}), "
             f"{looked:,} positions valued"
         )
 

@@ -254,7 +254,7 @@ def _cost_draw(done: Done) -> Drawn:
         [
             f"seconds for the first move, depth {depth}",
             study,
-            interval(over(results, "seconds", n), 3),
+            interval(over(results, "seconds", n), 4),
         ]
         for n, (depth, study) in enumerate(((2, "-"), (3, "up to 180")))
     ]
