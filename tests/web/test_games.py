@@ -24,6 +24,15 @@ GAMES = {
     "2048": ({"rows": "3", "columns": "3"}, ""),
 }
 
+SLOW = """
+const { fetch } = window;
+window.fetch = async (...given) => {
+    await new Promise((done) => setTimeout(done, 300));
+    return fetch(...given);
+};
+"""
+"""Positions come late, as over a slow network."""
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", GAMES)
@@ -72,6 +81,7 @@ def test_links_and_pictures_of_a_position(page: Any, served: Served) -> None:
     # The link opens the same position elsewhere, though the game has gone further.
     here = page.locator("#here").get_attribute("href")
     play_on(page)
+    page.add_init_script(SLOW)
     page.goto(top + here)
     page.wait_for_selector("#board svg .piece")
     page.wait_for_selector(f"#slider:not([max='{here.rpartition('=')[2]}'])")

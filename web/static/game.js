@@ -477,8 +477,8 @@ if (kind === "replay") {
     }
     if (mine && mine.number !== before) { say(""); if (waiting) at = null; }
     if (message.position && game) { newest = message.position; early.delete(game.first + game.count - 1); turns.set(game.first + game.count - 1, newest); log(newest); }
-    show();
-    if (linked >= 0 && game && newest) { const turn = linked; linked = NaN; go(turn); }
+    // The page begins with the position that a link names, not with the newest.
+    if (linked >= 0 && game && newest) { const turn = linked; linked = NaN; go(turn); } else show();
     fill();
     page.dataset.number = String(mine?.number ?? 0);
     page.dataset.waiting = String(waiting);
