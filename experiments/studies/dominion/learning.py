@@ -6,11 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dovetail.agent_servers.games.dominion.q_learning import DominionQ, DominionQParameters
+from dovetail.agent_servers.games.dominion.q_learning import (
+    DominionQ,
+    DominionQParameters,
+    Reward,
+)
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
 from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies.dominion import study as s
 from dovetail.experiments.studies.rows import Result, Size, Unit, over
+from dovetail.peer.registry import register
 
 SHUFFLED = "all, as every game is shuffled from its own seed"
 GBC = ["greedy", "blacksmith", "chapel"]
@@ -19,6 +24,20 @@ BOTH = (EPSILON, FORCED)
 METHODS = {EPSILON: "epsilon-greedy", FORCED: "forced exploration"}
 TRAININGS = "trainings"
 """Where the rows keep their trainings, since a training may belong to several."""
+SHAPED: dict[str, dict[str, float]] = {
+    "no-junk": {"Copper": -1, "Curse": -1, "Estate": -1, "Duchy": 2, "Province": 6},
+    "shaped": {
+        **{"Copper": -1, "Curse": -1, "Estate": -1, "Silver": 1, "Gold": 2},
+        **{"Duchy": 3, "Province": 8},
+    },
+}
+"""Rewards of purchases, set by hand: what the study's learner may have earned that learned so soon."""
+for _name, _worth in SHAPED.items():
+    register("reward", _name, Reward(tuple(float(_worth.get(card.name, 0)) for card in CARDS)))
+FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
+"""A learning rate of one over the root of the visits of an entry."""
+FOUND: dict[str, Any] = {"reward": "shaped", "initial": 20.0, **FALLING}
+"""In place of what the study does not say: by these settings its pattern comes out (``search``)."""
 
 
 def learner(

@@ -1,7 +1,7 @@
 """What the Dominion study leaves out, tried in combination: version 23, and those that learn from fewer games.
 
 ``python -m dovetail.experiments.studies.dominion.search`` trains every combination of reward, first
-values and exploration with four players, on one core, and continues where it was stopped;
+values and exploration at a table, on one core, and continues where it was stopped;
 ``--page`` writes docs/studies/dominion-23.md from the results.
 """
 
@@ -13,15 +13,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dovetail.agent_servers.games.dominion.q_learning import Reward
-from dovetail.env_servers.dominion.cards import CARDS
 from dovetail.experiments.studies.dominion.kingdom import DECKS, LAST
 from dovetail.experiments.studies.dominion.learning import (
     BOTH,
     EPSILON,
+    FALLING,
     FORCED,
     GBC,
     METHODS,
+    SHAPED,
     learn,
     learn_units,
 )
@@ -29,23 +29,15 @@ from dovetail.experiments.studies.pages import DOCS, KEPT, keep, table
 from dovetail.experiments.studies.results import Record, Results
 from dovetail.experiments.studies.rows import Unit, interval, over, share
 from dovetail.experiments.studies.working import OUT
-from dovetail.peer.registry import register
-
-SHAPED: dict[str, dict[str, float]] = {
-    "no-junk": {"Copper": -1, "Curse": -1, "Estate": -1, "Duchy": 2, "Province": 6},
-    "shaped": {
-        **{"Copper": -1, "Curse": -1, "Estate": -1, "Silver": 1, "Gold": 2},
-        **{"Duchy": 3, "Province": 8},
-    },
-}
-"""Rewards of purchases, set by hand: what the study's learner may have earned that learned so soon."""
-for _name, _worth in SHAPED.items():
-    register("reward", _name, Reward(tuple(float(_worth.get(card.name, 0)) for card in CARDS)))
 
 REWARDS = ("points", "points-and-win", "provinces", "price", "win-or-loss", "margin")
 FIRST_VALUES = (1.0, 10.0)
 """Upper ends of the ranges that first values are drawn from."""
+CONSTANT: Mapping[str, float] = {}
+"""The study's learning rate, 0.2 at every visit."""
 FILE = "dominion/search-23.jsonl"
+ROWS = "dominion/trainings.study.jsonl"
+"""The trainings of the study's rows, some of them by settings that were found here."""
 AGAIN = 10_000
 SHOWN = ("Silver", "Gold", "Smithy", "Estate", "Province")
 """The cards of a final deck that have a column."""
@@ -78,18 +70,25 @@ FOUND = """What these trainings say; a level from one seed is rough:
 
 def against(version: str) -> list[str]:
     """Return whom a version meets: Money from chapter 5 on, and before, as far as its levels tell, one of each."""
+    if version.endswith("-2"):
+        return ["money"]
     return ["money"] * 3 if "-" in version or version.startswith("14") else GBC
 
 
 def units(
-    version: str, games: int, rewards: Sequence[str], first: Sequence[float], seed: int
+    version: str,
+    games: int,
+    rewards: Sequence[str],
+    first: Sequence[float],
+    seeds: Sequence[int],
+    rate: Mapping[str, float] = CONSTANT,
 ) -> list[Unit]:
     """Return the trainings: rewards by first values by method, each of so many games."""
     found = []
     for initial, reward in itertools.product(first, rewards):
-        options = {"reward": reward, "initial": initial}
+        options = {"reward": reward, "initial": initial, **rate}
         found += learn_units(
-            *([version], against(version), BOTH, {"games": games, "again": AGAIN}, [seed]),
+            *([version], against(version), BOTH, {"games": games, "again": AGAIN}, seeds),
             options=options,
             every=min(50_000, games // 2),
             tests=2_000,
@@ -97,9 +96,9 @@ def units(
     return found
 
 
-def distance(cards: Mapping[str, float], visits: int) -> float:
+def distance(cards: Mapping[str, float], visits: int, players: int = 4) -> float:
     """Return by how many cards a final deck differs from the study's, over the kinds it prints."""
-    column = 0 if visits == EPSILON else 1
+    column = (players == 2) * 2 + (visits != EPSILON)
     return sum(abs(cards[name] - printed[column]) for name, printed in DECKS.items())
 
 
@@ -114,15 +113,17 @@ def line(records: Sequence[Record]) -> list[str]:
     return [
         *(
             unit["version"].partition("-")[0],
+            str(unit["players"]),
             options["reward"],
             f"0 to {options['initial']:g}",
+            "falls" if "rate_power" in options else "0.2",
             METHODS[unit["visits"]],
         ),
         *(f"{unit['games']:,}", str(len(records)), wins),
         f"{100 * over(results, 'best').value:.1f} %",
         f"{over(results, 'rounds').value:.1f}",
         f"{over(results, 'explored').value:,.0f}",
-        f"{distance(cards, unit['visits']):.1f}",
+        f"{distance(cards, unit['visits'], unit['players']):.1f}",
         *(f"{over(results, 'cards', name).value:.1f}" for name in SHOWN),
     ]
 
@@ -150,8 +151,8 @@ def page(records: Sequence[Record], found: str) -> str:
         records: of the trainings.
         found: what is to be said of them.
     """
-    columns = ["version", "reward", "first values", "method", "games", "seeds", "wins in new games"]
-    columns += ["best test", "rounds", "explored", "distance", *SHOWN]
+    columns = ["version", "players", "reward", "first values", "rate", "method", "games", "seeds"]
+    columns += ["wins in new games", "best test", "rounds", "explored", "distance", *SHOWN]
     pays = {
         name: ", ".join(f"{worth:g} for a {card}" for card, worth in reward.items())
         for name, reward in SHAPED.items()
@@ -175,21 +176,27 @@ def page(records: Sequence[Record], found: str) -> str:
 def main() -> None:
     """Run the trainings, or write the page."""
     parser = argparse.ArgumentParser(description="Try what the Dominion study leaves out.")
-    parser.add_argument("--version", default="23-4", help="of the state, for 4 players")
+    parser.add_argument("--version", default="23-4", help="of the state")
     parser.add_argument("--games", type=int, default=100_000, help="of each training")
     parser.add_argument("--reward", nargs="+", default=REWARDS)
     parser.add_argument("--initial", nargs="+", type=float, default=FIRST_VALUES)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--falling", action="store_true", help="the learning rate, with visits")
+    parser.add_argument("--seed", nargs="+", type=int, default=[1])
     parser.add_argument("--page", action="store_true", help="run nothing; write the page")
     given = parser.parse_args()
     results = Results([KEPT / FILE, OUT / FILE])
     if given.page:
         records = list(results.records.values())
         keep(KEPT / FILE, records)
+        rows = Results([KEPT / ROWS, OUT / ROWS]).records.values()
+        records += [each for each in rows if "reward" in each.unit.get("options", {})]
         (DOCS / "dominion-23.md").write_text(page(records, FOUND), "utf-8")
         return
     for unit in results.todo(
-        units(given.version, given.games, given.reward, given.initial, given.seed)
+        units(
+            *(given.version, given.games, given.reward, given.initial, given.seed),
+            FALLING if given.falling else CONSTANT,
+        )
     ):
         begun = time.monotonic()
         results.add(unit, learn(unit), time.monotonic() - begun)

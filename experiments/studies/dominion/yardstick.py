@@ -6,8 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.experiments.studies.dominion import study as s
-from dovetail.experiments.studies.dominion.learning import FORCED, SHUFFLED, learner, percent
-from dovetail.experiments.studies.dominion.search import SHAPED
+from dovetail.experiments.studies.dominion.learning import (
+    FALLING,
+    FORCED,
+    SHUFFLED,
+    learner,
+    percent,
+)
 from dovetail.experiments.studies.rows import (
     Done,
     Drawn,
@@ -32,7 +37,6 @@ BOTS = {
     "Big Money with 1 Smithy": "big-money-1",
     "Big Money with 2 Smithies": "big-money-2",
 }
-FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
 LEARNERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "version 14.5, trained against 3 Money": ("14.5", "3 Money", FALLING),
     "version 14.5, trained against 3 Big Money with 1 Smithy": (
@@ -47,7 +51,6 @@ LEARNERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
 }
 """By name: the version of the state, whom it is trained against, and how."""
-assert "shaped" in SHAPED  # registered there
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:

@@ -7,7 +7,7 @@ from dovetail.experiments.studies.results import Record
 
 
 def test_every_combination_is_a_training_and_the_best_comes_first() -> None:
-    made = units("15-4", 40, ["points", "provinces"], [1.0, 10.0], 3)
+    made = units("15-4", 40, ["points", "provinces"], [1.0, 10.0], [3])
     assert len(made) == 8
     assert {unit["visits"] for unit in made} == {EPSILON, FORCED}
     small = [{**unit, "again": 10, "tests": 2} for unit in made[:2]]
