@@ -1,5 +1,4 @@
-"""Translate the environment, the scripted players and ``dominion-q`` into arrays for
-``kernels``."""
+"""Translate the environment, the scripted players and ``dominion-q`` into arrays for ``games``."""
 
 from __future__ import annotations
 
@@ -19,27 +18,46 @@ from dovetail.agent_servers.general.q_learning.table import STATE, Table
 from dovetail.agent_servers.learning.finaliser import mix
 from dovetail.env_servers.dominion import Configuration, Dominion
 from dovetail.env_servers.dominion.cards import CARDS, KINDS, NUMBER
-from dovetail.experiments.studies.dominion import kernels
+from dovetail.experiments.studies.dominion.cards import Rules
+from dovetail.experiments.studies.dominion.games import FAIR, HIGHEST, SHARED, games
+from dovetail.experiments.studies.dominion.players import (
+    BIG_MONEY,
+    BLACKSMITH,
+    CHAPELLER,
+    GREEDY,
+    LEARNER,
+    MONEY,
+    RANDOM,
+    SMITHS,
+)
+from dovetail.experiments.studies.dominion.q_learning import (
+    MARGIN,
+    TO_END,
+    TURN,
+    Learning,
+    Tables,
+    place,
+)
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
 
 PLAYERS = {
-    "random": kernels.RANDOM,
-    "money": kernels.MONEY,
-    "greedy": kernels.GREEDY,
-    "blacksmith": kernels.BLACKSMITH,
-    "chapel": kernels.CHAPELLER,
-    "learner": kernels.LEARNER,
-    **{f"blacksmith-{left}": kernels.SMITHS + left for left in range(1, 13)},
-    **{f"big-money-{smithies}": kernels.BIG_MONEY + smithies for smithies in range(11)},
+    "random": RANDOM,
+    "money": MONEY,
+    "greedy": GREEDY,
+    "blacksmith": BLACKSMITH,
+    "chapel": CHAPELLER,
+    "learner": LEARNER,
+    **{f"blacksmith-{left}": SMITHS + left for left in range(1, 13)},
+    **{f"big-money-{smithies}": BIG_MONEY + smithies for smithies in range(11)},
 }
-_TIES = {"fair": kernels.FAIR, "shared": kernels.SHARED, "highest-seat": kernels.HIGHEST}
-_SOURCES = {"turn": kernels.TURN, "to end": kernels.TO_END}
-_LEAST = 2 * kernels.MARGIN
+_TIES = {"fair": FAIR, "shared": SHARED, "highest-seat": HIGHEST}
+_SOURCES = {"turn": TURN, "to end": TO_END}
+_LEAST = 2 * MARGIN
 
 
-def rules(configuration: Configuration) -> kernels.Rules:
+def rules(configuration: Configuration) -> Rules:
     """Return a game's set-up.
 
     Raises:
@@ -54,7 +72,7 @@ def rules(configuration: Configuration) -> kernels.Rules:
         )
     kingdom = np.zeros(KINDS, np.bool_)
     kingdom[[NUMBER[name] for name in options.kingdom]] = True
-    return kernels.Rules(
+    return Rules(
         options.players,
         kingdom,
         options.victory_pile,
@@ -70,15 +88,15 @@ def rules(configuration: Configuration) -> kernels.Rules:
     )
 
 
-def learning(given: DominionQParameters, reward: Reward | None) -> kernels.Learning:
+def learning(given: DominionQParameters, reward: Reward | None) -> Learning:
     """Return how a learner learns.
 
     Raises:
-        DovetailError: its reward is the environment's, which kernels do not support.
+        DovetailError: its reward is the environment's, which compiled games do not support.
     """
     if reward is None:
         raise DovetailError('the compiled study has no reward "environment"; name another')
-    return kernels.Learning(
+    return Learning(
         given.learning_rate,
         given.rate_power,
         given.least_rate,
@@ -96,7 +114,7 @@ def learning(given: DominionQParameters, reward: Reward | None) -> kernels.Learn
 def features(coder: Coder) -> Array:
     """Return least, bound and radix of each count that can be part of a state: int64, shape (3,
     counts); those that are not have radix 0."""
-    found = np.zeros((3, kernels.TO_END + 1), np.int64)
+    found = np.zeros((3, TO_END + 1), np.int64)
     radix = 1
     for name, bound in coder.bounds.items():
         count = _SOURCES.get(name, NUMBER.get(name, 0))
@@ -107,7 +125,7 @@ def features(coder: Coder) -> Array:
 
 
 class Compiled:
-    """An agent's table as kernels use it.
+    """An agent's table as compiled games use it.
 
     A dense one is the agent's own, changed in place; ``give`` puts a sparse one back.
     """
@@ -129,10 +147,10 @@ class Compiled:
 
     def _tables(
         self, table: Table, values: Array, visits: Array, slots: Array, keys: Array, used: int
-    ) -> kernels.Tables:
+    ) -> Tables:
         seed = np.uint64(mix(table.seed))
         flat = values.reshape(-1), visits.reshape(-1)
-        return kernels.Tables(
+        return Tables(
             *flat,
             slots,
             keys,
@@ -141,7 +159,7 @@ class Compiled:
             table.spread,
         )
 
-    def _sparse(self, keys: Array, values: Array, visits: Array, size: int) -> kernels.Tables:
+    def _sparse(self, keys: Array, values: Array, visits: Array, size: int) -> Tables:
         """Return a sparse table with room for ``size`` states.
 
         Raises:
@@ -161,7 +179,7 @@ class Compiled:
         more_values[: len(keys)], more_visits[: len(keys)] = values, visits
         more_keys[: len(keys)] = keys
         slots = np.full(1 << (size - 1).bit_length() + 1, -1, np.int64)
-        kernels.place(slots, keys)
+        place(slots, keys)
         return self._tables(table, more_values, more_visits, slots, more_keys, len(keys))
 
     def grow(self) -> None:
@@ -179,7 +197,7 @@ class Compiled:
     def rehash(self) -> None:
         """Find again where the states are whose rows are in use."""
         self.tables.slots[:] = -1
-        kernels.place(self.tables.slots, self.tables.keys[: int(self.tables.used[0])])
+        place(self.tables.slots, self.tables.keys[: int(self.tables.used[0])])
 
     def give(self) -> None:
         """Put what was learned into the agent."""
@@ -202,7 +220,7 @@ class Compiled:
 
 def play(
     compiled: Compiled | None,
-    given: kernels.Rules,
+    given: Rules,
     players: Array,
     seed: int,
     first: int,
@@ -221,7 +239,7 @@ def play(
         learn: whether learners learn.
 
     Returns:
-        float64, shape (seats, 4 + kinds of cards); see ``kernels.games``.
+        float64, shape (seats, 4 + kinds of cards); see ``games.games``.
 
     Raises:
         DovetailError: the memory that is allowed is full.
@@ -230,7 +248,7 @@ def play(
     sums = np.zeros((len(players), 4 + KINDS))
     done = 0
     while True:
-        done += kernels.games(
+        done += games(
             given,
             players,
             who.tables,

@@ -64,7 +64,7 @@ class Point(Struct, frozen=True):
 
 
 def result(sums: Array, games: int) -> Result:
-    """Return what ``kernels.games`` summed up, as means."""
+    """Return what ``games.games`` summed up, as means."""
     mean = sums / games
     return Result(
         games,

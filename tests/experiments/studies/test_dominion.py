@@ -30,9 +30,9 @@ from dovetail.cli.common import command as run_app
 from dovetail.env_servers.dominion import Configuration, Dominion, Game
 from dovetail.env_servers.dominion.cards import KINDS, KINGDOM
 from dovetail.experiments.statistics import wilson
-from dovetail.experiments.studies.dominion import kernels
 from dovetail.experiments.studies.dominion.command import app
 from dovetail.experiments.studies.dominion.compiled import PLAYERS, Compiled, play, rules
+from dovetail.experiments.studies.dominion.games import POINTS, seeded
 from dovetail.experiments.studies.dominion.study import (
     Point,
     Result,
@@ -58,10 +58,10 @@ BOTS: dict[str, Callable[[], Agent]] = {
 
 
 class Draws(random.Random):
-    """The random numbers of ``kernels``, where the real rules and players expect Python's."""
+    """The random numbers of the compiled games, where the real rules and players expect Python's."""
 
     def __init__(self, seed: int, game: int) -> None:
-        self.state = kernels.seeded(seed, game)
+        self.state = seeded(seed, game)
 
     def _randbelow(self, n: int) -> int:
         return int(splitmix.draw(self.state, n))
@@ -122,7 +122,7 @@ def both(
     for game in range(games):
         owned, turns, outcome = real(configuration, seats, slow, seed, game, learn)
         expected[:, 4:] += owned
-        points = [owned[seat] @ kernels._POINTS for seat in range(len(seats))]
+        points = [owned[seat] @ POINTS for seat in range(len(seats))]
         expected[:, 1] += points
         expected[:, 2] += turns
         expected[:, 0] += outcome or [0.0] * len(seats)
