@@ -168,7 +168,7 @@ bench-clients: $(STAMP) clients ## measure the clients of all languages beside P
 drill: ## show that a change of the contract needs no edit in any client (slow)
 	.ci/drill
 
-lock: ## resolve both lock files anew (needs the network)
+lock: ## resolve both lock files from scratch (needs the network)
 	@set -e; tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
 	$(PYTHON) -m venv "$$tools"; \
 	"$$tools/bin/python" -m pip install --quiet --disable-pip-version-check pip-tools; \

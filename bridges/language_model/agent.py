@@ -51,7 +51,7 @@ class LanguageModelParameters(Struct, frozen=True, forbid_unknown_fields=True):
     fallback: Annotated[
         Literal["random", "fail"],
         Meta(
-            description="Without a legal answer in time and budget: a random legal action, or lose the seat."
+            description="Without a legal answer in time and budget: a random legal action, or the episode ends as crashed."
         ),
     ] = "random"
 

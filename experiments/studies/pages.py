@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from dovetail.experiments.studies.findings import FINDINGS
 from dovetail.experiments.studies.results import Record, Results, key
 from dovetail.experiments.studies.rows import (
     ACROSS,
@@ -191,6 +192,8 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
                 judged[_judged(found)] += 1
             rows.append([f"`{row.key}`", row.title, ran(found), verdict(found), why(found)])
         parts += [f"## [{whole.title}]({name}.md)", ""]
+        if findings := FINDINGS.get(name):
+            parts += [*table(("the study says", "holds", "here"), findings), ""]
         parts += [*table(COLUMNS, rows), ""]
     total = sum(count.values())
     head = [
@@ -205,7 +208,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         "at a small part of the study's size shows that its code works; its levels say little about the study's.",
         "",
         "A figure *agrees* if the study's lies within our 95 % interval. At a small size intervals are wide, and agreement says little: "
-        "read the size first. `dovetail study NAME ROW` runs a row, `--quick` "
+        "read the size first. The first table of each study has its conclusions, and whether they hold here. `dovetail study NAME ROW` runs a row, `--quick` "
         "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages.",
         "",
     ]

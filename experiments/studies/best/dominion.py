@@ -6,9 +6,15 @@ from functools import partial
 
 from dovetail.experiments.studies.best.parts import COLUMNS, players
 from dovetail.experiments.studies.dominion import study as s
-from dovetail.experiments.studies.dominion.learning import FORCED, GBC, SHUFFLED, learner, percent
+from dovetail.experiments.studies.dominion.learning import (
+    FALLING,
+    FORCED,
+    GBC,
+    SHUFFLED,
+    learner,
+    percent,
+)
 from dovetail.experiments.studies.dominion.transfer import TRANSFER
-from dovetail.experiments.studies.dominion.yardstick import FALLING
 from dovetail.experiments.studies.rows import (
     Done,
     Drawn,

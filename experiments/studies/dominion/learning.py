@@ -14,7 +14,7 @@ from dovetail.agent_servers.games.dominion.q_learning import (
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
 from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies.dominion import study as s
-from dovetail.experiments.studies.rows import Result, Size, Unit, over
+from dovetail.experiments.studies.rows import Done, Result, Size, Unit, over
 from dovetail.peer.registry import register
 
 SHUFFLED = "all, as every game is shuffled from its own seed"
@@ -38,6 +38,11 @@ FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
 """A learning rate of one over the root of the visits of an entry."""
 FOUND: dict[str, Any] = {"reward": "shaped", "initial": 20.0, **FALLING}
 """In place of what the study does not say: by these settings its pattern comes out (``search``)."""
+LINES = (
+    "The lines *falling rate* are of a learning rate that falls with visits, first values up to 20 and a reward set by hand: "
+    "[what was tried](dominion-23.md) in place of what the study does not say."
+)
+"""On a table with both settings."""
 
 
 def learner(
@@ -123,6 +128,24 @@ def learn_units(
         for seed in seeds
         for visits in methods
     ]
+
+
+def both_settings(
+    versions: Sequence[str],
+    opponents: Sequence[str],
+    values: Mapping[str, int],
+    seeds: Sequence[int],
+) -> list[Unit]:
+    """Return the trainings of versions by what the study says, and with ``FOUND`` in place of the rest."""
+    told = learn_units(versions, opponents, BOTH, values, seeds)
+    return told + learn_units(versions, opponents, BOTH, values, seeds, options=FOUND)
+
+
+def by_setting(done: Done) -> list[tuple[str, Done]]:
+    """Return trainings by their settings, each with what is added to the names of its lines."""
+    told = [each for each in done if "options" not in each[0]]
+    found = [each for each in done if "options" in each[0]]
+    return [(name, each) for name, each in (("", told), (", falling rate", found)) if each]
 
 
 def percent(results: Sequence[Result], *keys: str | int) -> Estimate:

@@ -13,9 +13,12 @@ from dovetail.experiments.studies.dominion.learning import (
     EPSILON,
     FORCED,
     GBC,
+    LINES,
     METHODS,
     SHUFFLED,
     TRAININGS,
+    both_settings,
+    by_setting,
     learn,
     learn_units,
     learned_sizes,
@@ -92,27 +95,29 @@ METHOD_TABLES: dict[str, dict[int, tuple[float, ...]]] = {
 
 def _methods_draw(version: str, done: Done) -> Drawn:
     lines, compared = [], []
-    for (visits,), results in by(done, "visits").items():
-        study, name = METHOD_TABLES[version][visits], METHODS[visits]
-        best = percent(results, "best")
-        compared.append(Compared(name, study[0], best))
-        good = percent(results, "good")
-        lines += [
-            [f"{name}: best test %", f"{study[0]:.2f}", interval(best)],
-            [f"{name}: after games", f"{study[1]:,.0f}", interval(over(results, "best at"), 0)],
-            [f"{name}: first good test %", f"{study[2]:.2f}", interval(good)],
-            [f"{name}: after games", f"{study[3]:,.0f}", interval(over(results, "good at"), 0)],
-            [
-                f"{name}: explored entries",
-                f"{study[4]:,.0f}",
-                interval(over(results, "explored"), 0),
-            ],
-            [f"{name}: ten visits", f"{study[5]:,.0f}", interval(over(results, "passed"), 0)],
-            [f"{name}: best table tested again %", "-", interval(percent(results, "again"))],
-        ]
+    for setting, trained in by_setting(done):
+        for (visits,), results in by(trained, "visits").items():
+            study, name = METHOD_TABLES[version][visits], f"{METHODS[visits]}{setting}"
+            best = percent(results, "best")
+            compared.append(Compared(name, study[0], best))
+            good = percent(results, "good")
+            lines += [
+                [f"{name}: best test %", f"{study[0]:.2f}", interval(best)],
+                [f"{name}: after games", f"{study[1]:,.0f}", interval(over(results, "best at"), 0)],
+                [f"{name}: first good test %", f"{study[2]:.2f}", interval(good)],
+                [f"{name}: after games", f"{study[3]:,.0f}", interval(over(results, "good at"), 0)],
+                [
+                    f"{name}: explored entries",
+                    f"{study[4]:,.0f}",
+                    interval(over(results, "explored"), 0),
+                ],
+                [f"{name}: ten visits", f"{study[5]:,.0f}", interval(over(results, "passed"), 0)],
+                [f"{name}: best table tested again %", "-", interval(percent(results, "again"))],
+            ]
     note = (
         "The study names neither its reward nor its first values; here a purchase earns its victory points and first "
-        "values lie between 0 and 1. The best of many tests is biased upward, in the study as here; the last line is free of it."
+        f"values lie between 0 and 1. {LINES} The best of many tests is biased upward, in the study as here; the last "
+        "line of each method is free of it."
     )
     return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, note)
 
@@ -136,7 +141,7 @@ def _method_row(version: str, printed: str, games: int) -> Row:
                 f"{games:,} training games, {{seeds}}", {"games": games, "again": 100_000}
             ),
         },
-        partial(learn_units, [version], GBC, BOTH),
+        partial(both_settings, [version], GBC),
         learn,
         partial(_methods_draw, version),
         shares=TRAININGS,

@@ -77,7 +77,7 @@ def registered(
             raise DovetailError(f"{kind} {name!r} cannot be loaded: {one_line(error)}") from error
     text = unknown(kind, name, sorted({*(built_in or ()), *names(kind)}))
     if kind not in ("environment", "agent"):
-        where = {"policy": "FILE.zip", "engine": "COMMAND"}.get(kind, "FILE.py:NAME")
+        where = {"policy": "FILE.zip|FILE.py", "engine": "COMMAND"}.get(kind, "FILE.py:NAME")
         text += f"; `dovetail agent --register {kind}:NAME={where}` adds one"
     raise DovetailError(f"{who}: {text}" if who else text)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from dovetail.cli import app
 from dovetail.cli.common import command
 from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies import pages, working
+from dovetail.experiments.studies.findings import FINDINGS
 from dovetail.experiments.studies.results import Results
 from dovetail.experiments.studies.rows import (
     STUDIES,
@@ -48,6 +50,16 @@ def test_a_row_can_run_or_says_why_not(name: str, key: str) -> None:
         assert made
         assert len({json.dumps(unit, sort_keys=True) for unit in made}) == len(made)
         assert all(json.loads(json.dumps(unit)) == unit and "seed" in unit for unit in made)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_finding_names_the_rows_that_show_it(name: str) -> None:
+    assert FINDINGS[name]
+    for finding in FINDINGS[name]:
+        rows = re.findall(r"`([^`]+)`", finding.here)
+        assert rows
+        for row in rows:
+            assert study(name).row(row).runs
 
 
 def _row() -> Row:
