@@ -120,7 +120,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "With ten kingdom cards it wins 71.98 and 70.78 % against three Money, and from version 19 on epsilon-greedy is ahead (5.3).",
             "in part",
-            "15 and 19 % with what the study names. With a learning rate that falls, high first values and a reward set by hand 69.8 and 60.6 % (`version-23-4`), with two players 72 and 37 % for the study's 67 and 76 % (`version-23-2`), and with four epsilon-greedy is ahead from version 19 on ([what was tried](dominion-23.md)).",
+            "15 and 19 % with what the study names. With a learning rate that falls, high first values and a reward set by hand 69.8 and 60.6 % (`version-23-4`), with two players 72 and 37 % for the study's 67 and 76 % (`version-23-2`), and with four epsilon-greedy is ahead from about version 19 on ([what was tried](dominion-23.md)).",
         ),
         Finding(
             "It learns to leave Copper, to buy Silver, Gold and one Smithy, and no other kingdom card.",
