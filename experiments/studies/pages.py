@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from dovetail.experiments.studies.rows import (
     Row,
     SizeName,
     Study,
+    Verdict,
     study,
 )
 from dovetail.experiments.studies.working import OUT, file, units
@@ -104,12 +106,21 @@ def verdict(found: Found) -> str:
     """Return in words whether the figures agree with the study's."""
     if found.drawn is None:
         return "not run"
-    judged = [each.agrees for each in found.drawn.compared if each.agrees is not None]
-    if not judged:
+    counts = _counts(found.drawn)
+    agree, differ, wide = (counts[each] for each in ("agrees", "differs", "wide"))
+    figures = agree + differ + wide
+    if not figures:
         return "no figure to compare"
-    if all(judged):
-        return "agrees" if len(judged) == 1 else f"all {len(judged)} figures agree"
-    return "differs" if len(judged) == 1 else f"{sum(judged)} of {len(judged)} figures agree"
+    if figures == 1:
+        return "agrees" if agree else "differs" if differ else "too uncertain to say"
+    if figures == agree:
+        return f"all {figures} figures agree"
+    rest = f", {wide} too uncertain to say" if wide else ""
+    return f"{agree} figure{'s' * (agree != 1)} agree{'s' * (agree == 1)}, {differ} differ{'s' * (differ == 1)}{rest}"
+
+
+def _counts(drawn: Drawn) -> Counter[Verdict | None]:
+    return Counter(each.verdict for each in drawn.compared)
 
 
 def section(whole: Study, found: Found) -> list[str]:
@@ -158,18 +169,17 @@ def page(whole: Study, all_found: Sequence[Found]) -> str:
 
 
 def _judged(found: Found) -> str:
-    drawn = found.drawn
-    agree = [each.agrees for each in drawn.compared if each.agrees is not None] if drawn else []
-    if not agree:
-        return "unprinted"
-    return "all" if all(agree) else "some" if any(agree) else "none"
+    counts = _counts(found.drawn) if found.drawn else Counter()
+    if counts["agrees"]:
+        return "some" if counts["differs"] else "all"
+    return "none" if counts["differs"] else "wide" if counts["wide"] else "unprinted"
 
 
 def why(found: Found) -> str:
     """Return in a sentence why a row was not run, or why its figures differ from the study's."""
     if found.drawn is None:
         return found.row.missing or "there is code; it was not run"
-    if _judged(found) in ("all", "unprinted"):
+    if _judged(found) in ("all", "unprinted", "wide"):
         return ""
     size = "" if _full(found) else "run at less than the study's size; "
     return size + found.drawn.note.partition(". ")[0].rstrip(".")
@@ -178,8 +188,8 @@ def why(found: Found) -> str:
 def summary(out: Path = OUT, kept: Path = KEPT) -> str:
     """Return the page that sums up all rows."""
     parts: list[str] = []
-    count = {"study": 0, "less": 0, "code": 0, "not": 0}
-    judged = dict.fromkeys(("all", "some", "none", "unprinted"), 0)
+    count = dict.fromkeys(("study", "ours", "less", "code", "not"), 0)
+    judged = dict.fromkeys(("all", "some", "none", "wide", "unprinted"), 0)
     for name in STUDIES:
         whole = study(name)
         rows = []
@@ -188,7 +198,8 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
             if found.size is None:
                 count["code" if row.runs else "not"] += 1
             else:
-                count["study" if _full(found) else "less"] += 1
+                whole_size = "study" if row.sized else "ours"
+                count[whole_size if _full(found) else "less"] += 1
                 judged[_judged(found)] += 1
             rows.append([f"`{row.key}`", row.title, ran(found), verdict(found), why(found)])
         parts += [f"## [{whole.title}]({name}.md)", ""]
@@ -200,15 +211,17 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         "# The five studies, row by row",
         "",
         f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of. "
-        f"Run at the study's size: {count['study']}; at less: {count['less']}; not run, though there is code: {count['code']}; "
-        f"without code: {count['not']}.",
+        f"Run at the study's size: {count['study']}; where the study names none, at one of our own: {count['ours']}; at less: {count['less']}; "
+        f"not run, though there is code: {count['code']}; without code: {count['not']}.",
         "",
-        f"Of the {sum(judged.values())} rows that were run, all figures that can be compared agree in {judged['all']}, some in {judged['some']} and none in "
-        f"{judged['none']}; in {judged['unprinted']} the study prints no figure, or ours has no interval yet. A row that was run "
+        f"Of the {sum(judged.values())} rows that were run, all figures agree in {judged['all']}, some in {judged['some']} and none in {judged['none']}, "
+        f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare. A row that was run "
         "at a small part of the study's size shows that its code works; its levels say little about the study's.",
         "",
-        "A figure *agrees* if the study's lies within our 95 % interval. At a small size intervals are wide, and agreement says little: "
-        "read the size first. The first table of each study has its conclusions, and whether they hold here. `dovetail study NAME ROW` runs a row, `--quick` "
+        "A figure *agrees* if the study's lies where one more experiment of ours would in 95 of 100 cases: the study's is one training, which varies more than "
+        "our mean, so this interval is wider than the one in the tables. It is *too uncertain to say* if it does, but that interval covers more than half of all possible values, or reaches zero.",
+        "",
+        "The first table of each study has its conclusions, and whether they hold here. `dovetail study NAME ROW` runs a row, `--quick` "
         "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages.",
         "",
     ]

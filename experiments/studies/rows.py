@@ -52,6 +52,9 @@ class Size:
         return self.text.format(seeds="1 seed" if seeds == 1 else f"{seeds} seeds", **values)
 
 
+Verdict = Literal["agrees", "differs", "wide"]
+
+
 @dataclass(frozen=True)
 class Compared:
     """A figure of the study beside ours."""
@@ -59,13 +62,49 @@ class Compared:
     name: str
     study: float
     ours: Estimate
+    more: float
+    """How many times the study's trainings ours rest on, or its games where nothing learns; 0 for a
+    figure that has no error of its own."""
+    range: tuple[float, float] = (-math.inf, math.inf)
+    """The values that the figure may have."""
 
     @property
-    def agrees(self) -> bool | None:
-        """Whether the study's figure is within our interval; None without an interval."""
+    def again(self) -> Estimate:
+        """Where the figure of one more experiment of the study's size lies in 95 of 100 cases.
+
+        The interval of our mean says where the mean is; a single training varies by more.
+        """
+        ours, times = self.ours, math.sqrt(1 + self.more)
+        low = ours.value - times * (ours.value - ours.low)
+        high = ours.value + times * (ours.high - ours.value)
+        return Estimate(ours.value, max(low, self.range[0]), min(high, self.range[1]))
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether the study's figure lies in ``again``; None without an interval.
+
+        If it does, but ``again`` covers more than half of the range, or, where there is none, reaches
+        zero, it is too wide to say.
+
+        >>> Compared("wins, %", 60.0, Estimate(50.0, 45.0, 55.0), 5, (0, 100)).verdict
+        'agrees'
+        >>> Compared("wins, %", 60.0, Estimate(50.0, 35.0, 65.0), 5, (0, 100)).verdict
+        'wide'
+        """
         if not (math.isfinite(self.ours.low) and math.isfinite(self.ours.high)):
             return None
-        return self.ours.low <= self.study <= self.ours.high
+        again, (least, most) = self.again, self.range
+        if not again.low <= self.study <= again.high:
+            return "differs"
+        if math.isfinite(most - least):
+            wide = again.high - again.low > (most - least) / 2
+        else:
+            wide = again.low < again.high and again.low <= 0 <= again.high
+        return "wide" if wide else "agrees"
+
+
+PERCENT = (0.0, 100.0)
+"""The range of a share in percent."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +139,8 @@ class Row:
     """Makes the table of all pieces."""
     missing: str = ""
     """Why there is nothing to run."""
+    sized: bool = True
+    """Whether the study says how much it ran; if not, the size ``study`` is ours."""
     shares: str = ""
     """The row that the pieces of work belong to, where two tables rest on the same ones."""
 
@@ -185,6 +226,13 @@ def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "
     if math.isfinite(found.low) and math.isfinite(found.high):
         text += f" ({scale * found.low:z,.{digits}f}..{scale * found.high:z,.{digits}f})"
     return text
+
+
+def within(found: Estimate, low: float = 0.0, high: float = math.inf) -> Estimate:
+    """Return a figure whose interval ends where the values that it may have end."""
+    if math.isinf(found.low):  # one seed
+        return found
+    return Estimate(found.value, max(low, found.low), min(high, found.high))
 
 
 def over(results: Sequence[Result], *keys: str | int) -> Estimate:

@@ -158,7 +158,14 @@ STUDY = Study(
     "across",
     "The learners of all studies at one table",
     tuple(_row(game) for game in GAMES),
-    "Each learner plays the same number of games against itself and then meets the others; it looks one move ahead. "
-    "`q-learning` is the Dominion study's learner for any game. The Tetris study's network and its search play a game for one and cannot take part, "
-    "and Dominion is left out, as only its own learner plays it.",
+    "Each learner plays the same number of games against itself and then meets the others. It looks one move ahead, `dots-player` one turn, which may be "
+    "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` the RLGame study's with its settings, if "
+    "[not in every detail](../agents/td.md). Boards are smaller than the studies', but for Connect Four. The Tetris study's network and its search play a game for one and cannot take part, "
+    "and Dominion is left out, as only its own learner plays it.\n\n"
+    "**What carries over.** TD with a small network does: `td` leads in Connect Four, RLGame and dots, and is second to the study's own learner in Amazons, "
+    "where that one's features make the difference; `td-rlgame` follows it in all four. Seven features and a turn ahead, `dots-player`, "
+    "fall behind both after as many games. A table of states, `q-learning`, carries over to small boards alone: in Connect Four and Amazons hardly a position recurs, so it "
+    "plays as `random` does, and keeps the value of as many hard positions to the digit, as it has met none of them.\n\n"
+    "*Hard positions* come from random games; some of their moves keep the value (win, draw or loss, against best play) and some do not. They are "
+    "Connect Four's with 14 to 34 discs, Amazons' with few squares left, and those of dots before the last lines.",
 )

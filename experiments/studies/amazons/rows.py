@@ -1,4 +1,4 @@
-"""The rows of the Amazons study; section numbers are those of our notes on it."""
+"""The rows of the Amazons study; figure numbers are those of its own text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from dovetail.env_servers.amazons import Amazons, Configuration
 from dovetail.env_servers.amazons.kernels import count_moves
 from dovetail.env_servers.amazons.rules import Board, start_position
 from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.statistics import Estimate, wilson
+from dovetail.experiments.statistics import Estimate, mean, wilson
 from dovetail.experiments.studies.playing import match
 from dovetail.experiments.studies.rows import (
     HEAD,
+    PERCENT,
     Compared,
     Done,
     Drawn,
@@ -32,8 +33,8 @@ from dovetail.experiments.studies.rows import (
     each_seed,
     interval,
     over,
-    share,
     total,
+    within,
 )
 
 BOARD = {"rows": 8, "columns": 8}
@@ -46,21 +47,37 @@ FEATURES = (
 # Name, the study's words, what it says of the first check (score), if anything.
 RUNS: list[tuple[str, str, float | None]] = [
     ("ZerosVsRandom", "at the maximum very quickly; settled at 40,000 moves (figure 13).", None),
-    ("ZerosVsAbMp", "-100 at first, near the maximum before 20,000 moves (figure 14).", -100),
+    (
+        "ZerosVsAbMp",
+        "loses all at first, near the maximum before 20,000 moves; settled at 65,000 (figure 14).",
+        -100,
+    ),
     ("ZerosVsMcMp", "not good; settled at 30,000 moves (figure 15).", None),
     ("OnesVsRandom", "at the maximum quickly; settled at 20,000 moves (figure 16).", None),
-    ("OnesVsAbMp", "loses all at first, near the maximum at 60,000 moves (figure 17).", -100),
+    (
+        "OnesVsAbMp",
+        "loses all at first, near the maximum at 60,000 moves; settled at 80,000 (figure 17).",
+        -100,
+    ),
     ("OnesVsMcMp", "ends level; settled at 50,000 moves (figure 18).", None),
-    ("MpVsRandom", "at the maximum throughout (figure 19).", 100),
-    ("MpVsAbMp", "wins most games from the start (figure 20).", None),
-    ("MpVsMcMp", "level, drops, rises (figure 21).", 0),
+    ("MpVsRandom", "at the maximum throughout; settled at 20,000 moves (figure 19).", 100),
+    (
+        "MpVsAbMp",
+        "wins most games from the start, improves almost at once; settled at 60,000 moves (figure 20).",
+        None,
+    ),
+    ("MpVsMcMp", "level, drops, rises again; settled at 60,000 moves (figure 21).", 0),
 ]
 RATE_STEPS = 20
-"""The step size is halved after each twentieth of a run."""
+"""The step size is halved after each twentieth of a run: in the study every 5,000 moves."""
 OPPONENTS: dict[str, Mapping[str, Any]] = {"AbMp": {"rollouts": False}, "McMp": {"rollouts": True}}
 
 
 # -- the nine runs ------------------------------------------------------------------------------------
+
+
+def _halving(unit: Unit) -> int:
+    return max(1, int(unit["moves"]) // RATE_STEPS)
 
 
 def train(unit: Unit) -> Result:
@@ -69,7 +86,7 @@ def train(unit: Unit) -> Result:
     given = {
         "weights": start.lower(),
         "rollouts": bool(unit["rollouts"]),
-        "halving": max(1, unit["moves"] // RATE_STEPS),
+        "halving": _halving(unit),
         "snapshot_every": 1,
     }
     checks: list[dict[str, Any]] = []
@@ -130,9 +147,11 @@ def _train_units(
     return [{"run": run, **values, "seed": n} for run in runs for n in seeds]
 
 
-def _within(score: Estimate) -> Estimate:
-    """Return a score whose interval ends where scores end."""
-    return Estimate(score.value, max(-100.0, score.low), min(100.0, score.high))
+SCORES = (-100.0, 100.0)
+
+
+def _score(results: Sequence[Result], check: int) -> Estimate:
+    return within(over(results, "checks", check, "score"), *SCORES)
 
 
 def _train_draw(first: float | None, done: Done) -> Drawn:
@@ -140,27 +159,30 @@ def _train_draw(first: float | None, done: Done) -> Drawn:
     lines, compared = [], []
     count = min(len(each["checks"]) for each in results)
     for number in range(count):
-        found = _within(over(results, "checks", number, "score"))
+        found = _score(results, number)
         moves = over(results, "checks", number, "moves").value
         printed = "-" if number or first is None else f"{first:+.0f}"
         lines.append([f"score after {moves:,.0f} moves", printed, interval(found, 0)])
     if first is not None:
-        compared.append(
-            Compared("first check", first, _within(over(results, "checks", 0, "score")))
-        )
+        compared.append(Compared("first check", first, _score(results, 0), len(results), SCORES))
     lines.append(
         ["distance of weights over 50 moves at the end", "-", interval(over(results, "moved"), 3)]
     )
     distinct = sum(check["distinct"] for each in results for check in each["checks"])
     tests = sum(len(each["checks"]) for each in results) * unit["tests"]
     note = (
-        "Scores are those of the study, -100 for all games lost and +100 for all won; it draws curves and prints words. "
+        "Scores against the opponent of the training, -100 for all games lost and +100 for all won; the study draws curves and prints words. "
+        + ("The figure compared is that before the training. " if first is not None else "")
         + (
             ""
             if unit["rollouts"]
             else "The learner plays without its Monte Carlo step, unlike the study's. "
         )
-        + f"The step size is halved {RATE_STEPS - 1} times over the run, as in the study."
+        + (
+            "The step size is halved every 5,000 moves, as in the study."
+            if _halving(unit) == 5_000
+            else f"The step size is halved every {_halving(unit):,} moves, in the study every 5,000: here learning ends long before the study's does."
+        )
     )
     games = total(done, "games")
     return Drawn(
@@ -201,14 +223,14 @@ def _weights_draw(done: Done) -> Drawn:
             printed, found = WEIGHTS[preset][number], over(groups[run,], "weights", number)
             agree[run] += (printed > 0) == (found.value > 0)
             cells += [f"{printed:+.1f}", interval(found, 1)]
-            compared.append(Compared(f"{run} {feature}", printed, found))
+            compared.append(Compared(f"{run} {feature}", printed, found, len(groups[run,])))
         lines.append(cells)
     signs = ", ".join(f"{run} {count} of 12" for run, count in agree.items())
     columns = ["feature"]
     for run in names:
         columns += [f"{run}: study", "ours"]
     games = total(done, "games")
-    note = f"Signs that agree: {signs}. The study's vectors are of one training each, so their size says little."
+    note = f"Signs that agree: {signs}. The study's vectors are of one training each."
     return Drawn(columns, lines, games, "not counted", compared, note)
 
 
@@ -321,7 +343,7 @@ def _meetings_draw(done: Done) -> Drawn:
                 interval(found, 1, 100, " %"),
             ]
         )
-        compared.append(Compared(name, printed / 400, found))
+        compared.append(Compared(name, printed / 400, found, 1, (0, 1)))
     note = "The study's table cannot be one round robin: its wins add up to 1,071 and its losses to 929. First and last are what to compare."
     return Drawn(
         ["player", "study: wins", "ours", "share"],
@@ -355,17 +377,17 @@ def _depths(unit: Unit) -> Result:
 
 
 def _depths_draw(done: Done) -> Drawn:
-    count, wins = total(done, "games"), total(done, "wins")
-    lines = [
-        [
-            "depth 2 with Monte Carlo wins",
-            "comparable to depth 3",
-            share(wins, count),
-        ]
-    ]
-    note = "Games begin with two moves drawn at random, each opening played from both seats, since depth 3 alone repeats itself."
+    count = total(done, "games")
+    # Two games of an opening are not independent, so the games of a seed are the unit.
+    found = within(mean([100 * result["wins"] / result["games"] for _, result in done]), *PERCENT)
+    won = interval(found, 1, sign=" %")
+    lines = [["depth 2 with Monte Carlo wins", "comparable to depth 3", won]]
+    note = (
+        "The study gives no figure, so *comparable* is taken as half of the games. Both have the weights MP. Games begin with two moves drawn at random, each opening played from both seats, since depth 3 alone "
+        "repeats itself; the interval is over the seeds of the openings."
+    )
     distinct = total(done, "distinct")
-    half = Compared("half", 0.5, wilson(wins, count))
+    half = Compared("half", 50, found, 0, PERCENT)
     return Drawn(HEAD, lines, count, f"{distinct} of {count}", (half,), note)
 
 
@@ -407,7 +429,7 @@ STUDY = Study(
         Row(
             "weights",
             "Weights learned by three of the runs",
-            "three vectors of twelve weights (4.4).",
+            "three vectors of twelve weights.",
             _SIZES,
             partial(_train_units, ["MpVsMcMp", "OnesVsAbMp", "MpVsRandom"]),
             train,
@@ -417,7 +439,7 @@ STUDY = Study(
         Row(
             "tournament",
             "Tournament of five players",
-            "317, 257, 253, 244 and 0 wins of 400 (7.2).",
+            "317, 257, 253, 244 and 0 wins of 400.",
             {
                 "quick": Size("{games} of 100 games a pair", {"games": 2}, 1),
                 "part": Size("{games} of 100 games a pair", {"games": 4}),
@@ -439,11 +461,12 @@ STUDY = Study(
             partial(each_seed, {}),
             _depths,
             _depths_draw,
+            sized=False,
         ),
         Row(
             "people",
             "Against people",
-            "hard for an average player (7.3).",
+            "hard for an average player.",
             missing="people are needed; the web page lets them play",
         ),
     ),

@@ -103,7 +103,7 @@ def _size(moves: int, tests: int, seeds: int = 5) -> Size:
 ROW = Row(
     "amazons",
     "Amazons",
-    "317 of 400 games won by OnesVsAbMp in its tournament of five players (7.2); nothing against depth 3 but *comparable*.",
+    "317 of 400 games won by OnesVsAbMp in its tournament of five players; nothing against depth 3 but *comparable*.",
     {"quick": _size(40, 2, 2), "part": _size(10_000, 10), "study": _size(100_000, 100)},
     partial(players, ["learned", "published"]),
     _work,

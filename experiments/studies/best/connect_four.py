@@ -101,7 +101,7 @@ def _draw(done: Done) -> Drawn:
         f"a random choice keeps it in {100 * over(learned, 'chance').value:.1f} %. All players answer the same ones, from seeds that no training uses. "
         "A win is worth 1 point, a draw a half. Games begin with two plies drawn at random, each opening played from both seats. "
         "Thill, Koch and Konen (2012) report that n-tuples learned by TD beat a perfect player wherever a win is possible; there is no figure "
-        "on these positions to set beside ours. Games against the solver are left out: its first moves take minutes each. The study's figure is its section 6.6."
+        "on these positions to set beside ours. Games against the solver are left out: its first moves take minutes each."
     )
     tested = added(learned, "matches")
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
@@ -119,7 +119,7 @@ def _size(games: int, positions: int, tests: int, seeds: int = 5) -> Size:
 ROW = Row(
     "connect_four",
     "Connect Four",
-    "the RLGame study's learner wins 708 of 5,000 games against minimax of depth 3 (6.6).",
+    "the RLGame study's learner wins 708 of 5,000 games against minimax of depth 3.",
     {
         "quick": _size(200, 20, 4, 2),
         "part": _size(20_000, 200, 40),

@@ -87,7 +87,7 @@ def _draw(done: Done) -> Drawn:
         f"Cut short were {total(done, 'cut'):,} of {trained:,} games of training, at {MOST_TURNS:,} turns, and {tested['cut']:,} of {tested['games']:,} games "
         f"after it, at {MOST_TESTED:,}: those count as not won. Two learners, one for each side, learn from games with each other; games after training begin with two "
         "plies drawn at random. Minimax (`rlgame-minimax`) values a position at its horizon by the difference in pawns, and the study's by its "
-        "learner's network, which went on learning (6.4b). No one else has published results of this game."
+        "learner's network, which went on learning. No one else has published results of this game."
     )
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
     return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
@@ -101,7 +101,7 @@ def _size(games: int, tests: int, seeds: int = 5) -> Size:
 ROW = Row(
     "rlgame",
     "RLGame",
-    "a learner wins 110 of 2,500 games against minimax of depth 5 on 6 x 6 while both learn (6.4b).",
+    "a learner wins 110 of 2,500 games against minimax of depth 5 on 6 x 6 while both learn.",
     {"quick": _size(40, 2, 2), "part": _size(1_000, 20), "study": _size(12_000, 50)},
     _units,
     _work,

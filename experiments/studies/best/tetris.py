@@ -32,7 +32,7 @@ PUBLISHED = {
     "dt-10": "-",
     "dt-20": "51,000,000 (CBMPI)",
 }
-"""Rows on 20 x 10, as the study's section 3 quotes them."""
+"""Rows on 20 x 10, as the study quotes them."""
 NAMES = {
     "learned": "nine features, learned here",
     "dellacherie": "Dellacherie",

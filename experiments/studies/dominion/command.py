@@ -89,7 +89,7 @@ def _line(point: s.Point) -> None:
 
 
 def _summary(study: s.Study, points: list[s.Point], again: int) -> None:
-    """Print what section 5.3's table has, and the best table's second test."""
+    """Print what the study's table 4.1.2 has, and the best table's second test."""
     best = max(points, key=lambda point: point.won)
     good = s.first_good(points)
     print(f"best test: {100 * best.won:.2f} % at {best.trained:,} games")
@@ -190,7 +190,7 @@ def measure(
     again: Again = 100_000,
     seed: Seed = 1,
 ) -> None:
-    """Test saved tables, one or all of a folder's (section 4.2)."""
+    """Test saved tables, one or all of a folder's."""
     game, others = _game(players, kingdom, tie), _others(opponents, players)
     for path in states:
         learner = DominionQ()
@@ -221,7 +221,7 @@ def compare(
         Path | None, typer.Option(dir_okay=False, help="Write each test here, a line of JSON each.")
     ] = None,
 ) -> None:
-    """Compare forced exploration with epsilon-greedy: the tables of sections 5.3, 5.4 and 5.8."""
+    """Compare forced exploration with epsilon-greedy: the study's tables 4.1.2, 4.2.1 and 5.3.1."""
     parameters = _parameters(given)
     game, others = _game(players, kingdom, tie), _others(opponents, players)
     print(

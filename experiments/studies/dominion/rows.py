@@ -1,4 +1,4 @@
-"""The rows of the Dominion study; section and table numbers are those of its own text."""
+"""The rows of the Dominion study; table and figure numbers are those of its own text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alternate training and tests, as the Dominion study does (sections 4.2, 5.3 and 5.5).
+"""Alternate training and tests, as the Dominion study does.
 
 The random numbers of training game ``n`` depend only on the seed and ``n``, so a study that was
 stopped and resumed gives the same results as one that ran through.
@@ -102,7 +102,7 @@ def stream(seed: int, which: int) -> int:
 
 
 def bots(configuration: Configuration, names: Sequence[str], games: int, seed: int) -> Result:
-    """Play scripted players against each other (section 5.1)."""
+    """Play scripted players against each other."""
     seats = numbers(names)
     return result(
         play(None, rules(configuration), seats, stream(seed, AGAIN), 0, games, False), games

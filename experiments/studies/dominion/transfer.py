@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dovetail.experiments.studies.dominion import study as s
 from dovetail.experiments.studies.dominion.learning import FORCED, GBC, SHUFFLED, learner, percent
 from dovetail.experiments.studies.rows import (
+    PERCENT,
     Compared,
     Done,
     Drawn,
@@ -59,7 +60,8 @@ def _transfer_draw(done: Done) -> Drawn:
             won = percent(results, "won", column)
             cells.append(interval(won))
             if column:
-                compared.append(Compared(f"{names[row]} v {names[column]}", study[1 + column], won))
+                name = f"{names[row]} v {names[column]}"
+                compared.append(Compared(name, study[1 + column], won, len(results), PERCENT))
         lines.append([f"{names[row]}, ours", *cells])
     note = (
         "The study says neither how long these six learned nor by which exploration; here it is forced exploration on "
@@ -92,4 +94,5 @@ ROW = Row(
     _transfer_units,
     _transfer,
     _transfer_draw,
+    sized=False,
 )

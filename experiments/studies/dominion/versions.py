@@ -27,6 +27,7 @@ from dovetail.experiments.studies.dominion.learning import (
 )
 from dovetail.experiments.studies.rows import (
     HEAD,
+    PERCENT,
     Compared,
     Done,
     Drawn,
@@ -55,7 +56,7 @@ def _sizes(unit: Unit) -> Result:
 def _sizes_draw(done: Done) -> Drawn:
     found = done[0][1]["entries"]
     exact = [
-        Compared(name, n, Estimate(found[name], found[name], found[name]))
+        Compared(name, n, Estimate(found[name], found[name], found[name]), 0)
         for name, n in ENTRIES.items()
     ]
     lines = [[name, f"{n:,}", f"{found[name]:,}"] for name, n in ENTRIES.items()]
@@ -99,7 +100,7 @@ def _methods_draw(version: str, done: Done) -> Drawn:
         for (visits,), results in by(trained, "visits").items():
             study, name = METHOD_TABLES[version][visits], f"{METHODS[visits]}{setting}"
             best = percent(results, "best")
-            compared.append(Compared(name, study[0], best))
+            compared.append(Compared(name, study[0], best, len(results), PERCENT))
             good = percent(results, "good")
             lines += [
                 [f"{name}: best test %", f"{study[0]:.2f}", interval(best)],
@@ -148,11 +149,11 @@ def _method_row(version: str, printed: str, games: int) -> Row:
     )
 
 
-# Choices of section 5.5: versions 2 to 12.
+# The tuning of the bounds: versions 2 to 12.
 BOUNDS = [*("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12")]
 
 
-def _bounds_draw(done: Done) -> Drawn:
+def _versions_draw(done: Done, note: str = "") -> Drawn:
     lines = []
     for (version, visits), results in sorted(
         by(done, "version", "visits").items(), key=lambda each: (float(each[0][0]), each[0][1])
@@ -166,12 +167,17 @@ def _bounds_draw(done: Done) -> Drawn:
                 f"{over(results, 'explored').value:,.0f}",
             ]
         )
-    note = (
-        "The study draws curves and prints its choices alone: Copper bound 8 (3), Smithy 1 (4), Gold 2 (4), Silver 4 (9), turn 12 (12). "
-        "A choice that is right has a share no lower than its neighbours'."
-    )
     columns = ["version, method", "entries", "best test %", "tested again %", "explored"]
+    note = note or "The study draws curves and prints no figures."
     return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note)
+
+
+def _bounds_draw(done: Done) -> Drawn:
+    return _versions_draw(
+        done,
+        "The study draws curves and prints its choices alone: Copper bound 8 (3), Smithy 1 (4), Gold 2 (4), Silver 4 (9), turn 12 (12). "
+        "A choice that is right has a share no lower than its neighbours'.",
+    )
 
 
 def _first_values_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
@@ -203,7 +209,7 @@ COUNTED = (
     Row(
         "sizes",
         "Sizes of the tables of all versions",
-        "the number of entries of each version (section 2.7, eq. 19).",
+        "the number of entries of each version (equation 19).",
         {"quick": Size("all", {}, 1), "study": Size("all", {}, 1)},
         lambda values, seeds: [{"seed": seeds[0]}],
         _sizes,
@@ -212,7 +218,7 @@ COUNTED = (
     Row(
         "cost",
         "Cost of training",
-        "1,000,000 games in ten minutes (section 4.3).",
+        "1,000,000 games in ten minutes.",
         {
             "quick": Size("5,000 games, {seeds}", {"games": 5_000}, 3),
             "study": Size("1,000,000 games, {seeds}", {"games": 1_000_000}),
@@ -242,7 +248,7 @@ VERSIONS = (
         learned_sizes(10_000, 500_000, 5_000_000),
         partial(learn_units, ["0", "1", "12"], GBC, BOTH),
         learn,
-        _bounds_draw,
+        _versions_draw,
         shares=TRAININGS,
     ),
 )
@@ -253,16 +259,18 @@ TWO_PLAYERS = Row(
     learned_sizes(10_000, 500_000, 2_000_000),
     partial(learn_units, ["14.0", "14.5"], ["money"], BOTH),
     learn,
-    _bounds_draw,
+    _versions_draw,
+    sized=False,
     shares=TRAININGS,
 )
 FIRST_VALUES = Row(
     "first-values",
     "Other first values",
-    "the same strategy whatever the first values (section 5.8, prose).",
+    "the same strategy whatever the first values (prose).",
     learned_sizes(10_000, 500_000, 2_000_000),
     _first_values_units,
     learn,
     _first_values_draw,
+    sized=False,
     shares=TRAININGS,
 )

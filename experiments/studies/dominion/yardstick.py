@@ -98,7 +98,7 @@ def _draw(done: Done) -> Drawn:
 ROW = Row(
     "optimal",
     "Whether the strategy is optimal",
-    "the author believes that it is (section 5.9); nothing is measured.",
+    "the author believes that it is; nothing is measured.",
     {
         "quick": Size(
             "10,000 training games (the study gives none), {seeds}",
@@ -117,4 +117,5 @@ ROW = Row(
     _units,
     _work,
     _draw,
+    sized=False,
 )

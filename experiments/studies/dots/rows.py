@@ -17,10 +17,11 @@ from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.dots import Dots
 from dovetail.env_servers.dots.rules import Board
 from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.statistics import Estimate, mean, wilson
+from dovetail.experiments.statistics import mean
 from dovetail.experiments.studies.playing import Score, match
 from dovetail.experiments.studies.rows import (
     HEAD,
+    PERCENT,
     Compared,
     Done,
     Drawn,
@@ -35,6 +36,7 @@ from dovetail.experiments.studies.rows import (
     over,
     share,
     total,
+    within,
 )
 
 FEATURES = ("no line", "one", "two", "three", "own", "the opponent's", "constant")
@@ -110,13 +112,18 @@ def _learn(unit: Unit) -> Result:
     return found
 
 
-def _pooled(results: Sequence[Result], who: str) -> tuple[Estimate, int, int]:
+def _rate(results: Sequence[Result], key: str, part: str, of: str) -> str:
+    """Return a share in percent, over trainings; where all have the same, Wilson's over all."""
+    found = mean([100 * each[key][part] / each[key][of] for each in results])
+    if found.low == found.high:
+        return share(*(sum(each[key][name] for each in results) for name in (part, of)))
+    return interval(within(found, *PERCENT), 1, sign=" %")
+
+
+def _pooled(results: Sequence[Result], who: str) -> tuple[str, int, int]:
+    """Return the share of games won by players that do not learn; games; distinct ones."""
     wins, count = sum(r[who]["wins"] for r in results), sum(r[who]["games"] for r in results)
-    return wilson(wins, count), count, sum(r[who]["distinct"] for r in results)
-
-
-def _percent(found: Estimate) -> str:
-    return interval(found, 1, 100, " %")
+    return share(wins, count), count, sum(r[who]["distinct"] for r in results)
 
 
 def _weights_draw(done: Done) -> Drawn:
@@ -126,22 +133,24 @@ def _weights_draw(done: Done) -> Drawn:
         found = over(results, "weights", number)
         study = WEIGHTS["end"][number]
         lines.append([f"weight: {name}", f"{study:+.2f}", interval(found, 2)])
-        compared.append(Compared(name, study, found))
+        compared.append(Compared(name, study, found, len(results)))
     against = {who: _pooled(results, who) for who in ("random", "perfect")}
-    lines += [[f"games won against {who}", "-", _percent(each[0])] for who, each in against.items()]
-    right, of = (sum(r["kept"][key] for r in results) for key in ("right", "of"))
+    lines += [
+        [f"games won against {who}", "-", _rate(results, who, "wins", "games")] for who in against
+    ]
     chance = over(results, "kept", "chance").value
     lines.append(
         [
             "value kept in hard positions",
             "-",
-            f"{share(right, of)}; at random {100 * chance:.1f} %",
+            f"{_rate(results, 'kept', 'right', 'of')}; at random {100 * chance:.1f} %",
         ]
     )
     note = (
         "The first six features always add up to the number of boxes, so a constant may move from them to the seventh without changing a "
         "value: single weights need not agree. Against random nearly every player wins; the perfect player "
-        "(`dots-perfect`, a table of all 16.8 million positions) and the share of positions in which the value is kept show what random hides."
+        "(`dots-perfect`, a table of all 16.8 million positions) and the share of positions in which the value is kept show what random hides. Half of the games against it are played from the seat that cannot win. Hard positions come from random games, "
+        "with 6 to 18 lines drawn, where not every line keeps the value in boxes."
     )
     distinct = f"{against['random'][2]} of {against['random'][1]} against random, {against['perfect'][2]} of {against['perfect'][1]} against the perfect player"
     return Drawn(HEAD, lines, total(done, "games"), distinct, compared, note)
@@ -176,14 +185,16 @@ def _plain(score: Score) -> Result:
 def _begin_draw(done: Done) -> Drawn:
     results = [result for _, result in done]
     lines = [
-        [f"weight: {name}", f"{WEIGHTS['begin'][number]:+.2f}", "taken over"]
+        [f"weight: {name}", f"{WEIGHTS['begin'][number]:+.2f}", "as printed"]
         for number, name in enumerate(FEATURES)
     ]
     distinct = []
     for turns in ("1", "4"):
         won, count, different = _pooled(results, turns)
         distinct.append(f"{different} of {count}")
-        lines.append([f"last weights beat these, {turns} turns ahead", "-", _percent(won)])
+        lines.append(
+            [f"last weights beat these, {turns} turn{'s' * (turns != '1')} ahead", "-", won]
+        )
     for name in ("begin", "end"):
         right, of = (sum(r[name][key] for r in results) for key in ("right", "of"))
         chance = over(results, name, "chance").value
@@ -285,17 +296,17 @@ def _large_draw(done: Done) -> Drawn:
             lines.append([f"{name}: weight: {feature}", "-", interval(ends, 2)])
         moved = mean([_swing(each["curve"]) for each in whole])
         lines.append([f"{name}: change of a weight between checks", "-", interval(moved, 3)])
-        wins, count = (sum(each["random"][key] for each in whole) for key in ("wins", "games"))
-        lines.append([f"{name}: games won against random", "-", share(wins, count)])
+        won = _rate(whole, "random", "wins", "games")
+        lines.append([f"{name}: games won against random", "-", won])
+        cost = mean([each["seconds"] for each in whole])
+        lines.append([f"{name}: seconds a game of self-play", "-", interval(within(cost), 2)])
         distinct += sum(each["random"]["distinct"] for each in whole)
-        games += count
-    results = [result for _, result in done]
-    cost = over(results, "seconds")
-    lines.append(["seconds a game of self-play", "too many for 6 x 6", interval(cost, 2)])
+        games += sum(each["random"]["games"] for each in whole)
     note = (
         f"Two turns ahead, at most {MOST_POSITIONS:,} positions a decision, {BLOCKS} checks. The larger step is that of 4 x 4 dots. The "
         "features count boxes, so their square grows with the square of the number of boxes, and a step that is stable on 9 boxes "
-        "is not on 16 or 25: weights swing or diverge. The smaller step is scaled down by that growth. That agrees with the study's explanation."
+        "is not on 16 or 25: weights swing or diverge. The smaller step is scaled down by that growth. The study blames the step "
+        "as well, for another reason: its step is c / N, where N counts how often the same features were met, and N grows more slowly here."
     )
     text = f"{distinct} of {games} against random"
     return Drawn(HEAD, lines, total(done, "games"), text, (), note)
@@ -362,12 +373,13 @@ STUDY = Study(
             _sizes(
                 {"games": 100, "tests": 50},
                 {"games": 600, "tests": 500},
-                "100 of about 600 games, {seeds}",
-                "600 games (the study's number cannot be read), {seeds}",
+                "100 of about 600 games with each seed, {seeds}",
+                "600 games with each seed (the study's number cannot be read), {seeds}",
             ),
             partial(each_seed, {"rows": 4, "start": "begin", "turns": 4}),
             _learn,
             _weights_draw,
+            sized=False,
         ),
         Row(
             "pruning",
@@ -382,6 +394,7 @@ STUDY = Study(
             partial(each_seed, {}),
             _pruning,
             _pruning_draw,
+            sized=False,
         ),
         Row(
             "begin",
@@ -391,6 +404,7 @@ STUDY = Study(
             partial(each_seed, {}),
             _begin,
             _begin_draw,
+            sized=False,
         ),
         Row(
             "five",
@@ -399,12 +413,13 @@ STUDY = Study(
             _sizes(
                 {"games": 40, "tests": 20},
                 {"games": 600, "tests": 500},
-                "{games} games with each step (the study gives no number), {seeds}",
-                "{games:,} games with each step (the study gives no number), {seeds}",
+                "40 games with each step and seed (the study gives no number), {seeds}",
+                "600 games with each step and seed (the study gives no number), {seeds}",
             ),
             partial(_large_units, 5),
             _large,
             _large_draw,
+            sized=False,
         ),
         Row(
             "six",
@@ -413,12 +428,13 @@ STUDY = Study(
             _sizes(
                 {"games": 20, "tests": 10},
                 {"games": 600, "tests": 500},
-                "{games} games with each step (the study gives no number), {seeds}",
-                "{games:,} games with each step (the study gives no number), {seeds}",
+                "20 games with each step and seed (the study gives no number), {seeds}",
+                "600 games with each step and seed (the study gives no number), {seeds}",
             ),
             partial(_large_units, 6),
             _large,
             _large_draw,
+            sized=False,
         ),
     ),
     "Perfect play is a table of all positions of 4 x 4 dots, built in seconds by backward induction.",

@@ -1,4 +1,4 @@
-"""The rows of the RLGame study; section numbers are those of our notes on it."""
+"""The rows of the RLGame study."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _distinct(done: Done, key: str = "distinct", of: str = "games") -> str:
     return f"{total(done, key):,} of {total(done, of):,}"
 
 
-# -- 6.2: self-play on 8 x 8 --------------------------------------------------------------------------
+# -- self-play on 8 x 8 -------------------------------------------------------------------------------
 
 # Wins in percent of 5,000, then the figures of ``tables``; White's and Black's line of each set.
 _SELF_PLAY: list[tuple[float, ...]] = [
@@ -98,7 +98,7 @@ def _sets_draw(study: Sequence[tuple[float, ...]], size: int, note: str, done: D
     return Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note)
 
 
-# -- 6.4: minimax of depth 5 on 6 x 6 ---------------------------------------------------------------------
+# -- minimax of depth 5 on 6 x 6 --------------------------------------------------------------------------
 
 _PHASES: list[tuple[float, ...]] = [
     *((50.6, 14.54, 9.69, 8.31, 6.77, 4.32), (49.4, 16.24, 9.65, 9.05, 6.85, 4.46)),
@@ -131,7 +131,7 @@ def _minimax_draw(done: Done) -> Drawn:
     lines = []
     for profile, results in _profiles(done).items():
         phases = list(zip(*(each["phases"] for each in results), strict=True))
-        phases_named = ("two learners", "minimax", "learners still")[: len(phases)]
+        phases_named = ("two learners", "minimax", "the same learners, continued")[: len(phases)]
         names = [f"{profile}: {each}" for each in phases_named]
         lines += t.set_lines(names, _PHASES, phases, compared)
     note = (
@@ -152,7 +152,7 @@ def _bug_draw(done: Done) -> Drawn:
         for profile, results in _profiles(done).items()
         for bug in ("with", "without")
     }
-    lines = t.total_lines(study, found, compared)
+    lines = t.total_lines(study, found, compared, like=lambda name: " with the" in name)
     note = (
         f"{NOISE} The study blames its result on the search, which did not see that the enemy's entering ends the game. Version 1.3 "
         "also took the first of equal moves; both columns do. The study's wins add up to 4,000 games, its text says 3,500."
@@ -160,7 +160,7 @@ def _bug_draw(done: Done) -> Drawn:
     return Drawn([*HEAD[:2], *found], lines, total(done, "games"), _distinct(done), compared, note)
 
 
-# -- 6.5 and 6.6: Connect Four ----------------------------------------------------------------------------
+# -- Connect Four -----------------------------------------------------------------------------------------
 
 # White's wins and moves, Black's, draws.
 _FOUR: list[tuple[float, ...]] = [
@@ -228,7 +228,7 @@ def _pilot_draw(done: Done) -> Drawn:
         ["steps", "one sum", f"{steps[0].value:,.0f} and {steps[1].value:,.0f} a seed"],
         ["returns", "one sum", f"of each seat; together {added:g}"],
         [
-            "games in which the seats did not take turns",
+            "games in which one seat decided two times more often than the other",
             "-",
             f"{total(done, 'unequal')} of {games}",
         ],
@@ -254,7 +254,7 @@ def _alpha_draw(done: Done) -> Drawn:
         ["moves of the winner", "-", t.shown(t.moves(parts), 2)],
         ["games cut at 20,000 moves", "not said", t.cut(parts)],
     ]
-    exact = Compared("games with a difference", 0.0, Estimate(faults, faults, faults))
+    exact = Compared("games with a difference", 0.0, Estimate(faults, faults, faults), 0)
     note = "Every game that is replayed is the last of a block; its moves, winner and living pawns are compared."
     return Drawn(HEAD, lines, total(done, "games"), _distinct(done), (exact,), note)
 
@@ -282,7 +282,7 @@ def _old_draw(done: Done) -> Drawn:
         ["games cut at 10,000 moves", "0 of 100", t.cut(short)],
         ["games equal move by move in the other program", "all", f"{equal} of {games}"],
     ]
-    exact = Compared("equal games", float(games), Estimate(equal, equal, equal))
+    exact = Compared("equal games", float(games), Estimate(equal, equal, equal), 0)
     note = (
         f"{NOISE} Greedy players still learn, as the study's do. Our other program is the same learner in Python over the plain rules, "
         f"which played {total(done, 'moves'):,} moves of learning on 6 x 6 beside the compiled one."
@@ -328,7 +328,7 @@ STUDY = Study(
         Row(
             "pilot",
             "Connect Four over RL-Glue with two players",
-            "two players had to be faked inside one agent program; no figures (3.4).",
+            "two players had to be faked inside one agent program; no figures.",
             {
                 "quick": Size("{games} games (the study gives no number)", {"games": 4}),
                 "study": Size("{games:,} games (the study gives no number)", {"games": 200}),
@@ -336,11 +336,12 @@ STUDY = Study(
             partial(each_seed, {}),
             w.pilot,
             _pilot_draw,
+            sized=False,
         ),
         Row(
             "alpha",
             "Alpha version, 10,000 games",
-            "no fault found, no figures (6.1).",
+            "no fault found, no figures.",
             {
                 "quick": Size("10 of 10,000 games, {seeds}", {"blocks": 10, "block": 1}, 1),
                 "study": Size(
@@ -356,7 +357,7 @@ STUDY = Study(
         Row(
             "self-play",
             "Self-play on 8 x 8, 50,000 games: totals",
-            "White 27,007, Black 22,993, 217.94 moves of the winner (6.2).",
+            "White 27,007, Black 22,993, 217.94 moves of the winner.",
             _self_play_sizes(),
             partial(w.each_profile, w.BOTH),
             w.self_play,
@@ -365,7 +366,7 @@ STUDY = Study(
         Row(
             "self-play-sets",
             "Self-play on 8 x 8: by set of 5,000 games and winner",
-            "20 rows of wins, moves, living pawns and pawns in base (6.2).",
+            "20 rows of wins, moves, living pawns and pawns in base.",
             _self_play_sizes(),
             partial(w.each_profile, w.BOTH),
             w.self_play,
@@ -375,7 +376,7 @@ STUDY = Study(
         Row(
             "old-and-new",
             "The old program against the new one",
-            "a greedy pair never ends; White wins all 100 games in 13 moves; both programs play the same moves (6.3).",
+            "a greedy pair never ends; White wins all 100 games in 13 moves; both programs play the same moves.",
             {
                 "quick": Size(
                     "20 of 50,000 and 20 of 2,000 games of training, 5 of 100 greedy games, {seeds}",
@@ -398,7 +399,7 @@ STUDY = Study(
         Row(
             "minimax-bug",
             "Minimax of depth 5 on 6 x 6 with the bug of version 1.3",
-            "White 1,388, Black 2,612, 8.64 moves (6.4a).",
+            "White 1,388, Black 2,612, 8.64 moves.",
             {
                 "quick": Size("5 of 4,000 games, {seeds}", {"games": 5, "depth": 5}, 2),
                 "part": Size("50 of 4,000 games, {seeds}", {"games": 50, "depth": 5}),
@@ -411,7 +412,7 @@ STUDY = Study(
         Row(
             "minimax",
             "Minimax of depth 5 against a learner on 6 x 6",
-            "506 to 494, 2,390 to 110, 1,254 to 2,246 (6.4b).",
+            "506 to 494, 2,390 to 110, 1,254 to 2,246.",
             _minimax_sizes(),
             w.minimax_units,
             w.minimax,
@@ -420,7 +421,7 @@ STUDY = Study(
         Row(
             "minimax-sets",
             "Minimax of depth 5 against a learner, by 500 games",
-            "472 to 484 wins a set, 15 to 16 moves (6.4b).",
+            "472 to 484 wins a set, 15 to 16 moves.",
             _minimax_sizes(),
             w.minimax_units,
             w.minimax,
@@ -430,7 +431,7 @@ STUDY = Study(
         Row(
             "connect-four",
             "Connect Four, self-play, 50,000 games",
-            "32,891 to 17,096, 13 draws, 8.02 moves (6.5).",
+            "32,891 to 17,096, 13 draws, 8.02 moves.",
             {
                 "quick": Size("1,000 of 50,000 games, {seeds}", {"set": 100, "sets": 10}, 2),
                 "study": Size("50,000 games, {seeds}", {"set": 5_000, "sets": 10}),
@@ -449,7 +450,7 @@ STUDY = Study(
         Row(
             "connect-four-minimax",
             "Connect Four, minimax of depth 3 against a learner, 5,000 games",
-            "4,282 to 708, 10 draws, 10.16 moves (6.6).",
+            "4,282 to 708, 10 draws, 10.16 moves.",
             {
                 "quick": Size("100 of 5,000 games, {seeds}", {"set": 10, "sets": 10}, 2),
                 "study": Size("5,000 games, {seeds}", {"set": 500, "sets": 10}),

@@ -11,10 +11,12 @@ import numpy as np
 from dovetail.experiments.statistics import Estimate, mean
 from dovetail.experiments.studies.rlgame import kernels as k
 from dovetail.experiments.studies.rlgame.play import Played
-from dovetail.experiments.studies.rows import Compared, Result, interval
+from dovetail.experiments.studies.rows import PERCENT, Compared, Result, interval, within
 
 FIGURES = ("moves", "White alive", "Black alive", "White in base", "Black in base")
 """Means of won games, in the study's order; moves are the winner's own."""
+PAWNS = (0.0, 10.0)
+"""A player has ten at the start."""
 _COLUMNS = (k.MOVES, k.ALIVE, k.ALIVE + 1, k.INSIDE, k.INSIDE + 1)
 WINNERS = ("White", "Black")
 
@@ -52,16 +54,15 @@ def distinct(*played: Played) -> int:
 
 def won(parts: Sequence[Result], winner: int) -> Estimate:
     """Return a side's wins in percent of all games, cut ones included, over seeds."""
-    found = mean([100 * part["wins"][winner] / part["games"] for part in parts])
-    if math.isinf(found.low):  # one seed
-        return found
-    return Estimate(found.value, max(0.0, found.low), min(100.0, found.high))
+    return within(mean([100 * part["wins"][winner] / part["games"] for part in parts]), *PERCENT)
 
 
 def figure(parts: Sequence[Result], winner: int, number: int) -> Estimate | None:
     """Return the mean over seeds of one of ``FIGURES``; None where a side never won."""
     found = [part["means"][winner][number] for part in parts if part["means"][winner] is not None]
-    return mean(found) if found else None
+    if not found:
+        return None
+    return within(mean(found), *PAWNS) if number else within(mean(found))
 
 
 def moves(parts: Sequence[Result]) -> Estimate:
@@ -75,7 +76,7 @@ def moves(parts: Sequence[Result]) -> Estimate:
         ]
         if known:
             found.append(sum(count * each for count, each in known) / sum(c for c, _ in known))
-    return mean(found)
+    return within(mean(found))
 
 
 def shown(found: Estimate, digits: int = 1) -> str:
@@ -107,7 +108,7 @@ def set_lines(
         names: of the sets.
         study: two for each set: its wins in percent and ``FIGURES``; None where it has none.
         parts: for each set, what each seed counted.
-        compared: gets the wins and the moves.
+        compared: gets White's wins, as Black's are the rest, and ``FIGURES``.
     """
     lines = []
     for number, (name, found) in enumerate(zip(names, parts, strict=True)):
@@ -115,13 +116,15 @@ def set_lines(
             printed = study[2 * number + winner]
             share = won(found, winner)
             cells = [f"{name}, {WINNERS[winner]}", _printed(printed, 0), interval(share)]
-            if printed is not None:
-                compared.append(Compared(cells[0], printed[0], share))
+            seeds = len(found)
+            if printed is not None and not winner:
+                compared.append(Compared(cells[0], printed[0], share, seeds, PERCENT))
             for place in range(len(FIGURES)):
                 ours = figure(found, winner, place)
                 cells += [_printed(printed, 1 + place), "-" if ours is None else interval(ours, 2)]
-                if printed is not None and ours is not None and not place:
-                    compared.append(Compared(f"{cells[0]}: moves", printed[1], ours))
+                if printed is not None and ours is not None:
+                    name, limits = f"{cells[0]}: {FIGURES[place]}", [PAWNS] if place else []
+                    compared.append(Compared(name, printed[1 + place], ours, seeds, *limits))
             lines.append([*cells, "" if winner else cut(found)])
     return lines
 
@@ -148,14 +151,16 @@ def total_lines(
     by_profile: dict[str, list[Result]],
     compared: list[Compared],
     drawn: str = "",
+    like: Callable[[str], bool] = lambda profile: True,
 ) -> list[list[str]]:
     """Return wins, moves and games cut short, for each profile in its own column.
 
     Args:
         study: White's and Black's wins in percent, and the winner's moves.
         by_profile: what each seed counted.
-        compared: gets the study's figures beside those of each profile.
+        compared: gets White's wins and the moves beside those of each profile.
         drawn: how many of the study's games were drawn, in a game that can be; others can be cut.
+        like: whether a profile does what the study did, so that its figures are compared.
     """
     rows: list[tuple[str, str, Callable[[list[Result]], Any]]] = [
         ("White wins, % of all games", f"{study[0]:.1f}", lambda parts: won(parts, 0)),
@@ -167,7 +172,11 @@ def total_lines(
         cells = [name, printed]
         for profile, parts in by_profile.items():
             found = of(parts)
-            compared.append(Compared(f"{name}, {profile}", study[number], found))
+            if number != 1 and like(profile):
+                limits = [] if number else [PERCENT]
+                compared.append(
+                    Compared(f"{name}, {profile}", study[number], found, len(parts), *limits)
+                )
             cells.append(shown(found, 2 if number == 2 else 1))
         lines.append(cells)
     lines.append(

@@ -146,4 +146,4 @@ def test_sets_of_another_size_stand_without_the_studys_figures() -> None:
     assert not drawn.compared
     drawn = draw([({**unit, "set": 5000}, result)])
     assert drawn.lines[0][1:5:2] == ["96.4", "48.19"]
-    assert len(drawn.compared) == 6  # White's wins and moves and Black's wins, of two sets
+    assert len(drawn.compared) == 12  # White's wins and five means of its won games, of two sets

@@ -1,21 +1,25 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import stdev
 
 import pytest
+from scipy import stats
 
 from dovetail import DovetailError
 from dovetail.cli import app
 from dovetail.cli.common import command
-from dovetail.experiments.statistics import Estimate
+from dovetail.experiments.statistics import Estimate, mean
 from dovetail.experiments.studies import pages, working
 from dovetail.experiments.studies.findings import FINDINGS
 from dovetail.experiments.studies.results import Results
 from dovetail.experiments.studies.rows import (
+    PERCENT,
     STUDIES,
     Compared,
     Drawn,
@@ -62,6 +66,38 @@ def test_every_finding_names_the_rows_that_show_it(name: str) -> None:
             assert study(name).row(row).runs
 
 
+def test_a_single_training_of_the_study_is_held_against_where_one_more_of_ours_would_lie() -> None:
+    """The prediction interval for one value more, after that of the mean of five."""
+    values = [2.0, 3.0, 5.0, 7.0, 8.0]
+    found = Compared("x", 0.0, mean(values), len(values)).again
+    half = stats.t.ppf(0.975, 4) * stdev(values) * math.sqrt(1 + 1 / 5)
+    assert (found.low, found.high) == pytest.approx((5 - half, 5 + half))
+    one = Compared("%", 0.0, Estimate(95.0, 90.0, 100.0), 3, PERCENT).again
+    assert (one.low, one.high) == (85.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("study", "ours", "more", "limits", "verdict"),
+    [
+        (60.0, Estimate(50.0, 45.0, 55.0), 5, PERCENT, "agrees"),
+        (80.0, Estimate(50.0, 45.0, 55.0), 5, PERCENT, "differs"),
+        (60.0, Estimate(50.0, 30.0, 70.0), 5, PERCENT, "wide"),  # of half of all shares and more
+        (9.0, Estimate(5.0, 2.0, 8.0), 5, (), "wide"),  # reaches zero
+        (50.0, Estimate(5.0, 2.0, 8.0), 5, (), "differs"),  # however wide
+        (3.0, Estimate(3.0, 3.0, 3.0), 0, (), "agrees"),
+        (0.0, Estimate(0.0, 0.0, 0.0), 0, (), "agrees"),
+        (4.0, Estimate(3.0, 3.0, 3.0), 0, (), "differs"),
+        (4.0, Estimate(3.0, -math.inf, math.inf), 1, (), None),
+        (4.0, Estimate(3.0, math.nan, math.nan), 1, (), None),
+    ],
+)
+def test_a_figure_agrees_only_if_ours_could_have_differed(
+    study: float, ours: Estimate, more: float, limits: tuple[float, ...], verdict: str | None
+) -> None:
+    ranges = (limits,) if limits else ()
+    assert Compared("x", study, ours, more, *ranges).verdict == verdict
+
+
 def _row() -> Row:
     def work(unit: Unit) -> dict[str, float]:
         return {"won": 1.0 / unit["seed"]}
@@ -81,7 +117,7 @@ def _row() -> Row:
             [["won", "0.5", f"{sum(result['won'] for _, result in done) / len(done):.2f}"]],
             sum(unit["games"] for unit, _ in done),
             "all",
-            [Compared("won", 0.5, Estimate(0.5, 0.4, 0.6))],
+            [Compared("won", 0.5, Estimate(0.5, 0.4, 0.6), 1, (0, 1))],
         ),
     )
 
