@@ -15,7 +15,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 
 from dovetail.env_servers.replay import replay
-from dovetail.experiments import games, over_seeds, plot, report
+from dovetail.experiments import games, kept, over_seeds, plot, report
 from dovetail.experiments.drawing import svg
 from dovetail.experiments.file import ExperimentFile, Tournament
 from dovetail.experiments.records import Records
@@ -62,6 +62,11 @@ class Source:
     folder: Path
     """With its journal."""
 
+    @property
+    def journal(self) -> Path:
+        """Its games."""
+        return self.folder / f"games-{self.row['id']}.journal"
+
 
 def page(
     records: Records,
@@ -70,6 +75,7 @@ def page(
     command: str,
     level: float | None = None,
     aim: Objective | None = None,
+    exact: int = kept.GAMES,
 ) -> str:
     """Return the page.
 
@@ -80,6 +86,7 @@ def page(
         command: what plays the experiment again.
         level: of ``[report]``.
         aim: what the search of ``[sweep]`` maximised.
+        exact: games of each tournament and evaluation that are compared with exact values.
     """
     last = sources[-1]
     file = last.file
@@ -106,6 +113,7 @@ def page(
                 _picture(body, picture)
         _add(body, "p", f"What follows is the last execution, with seed {file.seed}.", "note")
     _results(body, last)
+    _kept(body, last, exact)
     _conduct(body, last)
     _measures(body, records, last)
     _games(body, last)
@@ -208,6 +216,16 @@ def ratings(
     return {player: points for player, points in curves.items() if len(points) > 1}
 
 
+def _kept(body: Xml.Element, last: Source, most: int) -> None:
+    """The share of moves that keep the value of the position, in games that are solved near the end."""
+    if not last.journal.is_file():
+        return
+    found = kept.table(last.journal, last.row["id"], last.played, most)
+    if found is not None:
+        _add(body, "h2", "Value-keeping moves")
+        _sheet(body, found)
+
+
 def _conduct(body: Xml.Element, last: Source) -> None:
     _add(body, "h2", "Thinking times and faults")
     _sheet(body, conduct(last.played))
@@ -253,24 +271,24 @@ def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def _games(body: Xml.Element, last: Source) -> None:
-    journal = last.folder / f"games-{last.row['id']}.journal"
+    journal = last.journal
     if not journal.is_file():
         return
-    kept: list[tuple[int, EpisodeRecord]] = []
+    samples: list[tuple[int, EpisodeRecord]] = []
     rng = random.Random(last.file.seed)
     seen = 0
     for number, record in games.counted(journal):
         if record.mode != "evaluate":
             continue
         seen += 1  # of all, each is as likely to stay (reservoir sampling)
-        if len(kept) < SAMPLES:
-            kept.append((number, record))
+        if len(samples) < SAMPLES:
+            samples.append((number, record))
         elif (at := rng.randrange(seen)) < SAMPLES:
-            kept[at] = number, record
-    if not kept:
+            samples[at] = number, record
+    if not samples:
         return
     _add(body, "h2", "Sample games")
-    for number, record in sorted(kept, key=lambda each: each[0]):
+    for number, record in sorted(samples, key=lambda each: each[0]):
         result = record.result
         agents = " against ".join(seat.agent for seat in result.seats)
         ended = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.experiments import over_seeds
+from dovetail.experiments import kept, over_seeds
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.output import write
 from dovetail.experiments.page import Source, page
@@ -24,12 +24,13 @@ AGAIN = "experiment.json"
 """The file that plays an experiment again, with all its settings."""
 
 
-def make(folder: Path, where: str | Path | None = None) -> Path:
+def make(folder: Path, where: str | Path | None = None, exact: int = kept.GAMES) -> Path:
     """Write the report of the last experiment in a folder; return its path.
 
     Args:
         folder: of the experiment, with its journals; the report goes there.
         where: its record, if it is in another place.
+        exact: games of each tournament and evaluation that are compared with exact values; 0 for none.
 
     Raises:
         DovetailError: there is no record, it is empty, or the report cannot be written.
@@ -41,7 +42,7 @@ def make(folder: Path, where: str | Path | None = None) -> Path:
         if len(rows) > 1:
             done = [source for source in sources if source.complete]
             series = over_seeds.series(records, [source.row["id"] for source in done])
-        text = page(records, sources, series, _command(folder, sources[-1]), *_asked(folder))
+        text = page(records, sources, series, _command(folder, sources[-1]), *_asked(folder), exact)
     path = folder / REPORT
     write(path, text.encode())
     return path

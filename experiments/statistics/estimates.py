@@ -77,6 +77,32 @@ def mean(values: Sequence[float]) -> Estimate:
     return Estimate(average, average - half, average + half)
 
 
+def rate(parts: Sequence[tuple[float, float]]) -> Estimate:
+    """Return a rate over trials that belong together in parts, such as the positions of a game.
+
+    A ratio estimate with Student's interval over the parts (Cochran, *Sampling Techniques*, 1977).
+    Where all parts have the same rate, Wilson's over the trials.
+
+    Args:
+        parts: successes and trials of each.
+
+    >>> rate([(3, 4), (1, 4), (4, 4)])
+    Estimate(value=0.6666666666666666, low=0.0, high=1.0)
+    """
+    parts = [each for each in parts if each[1]]
+    successes = math.fsum(each[0] for each in parts)
+    trials = math.fsum(each[1] for each in parts)
+    if not parts:
+        return without_interval(math.nan)
+    found = successes / trials
+    square = math.fsum((won - found * of) ** 2 for won, of in parts)
+    if square < 1e-12:
+        return wilson(successes, trials)
+    n = len(parts)
+    half = quantile(n - 1) * math.sqrt(square * n / (n - 1)) / trials
+    return Estimate(found, max(0.0, found - half), min(1.0, found + half))
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A comparison of two methods on equal seeds."""

@@ -13,31 +13,33 @@ from typing import Any, ClassVar
 
 from msgspec import Struct, convert, structs
 
-from dovetail.agent_servers.games.amazons.endgame import UNKNOWN, WON, Endgame
-from dovetail.agent_servers.games.connect_four.solver import solver
-from dovetail.agent_servers.games.dots.perfect import after
 from dovetail.env_servers import amazons, connect_four, dots
 from dovetail.env_servers.environment import Environment, Spec, Turn, sole_action
 from dovetail.experiments.client import Experiment
+from dovetail.experiments.exact import (
+    Values,
+    amazons_values,
+    connect_four_values,
+    dots_values,
+    uneven,
+)
 from dovetail.protocol.errors import DovetailError
 
 PLIES = (14, 34)
-"""Discs on the board of Connect Four, least and most; earlier positions take seconds to solve."""
+"""Discs on the board of Connect Four, least and most."""
 FREE = (6, 10)
 """Free squares of Amazons, least and most."""
 LINES = (4, 8)
 """Lines of dots that are not drawn, least and most."""
 
-Hard = tuple[list[int], dict[int, int]]
-"""The actions of a random game that end in a hard position, and by action what it leads to for the side
-to move: 1 a win, 0 a draw, -1 a loss, if both sides play perfectly from there."""
+Hard = tuple[list[int], Values]
+"""The actions of a random game that end in a hard position, and the values of the actions there."""
 
 
 @lru_cache(maxsize=4096)
 def hard(seed: int, configuration: Any = None) -> Hard:
     """Return a hard position of Connect Four."""
     rng = random.Random(seed)
-    exact = solver(6, 7)
     while True:
         board, played = connect_four.Board(), []
         for _ in range(rng.randint(*PLIES)):
@@ -45,8 +47,7 @@ def hard(seed: int, configuration: Any = None) -> Hard:
                 break
             played.append(rng.choice(board.legal()))
             board.drop(played[-1])
-        values = exact.values(board)
-        if len(set(values.values())) > 1:
+        if (values := connect_four_values(board)) and uneven(values):
             return played, values
 
 
@@ -55,18 +56,14 @@ def hard_amazons(seed: int, configuration: amazons.Configuration) -> Hard:
     """Return a hard position of Amazons, with few free squares."""
     rng = random.Random(seed)
     start = amazons.start_position(configuration.rows, configuration.columns)
-    exact = Endgame(configuration.rows, configuration.columns)
     while True:
         board, played = amazons.Board(start), []
         free = rng.randint(*FREE)
         while not board.over and (board.squares == 0).sum() > free:
             played.append(rng.choice(board.legal()))
             board.play(played[-1])
-        actions = board.legal()
-        values = exact.values(board.squares, board.mover, actions)
-        if len({*values}) > 1 and UNKNOWN not in values:
-            worth = (1 if value == WON else -1 for value in values)
-            return played, dict(zip(actions, worth, strict=True))
+        if (values := amazons_values(board)) and uneven(values):
+            return played, values
 
 
 @lru_cache(maxsize=4096)
@@ -79,12 +76,7 @@ def hard_dots(seed: int, configuration: dots.Configuration) -> Hard:
         while len(board.free) > left:
             played.append(rng.choice(board.free))
             board.draw(played[-1])
-        lead = board.scores[board.mover] - board.scores[1 - board.mover]
-        values = {}
-        for line in board.free:
-            ends = lead + after(board.grid, board.drawn, line)
-            values[line] = (ends > 0) - (ends < 0)
-        if len(set(values.values())) > 1:
+        if (values := dots_values(board)) and uneven(values):
             return played, values
 
 
@@ -148,7 +140,7 @@ class KeepAmazons(Keep):
 
 
 class KeepDots(Keep):
-    """Hard endgames of dots and boxes, with up to 24 lines."""
+    """Hard endgames of dots and boxes."""
 
     name = "dots_keep_value"
     seat_counts = (2,)

@@ -137,6 +137,13 @@ def report(
         str | None,
         typer.Option(metavar="URL", help="Its database, if it is not in the folder."),
     ] = None,
+    exact: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Games of each tournament and evaluation whose moves are compared with exact values.",
+        ),
+    ] = 50,
 ) -> None:
     """Write OUT/report.html: one page with everything that was played, so far if it still runs.
 
@@ -146,7 +153,7 @@ def report(
 
     if not out.is_dir():
         raise UsageError(f"{out} is not a folder; name the one that `dovetail run` wrote")
-    print(f"report     {make(out, store)}")
+    print(f"report     {make(out, store, exact)}")
 
 
 def _records(out: str) -> Records:
