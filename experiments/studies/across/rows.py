@@ -167,5 +167,6 @@ STUDY = Study(
     "fall behind both after as many games. A table of states, `q-learning`, carries over to small boards alone: in Connect Four and Amazons hardly a position recurs, so it "
     "plays as `random` does, and keeps the value of as many hard positions to the digit, as it has met none of them.\n\n"
     "*Hard positions* come from random games; some of their moves keep the value (win, draw or loss, against best play) and some do not. They are "
-    "Connect Four's with 14 to 34 discs, Amazons' with few squares left, and those of dots before the last lines.",
+    "Connect Four's with 14 to 34 discs, Amazons' with 6 to 10 squares left, and those of dots with 4 to 8 lines left. Other pages draw theirs otherwise, so shares "
+    "compare within a table alone.",
 )
