@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.limits import MATCH
 from dovetail.broker.peers import Peer
-from dovetail.broker.run import Run, begun, problem
+from dovetail.broker.run import Run, begun, fixed, problem
 from dovetail.broker.runs import SHUTDOWN, Runs
 from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
@@ -42,6 +44,13 @@ class Commands:
             text = f"your runs have {most:,} matches open, and may not have more; wait for a run"
             peer.refuse(asked.id, "limit", text)
             return
+        offering = self._runs.matches.offering(asked)
+        offers = {each.name: each.offers[asked.environment] for each in offering}
+        configuration = fixed(asked, offers)
+        if isinstance(configuration, str):
+            peer.refuse(asked.id, "unknown", configuration)
+            return
+        asked = structs.replace(asked, configuration=configuration)
         run = begun(self._tables.number(), peer, asked, found)
         matches = min(asked.concurrency, asked.episodes, room)
         self._tables.charge(peer, MATCH * matches)

@@ -41,19 +41,25 @@ class Matches:
 
         A peer to ``avoid`` is taken only if there is no other; ``stacked`` asks for a group.
         """
-        offering = [
+        return min(
+            (
+                peer
+                for peer in self.offering(asked)
+                if not stacked or peer.offers[asked.environment].stacked
+            ),
+            key=lambda each: (each is avoid, len(self._served.get(each, ()))),
+            default=None,
+        )
+
+    def offering(self, asked: m.Run) -> list[Peer]:
+        """Return who offers the environment of a run."""
+        return [
             peer
             for peer in self._tables.sessions.values()
             if peer.role == "environment"
             and asked.environment in peer.offers
             and (asked.peer is None or asked.peer == peer.name)
-            and (not stacked or peer.offers[asked.environment].stacked)
         ]
-        return min(
-            offering,
-            key=lambda each: (each is avoid, len(self._served.get(each, ()))),
-            default=None,
-        )
 
     def open(self, run: Run, now: float, avoid: Peer | None = None, *, slots: int = 0) -> bool:
         """Open a match of a run, with ``slots`` a group; return whether ``server`` finds a peer for it."""

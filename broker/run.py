@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -200,6 +200,33 @@ def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) ->
 def waits(asked: m.Run) -> bool:
     """Whether a run waits for agents that are lost."""
     return asked.on_agent_lost in ("wait", "substitute")
+
+
+def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any] | str:
+    """Return the options of a run with the defaults of those that it leaves out, so that every match
+    of it plays the same game, at whichever peer; or why they cannot be told.
+
+    Args:
+        asked: the run.
+        offers: of its environment, by the name of the peer.
+    """
+    found = dict(asked.configuration)
+    peers = list(offers)
+    for option in offers[peers[0]].parameters if peers else ():
+        schemas = [offers[peer].parameters.get(option) for peer in peers]
+        if option in found or not all(
+            isinstance(each, dict) and "default" in each for each in schemas
+        ):
+            continue  # also one that not all of them have
+        defaults = [each["default"] for each in schemas if each is not None]
+        for peer, default in zip(peers, defaults, strict=True):
+            if default != defaults[0]:
+                return (
+                    f"{asked.environment!r} is offered with different defaults: {option!r} is {defaults[0]!r} at "
+                    f"{peers[0]!r} and {default!r} at {peer!r}; give it in `configuration`, or name the program as `peer`"
+                )
+        found[option] = defaults[0]
+    return found
 
 
 def problem(asked: m.Run) -> str:

@@ -130,7 +130,8 @@ class Offer(Part):
     description: str = ""
     """One sentence for a person."""
     parameters: dict[str, Any] = {}
-    """The JSON Schema of each option, by name, with its default; that of the number of seats has ``"x-seats": true``."""
+    """The JSON Schema of each option, by name, with its ``default``, which an environment also takes if it is given; that
+    of the number of seats has ``"x-seats": true``."""
     wants: list[Want] = []
     """For agents: what the environment adds to this agent's decisions."""
     capacity: Natural = 1
@@ -1008,7 +1009,7 @@ class Run(Message):
     agents: list[int | str]
     """For each seat, an instance number or the name of a program that is one agent."""
     configuration: dict[str, Any] = {}
-    """Options by name; the others keep their defaults."""
+    """Options by name; the others have the defaults of the offer when the run begins."""
     episodes: Positive = 1
     """How many episodes to play."""
     seed: int = 0

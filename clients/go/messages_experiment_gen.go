@@ -60,7 +60,7 @@ type Run struct {
 	Environment string
 	// For each seat, an instance number or the name of a program that is one agent.
 	Agents []any
-	// Options by name; the others keep their defaults.
+	// Options by name; the others have the defaults of the offer when the run begins.
 	Configuration map[string]any
 	// How many episodes to play. Zero stands for 1.
 	Episodes int64

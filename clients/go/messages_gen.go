@@ -199,8 +199,8 @@ type Offer struct {
 	Name string
 	// One sentence for a person.
 	Description string
-	// The JSON Schema of each option, by name, with its default; that of the number of seats has
-	// `"x-seats": true`.
+	// The JSON Schema of each option, by name, with its `default`, which an environment also takes if
+	// it is given; that of the number of seats has `"x-seats": true`.
 	Parameters map[string]any
 	// For agents: what the environment adds to this agent's decisions.
 	Wants []Want

@@ -55,12 +55,20 @@ class Voice:
 class Conversation:
     """An environment, an agent for each seat, and an experiment whose run has been begun."""
 
-    def __init__(self, seats: int = 2, spec: Any = None, settings: Any = None, **run: Any):
+    def __init__(
+        self,
+        seats: int = 2,
+        spec: Any = None,
+        settings: Any = None,
+        parameters: Any = None,
+        **run: Any,
+    ):
         self.core, self.now, self.seats = Core(settings or Settings(), b""), 0.0, seats
         self.voices: list[Voice] = []
         self.records: list[Any] = []
         names = [f"p{seat}" for seat in range(seats)]
-        self.environment = Voice(self, "environment", "rules", m.Offer("game"))
+        offer = m.Offer("game", parameters=parameters or {})
+        self.environment = Voice(self, "environment", "rules", offer)
         self.agents = [Voice(self, "agent", n, m.Offer(n, instance=True)) for n in names]
         self.spares = [
             Voice(self, "agent", n, m.Offer(n, instance=True)) for n in run.get("substitutes", ())
@@ -68,7 +76,8 @@ class Conversation:
         self.experiment = Voice(self, "experiment", "trial")
         self.experiment.says(m.Run(1, "game", **{"agents": names, "retries": 0, **run}))
         self.run = self.experiment.hears(m.Reply, id=1).body["run"]
-        match = self.environment.hears(m.Open).match
+        self.opened = self.environment.hears(m.Open)
+        match = self.opened.match
         self.spec = m.Spec(match, "game", seats, SPACES, SPACES, **(spec or {}))
 
     def opens(self) -> "Conversation":

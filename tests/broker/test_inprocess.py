@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View, spaces
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.env_servers.replay import replay
+from dovetail.peer.presets import preset
 from dovetail.protocol import messages as m
+from dovetail.protocol.journal import episodes
 
 
 class Short(Environment):
@@ -95,3 +101,18 @@ def test_what_the_experiment_takes_counts_for_no_answer_that_was_given(
         for each in run:
             slept[0] += 0.9
             assert each.reason == "terminated"
+
+
+def test_a_game_with_options_of_its_program_is_replayed_from_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "games.journal"
+    low = preset(ConnectFour, {"rows": 4, "columns": 5}, "environment connect_four")
+    with InProcess([low], [Random], journal=path) as experiment:
+        players = [experiment.create("random", seed=seed) for seed in (1, 2)]
+        played = experiment.run("connect_four", players, episodes=3, seed=1).wait()
+    records = [record for _, record in episodes(path)]
+    assert [record.configuration for record in records] == [
+        {"rows": 4, "columns": 5, "connect": 4}
+    ] * 3
+    for record, episode in zip(records, played, strict=True):
+        *_, (_, turn) = replay(record)
+        assert turn.outcome == episode.outcome

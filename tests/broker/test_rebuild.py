@@ -144,3 +144,48 @@ def test_an_episode_that_ends_meanwhile_is_not_continued() -> None:
     match = opened[0].match
     other.says(m.Spec(match, "game", 2, table.spec.observation_spaces, table.spec.action_spaces))
     assert any(isinstance(each, m.EnvironmentStart) for each in other.heard)
+
+
+ROWS = {"rows": {"type": "integer", "default": 6}, "file": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "fixed"),
+    [({}, {"rows": 6}), ({"rows": 4}, {"rows": 4}), ({"file": "a"}, {"rows": 6, "file": "a"})],
+)
+def test_the_options_of_a_run_are_fixed_when_it_begins(given: Any, fixed: Any) -> None:
+    table = Conversation(parameters=ROWS, configuration=given)
+    assert table.opened.configuration == fixed
+
+
+def test_another_program_plays_on_with_the_options_of_the_first() -> None:
+    table = Conversation(parameters=ROWS).opens()
+    other = Voice(
+        table, "environment", "other", m.Offer("game", parameters={"rows": {"default": 3}})
+    )
+    lose(table)
+    assert other.hears(m.Open).configuration == {"rows": 6}
+
+
+def test_a_run_that_two_programs_would_play_differently_says_which_it_means() -> None:
+    table = Conversation(parameters=ROWS)
+    Voice(table, "environment", "other", m.Offer("game", parameters={"rows": {"default": 3}}))
+    asked: dict[str, Any] = {"environment": "game", "agents": ["p0", "p1"]}
+    table.experiment.says(m.Run(7, **asked))
+    error = table.experiment.hears(m.Error, id=7, code="unknown")
+    assert error.message == (
+        "'game' is offered with different defaults: 'rows' is 6 at 'rules' and 3 at 'other'; "
+        "give it in `configuration`, or name the program as `peer`"
+    )
+    table.experiment.says(m.Run(8, **asked, peer="other"))
+    assert table.experiment.hears(m.Reply, id=8).body["run"]
+    table.experiment.says(m.Run(9, **asked, configuration={"rows": 5}))
+    assert table.experiment.hears(m.Reply, id=9).body["run"]
+
+
+def test_an_option_that_only_one_of_the_programs_has_is_left_to_it() -> None:
+    table = Conversation(parameters=ROWS)
+    more = {"rows": {"default": 6}, "columns": {"default": 7}}
+    Voice(table, "environment", "other", m.Offer("game", parameters=more))
+    table.experiment.says(m.Run(7, "game", agents=["p0", "p1"]))
+    assert table.experiment.hears(m.Reply, id=7).body["run"]

@@ -66,6 +66,10 @@ def describe(struct: type[msgspec.Struct]) -> dict[str, Any]:
     if "$ref" in schema:
         schema = schema["$defs"][schema["$ref"].rsplit("/", 1)[1]]
     properties: dict[str, Any] = schema.get("properties", {})
+    for field in msgspec.structs.fields(struct):
+        if field.default_factory is not msgspec.NODEFAULT:  # the schema has it if it is empty only
+            default = msgspec.to_builtins(field.default_factory())
+            properties[field.encode_name].setdefault("default", default)
     return properties
 
 

@@ -29,8 +29,8 @@ struct Offer {
     std::string name = {};
     /// One sentence for a person.
     std::string description = {};
-    /// The JSON Schema of each option, by name, with its default; that of the number of seats has `"x-seats":
-    /// true`.
+    /// The JSON Schema of each option, by name, with its `default`, which an environment also takes if it is
+    /// given; that of the number of seats has `"x-seats": true`.
     Map parameters = {};
     /// For agents: what the environment adds to this agent's decisions.
     std::vector<Want> wants = {};
@@ -837,7 +837,7 @@ struct Run {
     std::string environment = {};
     /// For each seat, an instance number or the name of a program that is one agent.
     std::vector<std::variant<std::int64_t, std::string>> agents = {};
-    /// Options by name; the others keep their defaults.
+    /// Options by name; the others have the defaults of the offer when the run begins.
     Map configuration = {};
     /// How many episodes to play. At least 1.
     std::int64_t episodes = 1;

@@ -244,8 +244,8 @@ pub struct Offer {
     pub name: String,
     /// One sentence for a person.
     pub description: String,
-    /// The JSON Schema of each option, by name, with its default; that of the number of seats has
-    /// `"x-seats": true`.
+    /// The JSON Schema of each option, by name, with its `default`, which an environment also takes
+    /// if it is given; that of the number of seats has `"x-seats": true`.
     pub parameters: Map,
     /// For agents: what the environment adds to this agent's decisions.
     pub wants: Vec<Want>,
@@ -1466,7 +1466,7 @@ pub struct Run {
     pub environment: String,
     /// For each seat, an instance number or the name of a program that is one agent.
     pub agents: Vec<Player>,
-    /// Options by name; the others keep their defaults.
+    /// Options by name; the others have the defaults of the offer when the run begins.
     pub configuration: Map,
     /// How many episodes to play.
     pub episodes: u64,

@@ -298,8 +298,8 @@ export interface Offer {
   /** One sentence for a person. */
   description?: string;
   /**
-   * The JSON Schema of each option, by name, with its default; that of the number of seats has `"x-seats":
-   * true`.
+   * The JSON Schema of each option, by name, with its `default`, which an environment also takes if it is
+   * given; that of the number of seats has `"x-seats": true`.
    */
   parameters?: Record<string, any>;
   /** For agents: what the environment adds to this agent's decisions. */
@@ -1480,7 +1480,7 @@ export interface Run {
   environment: string;
   /** For each seat, an instance number or the name of a program that is one agent. */
   agents: readonly (Int | string)[];
-  /** Options by name; the others keep their defaults. */
+  /** Options by name; the others have the defaults of the offer when the run begins. */
   configuration?: Record<string, any>;
   /**
    * How many episodes to play.

@@ -2961,7 +2961,7 @@ public sealed interface Message extends Encodable {
      * @param id To be returned in the {@code reply}.
      * @param environment The name of an offered environment.
      * @param agents For each seat, an instance number or the name of a program that is one agent.
-     * @param configuration Options by name; the others keep their defaults.
+     * @param configuration Options by name; the others have the defaults of the offer when the run begins.
      * @param episodes How many episodes to play.
      * @param seed The master seed of the run.
      * @param seeds The environment seed of each episode instead of derived ones.
@@ -4324,8 +4324,8 @@ public sealed interface Message extends Encodable {
      *
      * @param name The name that {@code run} and {@code create} use.
      * @param description One sentence for a person.
-     * @param parameters The JSON Schema of each option, by name, with its default; that of the number of seats has
-     *     {@code "x-seats": true}.
+     * @param parameters The JSON Schema of each option, by name, with its {@code default}, which an environment
+     *     also takes if it is given; that of the number of seats has {@code "x-seats": true}.
      * @param wants For agents: what the environment adds to this agent's decisions.
      * @param capacity For agents: how many episodes one instance plays at once; 0 means any number.
      * @param instance For agents: the program is this one agent; experiments seat it by name and do not create it.
