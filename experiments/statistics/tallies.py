@@ -65,12 +65,6 @@ class Tally:
         return Estimate(self.wins / self.decided, found.low, found.high)
 
     @property
-    def win_range(self) -> tuple[float, float]:
-        """The share of wins if all truncated games had been lost, and if all had been won."""
-        all_games = self.decided + self.truncated
-        return self.wins / all_games, (self.wins + self.truncated) / all_games
-
-    @property
     def mean_return(self) -> Estimate:
         """The mean of the returns; without an interval if all games are the same."""
         if not self.repeats:

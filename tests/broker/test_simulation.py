@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from tests.broker.mishaps import Faults
+from tests.broker.simulator import Simulator
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View
 from dovetail.agent_servers.agent import Decision
 from dovetail.agent_servers.agent import End as Ended
 from dovetail.agent_servers.host import AgentHost
-from dovetail.broker.mishaps import Faults
-from dovetail.broker.simulator import Simulator
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord

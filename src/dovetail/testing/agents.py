@@ -20,7 +20,6 @@ from dovetail.protocol.messages import Mode
 from dovetail.testing.problem import CheckFailed, no_error, short
 
 GUIDE = "docs/agents.md"
-SMALLEST = f"{GUIDE}#the-smallest-agent"
 TRYING = f"{GUIDE}#trying-it-in-process"
 LEARNER = f"{GUIDE}#a-learner"
 WRONG = f"{GUIDE}#when-something-is-wrong"

@@ -14,11 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tests.broker.mishaps import Faults
+
 from dovetail.broker import snapshot
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.intake import Intake
 from dovetail.broker.live import Event, replay
-from dovetail.broker.mishaps import Faults
 from dovetail.peer.session import Session
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
