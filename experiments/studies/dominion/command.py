@@ -22,7 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Train dominion-q where its games run compiled, as the Dominion study does.",
+    help="Train dominion-q in compiled games, as the Dominion study does.",
 )
 
 Kingdom = Literal["study", "all"]
