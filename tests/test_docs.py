@@ -14,9 +14,9 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PAGES = [
-    *("agents.md", "environments.md", "experiments.md", "tournaments.md", "another-shell.md"),
+    *("agents.md", "environments.md", "experiments.md", "tournaments.md", "stacked.md"),
     *("agents/dots.md", "bridges/gymnasium.md", "bridges/openspiel.md", "bridges/pettingzoo.md"),
-    "from-rl-glue.md",
+    *("another-shell.md", "from-rl-glue.md"),
 ]
 TEXTS = sorted(
     path.relative_to(DOCS.parent).as_posix()
