@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.testing import check_agent
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PAGES = [
-    *("agents.md", "environments.md", "experiments.md", "tournaments.md", "another-shell.md"),
+    *("agents.md", "environments.md", "experiments.md", "tournaments.md", "stacked.md"),
     *("agents/dots.md", "bridges/gymnasium.md", "bridges/openspiel.md", "bridges/pettingzoo.md"),
-    "from-rl-glue.md",
+    *("another-shell.md", "from-rl-glue.md"),
 ]
 TEXTS = sorted(
     path.relative_to(DOCS.parent).as_posix()
@@ -51,6 +53,8 @@ def test_the_examples_of_a_page_run(page: str, monkeypatch: pytest.MonkeyPatch) 
             exec(code, module.__dict__)
             ran += 1
     assert ran
+    if page == "agents.md":  # the page says so
+        check_agent(module.Learner, environment=module.Nim)
 
 
 @functools.cache

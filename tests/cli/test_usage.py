@@ -173,6 +173,7 @@ def test_options_of_an_agent(dovetail: Any) -> None:
 
 def test_list_names_what_is_installed(dovetail: Any) -> None:
     answer = dovetail("list")
+    assert "``" not in answer.out  # docstrings have it, people need not
     assert answer.code == 0
     for names in (plugins.names("environment"), plugins.names("agent")):
         for name in names:

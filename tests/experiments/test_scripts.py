@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import inspect
+import re
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail import Agent, Decision, DovetailError, InProcess, spaces
+from dovetail import Agent, Decision, DovetailError, Experiment, InProcess, spaces
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.experiments.openings import draw
@@ -32,6 +35,19 @@ class Raises(Agent):
 def test_every_field_of_a_run_is_an_option() -> None:
     fields = {field.encode_name for field in msgspec.structs.fields(Run)}
     assert set(RunOptions.__annotations__) == fields - {"id", "environment", "agents"}
+
+
+@pytest.mark.parametrize(
+    ("of", "heading"), [(RunOptions, "Attributes:"), (Experiment.run, "Options:")]
+)
+def test_help_gives_each_option_of_a_run_with_its_default(of: Any, heading: str) -> None:
+    text = inspect.cleandoc(of.__doc__).partition(heading)[2].partition("\n\n")[0]
+    found = dict(each.split(": ", 1) for each in re.split(r"\n    (?=\w)", text)[1:])
+    assert set(found) == set(RunOptions.__annotations__)
+    run = Run(0, "nim", [])
+    for name in set(found) - {"clock"}:
+        default = found[name].partition("Default ")[2].removesuffix(".")
+        assert ast.literal_eval(default) == getattr(run, name), name
 
 
 def test_a_wrong_option_says_what_was_meant() -> None:

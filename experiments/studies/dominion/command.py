@@ -22,7 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Train dominion-q where its games run compiled, as the Dominion study does.",
+    help="Train dominion-q in compiled games, as the Dominion study does.",
 )
 
 Kingdom = Literal["study", "all"]
@@ -39,24 +39,24 @@ Opponents = Annotated[
         help="Players by seat, with commas: random, money, greedy, blacksmith, chapel; one name stands for all."
     ),
 ]
-Players = Annotated[int, typer.Option(min=2, max=4, help="How many play, the learner included.")]
+Players = Annotated[
+    int, typer.Option(min=2, max=4, help="Number of players, including the learner.")
+]
 Cards = Annotated[
     Kingdom, typer.Option(help="study: Smithy and Chapel; all: the ten kingdom cards.")
 ]
-Tie = Annotated[
-    Literal["fair", "shared", "highest-seat"], typer.Option(help="Who wins among equals.")
-]
-Games = Annotated[int, typer.Option(min=1, help="Games to train in all.")]
-Every = Annotated[int, typer.Option(min=1, help="Train so many games before each test.")]
+Tie = Annotated[Literal["fair", "shared", "highest-seat"], typer.Option(help="Who wins a tie.")]
+Games = Annotated[int, typer.Option(min=1, help="Total number of training games.")]
+Every = Annotated[int, typer.Option(min=1, help="Training games before each test.")]
 Tests = Annotated[int, typer.Option(min=1, help="Games of each test.")]
-Again = Annotated[int, typer.Option(min=1, help="Games in which the best table is tested again.")]
+Again = Annotated[int, typer.Option(min=1, help="Games of a second test of the best table.")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="KEY=VALUE", help="Set an option of dominion-q; may be repeated."
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Of the table and of all games.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the table and of all games.")]
 
 
 def _game(players: int, kingdom: Kingdom, tie: str) -> Configuration:
@@ -140,17 +140,18 @@ def train(
         typer.Option(dir_okay=False, help="Write the table here at each test, to resume from."),
     ] = None,
     points: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Write each test here, a line of JSON each.")
+        Path | None,
+        typer.Option(dir_okay=False, help="Write the tests here, one line of JSON for each."),
     ] = None,
     snapshots: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="Write the table here every 100,000 games, by name."),
+        typer.Option(file_okay=False, help="Folder to write the table to every 100,000 games."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the summary only.")] = False,
 ) -> None:
-    """Train and test in turn; what --out writes plays through the broker.
+    """Train and test in turn; --out writes a state that dominion-q loads.
 
-    To play against what --out wrote: dovetail play dominion --against dominion-q --state FILE
+    To play against it: dovetail play dominion --against dominion-q --state FILE
     """
     learner = DominionQ(_parameters(given), seed)
     if resume is not None:
@@ -190,7 +191,7 @@ def measure(
     again: Again = 100_000,
     seed: Seed = 1,
 ) -> None:
-    """Test saved tables, one or all of a folder's."""
+    """Test a saved table, or all tables of a folder."""
     game, others = _game(players, kingdom, tie), _others(opponents, players)
     for path in states:
         learner = DominionQ()
@@ -216,9 +217,10 @@ def compare(
     again: Again = 100_000,
     given: Set = None,
     seed: Seed = 1,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from --seed on.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, beginning with --seed.")] = 3,
     points: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Write each test here, a line of JSON each.")
+        Path | None,
+        typer.Option(dir_okay=False, help="Write the tests here, one line of JSON for each."),
     ] = None,
 ) -> None:
     """Compare forced exploration with epsilon-greedy: the study's tables 4.1.2, 4.2.1 and 5.3.1."""
@@ -310,7 +312,7 @@ def tune(
 @app.command()
 def bots(
     players: Annotated[str, typer.Argument(help="Players by seat, with commas.")],
-    games: Annotated[int, typer.Option(min=1, help="How many.")] = 100_000,
+    games: Annotated[int, typer.Option(min=1, help="Number of games.")] = 100_000,
     kingdom: Cards = "study",
     tie: Tie = "highest-seat",
     seed: Seed = 1,

@@ -26,17 +26,19 @@ app = typer.Typer(
 @app.command("train")
 def train_command(
     out: Annotated[Path, typer.Argument(help="The file to write; the agent's state.")],
-    network: Annotated[Name, typer.Option(help="Which tuples.")] = "fives",
-    games: Annotated[int, typer.Option(min=1, help="Games to learn from.")] = 100_000,
+    network: Annotated[Name, typer.Option(help="Set of tuples.")] = "fives",
+    games: Annotated[int, typer.Option(min=1, help="Number of training games.")] = 100_000,
     rate: Annotated[float, typer.Option(min=0, help="Learning rate of the network.")] = 1.0,
     coherent: Annotated[
         bool, typer.Option(help="Temporal coherence: a separate rate for each weight.")
     ] = True,
     first: Annotated[
-        float, typer.Option(help="Value of every board at first; optimism if it is high.")
+        float, typer.Option(help="Initial value of every board; a high one is optimistic.")
     ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Of the games.")] = 1,
-    save_every: Annotated[int, typer.Option(min=0, help="Games between saves; 0: at the end.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the games.")] = 1,
+    save_every: Annotated[
+        int, typer.Option(min=0, help="Games between saves; 0 saves only at the end.")
+    ] = 0,
 ) -> None:
     """Train a network and write it as a state that ntuple-2048 loads."""
     if not out.parent.is_dir():
@@ -57,7 +59,9 @@ def train_command(
 def measure_command(
     file: Annotated[Path, typer.Argument(help="A state that training or the agent saved.")],
     games: Annotated[int, typer.Option(min=1)] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the games; other than in training.")] = 1_000_001,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the games; use another than in training.")
+    ] = 1_000_001,
 ) -> None:
     """Play games without learning; print scores and rates with 95 % intervals."""
     try:

@@ -42,14 +42,16 @@ app = typer.Typer(
 Out = Annotated[Path, typer.Argument(help="The file to write; the agent's state.")]
 Height = Annotated[int, typer.Option(min=4, max=40, help="Rows of the board.")]
 Width = Annotated[int, typer.Option(min=4, max=30, help="Columns of the board.")]
-Pieces = Annotated[str, typer.Option(help="What pieces come.")]
-Most = Annotated[int, typer.Option(min=0, help="Pieces of a game at most; 0 for no end.")]
+Pieces = Annotated[str, typer.Option(help="Pieces that can come.")]
+Most = Annotated[
+    int, typer.Option(min=0, help="Maximum number of pieces of a game; 0 for no limit.")
+]
 Seed = Annotated[int, typer.Option(min=0)]
 Generations = Annotated[int, typer.Option(min=1)]
 Each = Annotated[int, typer.Option("--games", min=1, help="Games of each candidate.")]
-Final = Annotated[int, typer.Option(min=1, help="Games of what was learned, each generation.")]
-Workers = Annotated[int, typer.Option(min=1, help="Threads; they change no result.")]
-Set = Annotated[Features, typer.Option(help="What a board is described by.")]
+Final = Annotated[int, typer.Option(min=1, help="Games to evaluate each generation's result.")]
+Workers = Annotated[int, typer.Option(min=1, help="Number of threads; the results are the same.")]
+Set = Annotated[Features, typer.Option(help="Features of a board.")]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
@@ -196,17 +198,19 @@ def weights(
     population: Annotated[int, typer.Option(min=2)] = 100,
     each: Each = 3,
     final: Final = 10,
-    sigma: Annotated[float, typer.Option(help="Standard deviation at first.")] = 10.0,
-    elite: Annotated[float, typer.Option(help="Cross-entropy: share that is selected.")] = 0.1,
+    sigma: Annotated[float, typer.Option(help="Initial standard deviation.")] = 10.0,
+    elite: Annotated[
+        float, typer.Option(help="Cross-entropy: fraction of candidates that is selected.")
+    ] = 0.1,
     noisy: Annotated[
-        Noise, typer.Option("--noise", help="Cross-entropy: variance added.")
+        Noise, typer.Option("--noise", help="Cross-entropy: how variance is added.")
     ] = "constant",
     size_of_noise: Annotated[float, typer.Option("--noise-size")] = 4.0,
     seed: Seed = 1,
     workers: Workers = 1,
     checkpoint: Checkpoint = None,
 ) -> None:
-    """Search for weights of tetris-player, from nothing."""
+    """Search for weights of tetris-player, from scratch."""
     start = np.zeros(size(features, width))
     found = _search(
         method,
@@ -246,7 +250,7 @@ def network(
     each: Each = 10,
     final: Final = 20,
     sigma: Annotated[
-        float, typer.Option(help="Standard deviation at first, of weights or of genes.")
+        float, typer.Option(help="Initial standard deviation of weights or genes.")
     ] = 0.5,
     scales: Annotated[
         Literal["study", "gentle"],
@@ -254,7 +258,9 @@ def network(
     ] = "gentle",
     diagonal: Annotated[bool, typer.Option()] = False,
     elitist: Annotated[bool, typer.Option()] = False,
-    elite: Annotated[float, typer.Option(help="Cross-entropy: share that is selected.")] = 0.1,
+    elite: Annotated[
+        float, typer.Option(help="Cross-entropy: fraction of candidates that is selected.")
+    ] = 0.1,
     seed: Seed = 1,
     workers: Workers = 1,
     checkpoint: Checkpoint = None,
@@ -291,12 +297,14 @@ def network(
 def network_2048(
     out: Out,
     units: Annotated[int, typer.Option(min=1)] = 6,
-    most: Annotated[int, typer.Option(min=0, help="Moves of a game at most; 0 for no end.")] = 0,
+    most: Annotated[
+        int, typer.Option(min=0, help="Maximum number of moves of a game; 0 for no limit.")
+    ] = 0,
     generations: Generations = 100,
     population: Annotated[int, typer.Option(min=2)] = 50,
     each: Each = 10,
     final: Final = 50,
-    sigma: Annotated[float, typer.Option(help="Standard deviation of genes at first.")] = 0.2,
+    sigma: Annotated[float, typer.Option(help="Initial standard deviation of genes.")] = 0.2,
     diagonal: Annotated[bool, typer.Option()] = True,
     elitist: Annotated[bool, typer.Option()] = False,
     seed: Seed = 1,
@@ -331,9 +339,14 @@ def lstd(
     trace: Annotated[float, typer.Option("--lambda", min=0, max=1)] = 0.6,
     discount: Annotated[float, typer.Option(min=0.01, max=1)] = 1.0,
     ridge: Annotated[float, typer.Option(min=0)] = 1e-3,
-    part: Annotated[float, typer.Option(min=0, max=1, help="How far weights move a time.")] = 1.0,
+    part: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Fraction of the way to the fitted weights at each update."
+        ),
+    ] = 1.0,
     keep: Annotated[
-        Literal["best", "last"], typer.Option(help="Which generation is saved.")
+        Literal["best", "last"], typer.Option(help="Which generation to save.")
     ] = "best",
     seed: Seed = 1,
 ) -> None:
@@ -358,12 +371,12 @@ def td(
     final: Final = 50,
     trace: Annotated[float, typer.Option("--lambda", min=0, max=1)] = 0.6,
     discount: Annotated[float, typer.Option(min=0.01, max=1)] = 1.0,
-    rate: Annotated[float, typer.Option(min=0, help="Step size at first.")] = 0.01,
+    rate: Annotated[float, typer.Option(min=0, help="Initial step size.")] = 0.01,
     falling: Annotated[
         float, typer.Option(min=0, help="The step size is rate / (1 + falling * generation).")
     ] = 0.0,
     keep: Annotated[
-        Literal["best", "last"], typer.Option(help="Which generation is saved.")
+        Literal["best", "last"], typer.Option(help="Which generation to save.")
     ] = "best",
     seed: Seed = 1,
 ) -> None:
@@ -427,7 +440,9 @@ def measure(
         bool | None,
         typer.Option(help="Avoid placements that end the game; weights do and networks do not."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the games; other than in training.")] = 1_000_001,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the games; use another than in training.")
+    ] = 1_000_001,
     workers: Workers = 1,
     game_2048: Annotated[bool, typer.Option("--2048", help="Play 2048 by a genome file.")] = False,
 ) -> None:

@@ -18,7 +18,7 @@ COMMANDS = {
     "broker": ("broker", "Run the broker that environments, agents and experiments connect to."),
     "env": (
         "peers",
-        "Serve environments to a broker; experiments configure them, starting from what --set says.",
+        "Serve environments to a broker; --set gives defaults that experiments can override.",
     ),
     "agent": ("peers", "Serve agents to a broker; experiments create instances of them."),
     "play": (
@@ -27,7 +27,7 @@ COMMANDS = {
     ),
     "run": (
         "experiments",
-        "Run an experiment file: start the programs it names, play, report, stop them all.",
+        "Run an experiment file: start its programs, play, report the results, stop the programs.",
     ),
     "demo": (
         "experiments",
@@ -37,7 +37,7 @@ COMMANDS = {
         "experiments",
         "Measure turns per second and compare them with bare references; needs a checkout of the project.",
     ),
-    "study": ("study", "Run what a study printed again, and show its figures beside ours."),
+    "study": ("study", "Reproduce a published study and compare its figures with ours."),
     "list": (
         "watching",
         "List the environments and agents that are installed, or those connected to a broker.",
@@ -56,7 +56,7 @@ COMMANDS = {
     ),
     "rlglue": (
         "rlglue",
-        "Join legacy RL-Glue 3 agents, environments and experiments, unchanged, by its TCP protocol.",
+        "Connect unchanged RL-Glue 3 programs over their TCP protocol.",
     ),
     "uci": ("engines", "Run an agent as a UCI chess engine, for GUIs and tournament managers."),
     "gtp": ("engines", "Run an agent as a GTP Go engine, for GUIs and tournament managers."),
@@ -72,7 +72,7 @@ COMMANDS = {
     ),
     "report": (
         "results",
-        "Write OUT/report.html: one page with everything that was played, so far if it still runs.",
+        "Write OUT/report.html: one page with everything that was played (so far, if it is still running).",
     ),
     "conform": (
         "conform",
@@ -85,11 +85,11 @@ COMMANDS = {
         "Train a learner in compiled games; the file it writes is the agent's state.",
     ),
     "journal": ("journals", "List, check, repair, compact or export a journal."),
-    "keys": ("keys", "Make, list and revoke the keys that a broker lets in."),
-    "states": ("results", "List, take out, compare and put back what learners became."),
+    "keys": ("keys", "Make, list and revoke keys for a broker."),
+    "states": ("results", "List, take out, compare and put back the saved states of learners."),
     "check": ("check", "Check an environment or agent."),
     "ggp": ("ggp", "Play games of the General Game Playing protocol."),
-    "arena": ("arena", "Run a standing competition, and look after it."),
+    "arena": ("arena", "Run and operate a standing competition."),
 }
 """The module of each command, and the first sentence of its help, in the order of the help."""
 

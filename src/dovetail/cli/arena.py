@@ -62,7 +62,7 @@ def add(app: typer.Typer) -> None:
     arena = group(
         _Group,
         name="arena",
-        help="Run a standing competition, and look after it.\n\n"
+        help="Run and operate a standing competition.\n\n"
         "`dovetail arena FILE` runs the arena that FILE describes; the other commands are for its operator "
         "and work whether or not it runs.",
     )
@@ -134,12 +134,12 @@ def run(
 
 
 def invite(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What tables call the entrant.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the entrant in the tables.")],
     public: Annotated[
         str | None,
         typer.Option(
             metavar="KEY",
-            help="In an arena with keys: let in this public key, which the entrant has made with "
+            help="In an arena with keys: admit this public key, which the entrant made with "
             "`dovetail keys make`.",
         ),
     ] = None,
@@ -147,7 +147,7 @@ def invite(
 ) -> None:
     """Make an entrant's access token or key, and print the line with which its agents connect.
 
-    For a name that was invited before, this makes a new one, and the old one is void.
+    If the name was invited before, its old token or key is revoked.
 
     Example: dovetail arena invite alice
 
@@ -247,7 +247,7 @@ def _state(row: Row) -> str:
 
 
 def pause(who: Who, why: Why = "", file: File = FILE) -> None:
-    """Pair an entrant or program no longer; a game in progress is finished.
+    """Stop pairing an entrant or program; a game in progress is finished.
 
     Example: dovetail arena pause alice/greedy --why "restarts too often"
     """
@@ -255,7 +255,7 @@ def pause(who: Who, why: Why = "", file: File = FILE) -> None:
 
 
 def resume(who: Who, file: File = FILE) -> None:
-    """Pair an entrant or program again that was paused or banned.
+    """Resume pairing an entrant or program that was paused or banned.
 
     Example: dovetail arena resume alice/greedy
     """
@@ -263,7 +263,7 @@ def resume(who: Who, file: File = FILE) -> None:
 
 
 def ban(who: Who, why: Why = "", file: File = FILE) -> None:
-    """Pair an entrant or program no longer; a banned entrant's access token is void.
+    """Stop pairing an entrant or program, and revoke a banned entrant's access token.
 
     Example: dovetail arena ban mallory --why "plays two games at once"
     """
@@ -277,7 +277,9 @@ def _mark(file: Path, who: str, state: Any, why: str) -> None:
 
 def note(
     text: Annotated[str, typer.Argument(metavar="TEXT")],
-    about: Annotated[str, typer.Option(metavar="WHO", help="Whom it is about.")] = "",
+    about: Annotated[
+        str, typer.Option(metavar="WHO", help="The entrant or program that it is about.")
+    ] = "",
     file: File = FILE,
 ) -> None:
     """Write a note into the arena's log.
@@ -290,7 +292,7 @@ def note(
 
 def final(
     rounds: Annotated[
-        int, typer.Option(min=1, metavar="TIMES", help="How often all meet each other.")
+        int, typer.Option(min=1, metavar="TIMES", help="How many times all agents meet each other.")
     ] = 1,
     file: File = FILE,
 ) -> None:
@@ -308,10 +310,10 @@ def final(
 
 
 def season(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the new season.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new season.")],
     file: File = FILE,
 ) -> None:
-    """End the season, whose tables stay, and begin another one with new ratings.
+    """End the season, keep its tables, and begin a new one with new ratings.
 
     Example: dovetail arena season 2027
     """
@@ -321,7 +323,7 @@ def season(
 
 def log(
     file: File = FILE,
-    last: Annotated[int, typer.Option(min=1, metavar="LINES", help="How many lines.")] = 50,
+    last: Annotated[int, typer.Option(min=1, metavar="LINES", help="Number of lines.")] = 50,
 ) -> None:
     """Print who was invited, entered, paused and banned, and why.
 
@@ -347,10 +349,12 @@ def export(
 
 
 def import_(
-    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="What `export` wrote.")],
+    archive: Annotated[
+        Path, typer.Argument(metavar="ARCHIVE", help="An archive that `export` wrote.")
+    ],
     target: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")],
 ) -> None:
-    """Make an arena of an archive.
+    """Make an arena from an archive.
 
     Example: dovetail arena import course.zip course
     """
@@ -360,7 +364,9 @@ def import_(
 
 
 def sign_in(
-    code: Annotated[str, typer.Argument(metavar="CODE", help="What the arena's page shows.")],
+    code: Annotated[
+        str, typer.Argument(metavar="CODE", help="The code that the arena's page shows.")
+    ],
     connect: Connect = ADDRESS,
     token: Token = None,
     key: KeyFile = None,

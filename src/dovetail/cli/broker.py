@@ -73,7 +73,7 @@ def broker(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="Encrypt, and let in only the keys in this file (`dovetail keys make`), each for what the "
+            help="Encrypt, and admit only the keys in this file (`dovetail keys make`), each for what the "
             "file says; the file is read again when it changes.",
         ),
     ] = None,
@@ -104,7 +104,7 @@ def broker(
         typer.Option(
             min=0.0,
             metavar="SECONDS",
-            help="How long to let episodes in progress finish when the broker is asked to stop.",
+            help="How long episodes in progress may continue when the broker stops.",
         ),
     ] = 3.0,
     env: Annotated[

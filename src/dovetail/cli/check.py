@@ -43,7 +43,7 @@ def env(
     set_: Set = None,
     episodes: Episodes = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Check also what Dovetail asks of its own games.")
+        bool, typer.Option("--strict", help="Also check what Dovetail requires of its own games.")
     ] = False,
 ) -> int:
     """Check an environment: spaces, rewards, seeds, illegal actions, forks, and more.
@@ -71,7 +71,9 @@ def agent_(
     set_: Set = None,
     game: Annotated[
         str,
-        typer.Option("--env", metavar="NAME", help="A game that it plays, or file.py:Class."),
+        typer.Option(
+            "--env", metavar="NAME", help="Game in which to check it: a name, or file.py:Class."
+        ),
     ] = "connect_four",
     env_set: Annotated[
         list[str] | None,

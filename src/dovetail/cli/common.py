@@ -100,7 +100,7 @@ def log_to_stderr(level: int = logging.WARNING) -> None:
 Connect = Annotated[
     str,
     typer.Option(
-        "--connect", metavar="ADDRESS", envvar="DOVETAIL_BROKER", help="Where the broker is."
+        "--connect", metavar="ADDRESS", envvar="DOVETAIL_BROKER", help="Address of the broker."
     ),
 ]
 MaybeConnect = Annotated[
@@ -152,7 +152,7 @@ KeyFile = Annotated[
         "--key",
         metavar="PATH",
         callback=_use_key,
-        help="File with your key, for a broker that lets in only keys; without it, DOVETAIL_KEY.",
+        help="File with your key, for a broker that requires keys; without it, DOVETAIL_KEY.",
     ),
 ]
 GiveUp = Annotated[

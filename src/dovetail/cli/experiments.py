@@ -60,7 +60,7 @@ def run(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Database for results, as an SQLAlchemy URL; default: a SQLite file.",
+            help="Database for results, as an SQLAlchemy URL; default: a SQLite file in the folder.",
         ),
     ] = None,
     connect: MaybeConnect = None,
@@ -68,14 +68,16 @@ def run(
         bool, typer.Option("--in-process", help="Run everything in this program, without sockets.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for plots and tables.")
+        Path | None, typer.Option(metavar="DIR", help="Folder for results; default: out.")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume this experiment where it was interrupted.")
     ] = False,
     extend: Annotated[
         bool,
-        typer.Option("--extend", help="Play what players added to a finished tournament have to."),
+        typer.Option(
+            "--extend", help="Play the meetings of players added to a finished tournament."
+        ),
     ] = False,
     jobs: Annotated[
         int,
@@ -110,7 +112,7 @@ def run(
         ),
     ] = False,
 ) -> None:
-    """Run an experiment file: start the programs it names, play, report, stop them all.
+    """Run an experiment file: start its programs, play, report the results, stop the programs.
 
     --set changes keys of the file, such as phases.0.episodes=100 or seed=7.
 

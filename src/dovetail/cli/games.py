@@ -71,7 +71,7 @@ def play(
     seed: Annotated[
         int | None, typer.Option(help="Seed; the same seed gives the same game.")
     ] = None,
-    games: Annotated[int, typer.Option(min=1, help="How many.")] = 1,
+    games: Annotated[int, typer.Option(min=1, help="Number of games.")] = 1,
     register_: Register = None,
     connect: MaybeConnect = None,
     token: Token = None,

@@ -37,12 +37,15 @@ def player(
         str,
         typer.Argument(help="An agent's name, or file.py:Class.", autocompletion=complete_agent),
     ],
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any.")] = 9147,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 9147,
     set_: Set = None,
-    seed: Annotated[int, typer.Option(min=0, help="For the agent's random choices.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the agent's random choices.")] = 0,
     state: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Load what the agent saved.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Load a state that the agent saved.", dir_okay=False),
     ] = None,
     learn: Annotated[
         Path | None,
@@ -52,7 +55,7 @@ def player(
     ] = None,
     register_: Register = None,
 ) -> None:
-    """Let an agent answer a game manager over HTTP, until Ctrl-C.
+    """Serve an agent to a game manager over HTTP; stop with Ctrl-C.
 
     Example: dovetail ggp player mcts --port 9147
     """
@@ -96,8 +99,10 @@ def match(
     ],
     start_clock: Annotated[int, typer.Option(min=1, help="Seconds before the first move.")] = 10,
     play_clock: Annotated[int, typer.Option(min=1, help="Seconds for each move.")] = 10,
-    games: Annotated[int, typer.Option(min=1, help="How many matches.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="For chance; rises with each match.")] = 0,
+    games: Annotated[int, typer.Option(min=1, help="Number of matches.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of chance; one higher for each match.")
+    ] = 0,
 ) -> int:
     """Play matches between players that answer over HTTP.
 

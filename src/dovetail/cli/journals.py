@@ -86,7 +86,7 @@ def repair(
 
 @commands.command()
 def compact(journal: JournalPath) -> None:
-    """Remove saved states that a later one of the same name replaces; no broker may use the journal.
+    """Remove saved states that a later one of the same name replaces; stop the broker first.
 
     Example: dovetail journal compact dovetail.journal
     """

@@ -36,7 +36,7 @@ class Role(StrEnum):
     observer = "observer"
 
 
-commands = group(help="Make, list and revoke the keys that a broker lets in.")
+commands = group(help="Make, list and revoke keys for a broker.")
 
 
 def add(app: typer.Typer) -> None:
@@ -66,7 +66,7 @@ def make(
         str | None,
         typer.Option(
             metavar="KEY",
-            help="With --access: allow this public key, which its owner has made, instead of making one.",
+            help="With --access: allow this public key, which its owner made, instead of making one.",
         ),
     ] = None,
     server: Annotated[
@@ -78,7 +78,7 @@ def make(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="The key file; NAME.key in your settings by default."),
+        typer.Option(metavar="PATH", help="Key file to write; default: NAME.key in your settings."),
     ] = None,
 ) -> None:
     """Make a key, and allow it in an access file, which is created if there is none.

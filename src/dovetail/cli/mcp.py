@@ -46,7 +46,7 @@ def mcp(
         list[str] | None,
         typer.Option(
             metavar="AGENT",
-            help="Who has the other seats, default random; repeat it for one agent each.",
+            help="Agent for the other seats; default: random; repeat it to name one for each.",
             autocompletion=complete_agent,
         ),
     ] = None,
@@ -55,19 +55,24 @@ def mcp(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Set a parameter of the agents; may be repeated."),
     ] = None,
-    games: Annotated[int, typer.Option(min=1, help="How many may be played.")] = 100,
+    games: Annotated[int, typer.Option(min=1, help="Maximum number of games.")] = 100,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="The same seed gives the same games.")
+        int | None, typer.Option(min=0, help="Seed; the same seed gives the same games.")
     ] = None,
     clock: Annotated[
         float | None,
-        typer.Option(min=1.0, metavar="SECONDS", help="For each decision; who is late loses."),
+        typer.Option(
+            min=1.0, metavar="SECONDS", help="Time for each decision; a late answer loses the game."
+        ),
     ] = None,
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP, not over stdio.")] = False,
     host: Annotated[
-        str, typer.Option(help="With --http: the address, a loopback one.")
+        str, typer.Option(help="With --http: loopback address to listen on.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="With --http; 0 for any.")] = 8765,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="With --http: port to listen on; 0 picks a free one."),
+    ] = 8765,
     register_: Register = None,
     connect: MaybeConnect = None,
     token: Token = None,

@@ -101,7 +101,7 @@ def env(
     set_: Set = None,
     show_options: ShowOptions = False,
 ) -> None:
-    """Serve environments to a broker; experiments configure them, starting from what --set says.
+    """Serve environments to a broker; --set gives defaults that experiments can override.
 
     Example: dovetail env connect_four
 

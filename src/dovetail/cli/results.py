@@ -45,9 +45,7 @@ Conditions = Annotated[
 ]
 By = Annotated[
     str,
-    typer.Option(
-        "--by", metavar="A,B", help="Group by these columns: the count, and means of the numbers."
-    ),
+    typer.Option("--by", metavar="A,B", help="Group by these columns; print counts and means."),
 ]
 
 
@@ -58,7 +56,9 @@ def add(app: typer.Typer) -> None:
     app.command()(dataset)
     app.command()(tensorboard)
     app.command()(report)
-    states = group(name="states", help="List, take out, compare and put back what learners became.")
+    states = group(
+        name="states", help="List, take out, compare and put back the saved states of learners."
+    )
     states.command(name="list")(list_states)
     states.command()(take)
     states.command()(compare)
@@ -73,7 +73,7 @@ def results(
     where: Conditions = None,
     by: By = "",
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Show at most so many rows; default: 50 in a table.")
+        int | None, typer.Option(min=1, help="Maximum number of rows; default: 50 in a table.")
     ] = None,
     form: Annotated[
         str | None,
@@ -110,7 +110,7 @@ def export(
     by: By = "",
     all_: Annotated[
         bool,
-        typer.Option("--all", help="Games: also interrupted episodes, which do not count."),
+        typer.Option("--all", help="For .txt: include interrupted episodes, which do not count."),
     ] = False,
 ) -> None:
     """Write the results of an experiment, or its games as text, to a file.
@@ -135,7 +135,7 @@ def report(
     ],
     store: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Its database, if it is not in the folder."),
+        typer.Option(metavar="URL", help="The experiment's database, if it is not in the folder."),
     ] = None,
     exact: Annotated[
         int,
@@ -145,7 +145,7 @@ def report(
         ),
     ] = 50,
 ) -> None:
-    """Write OUT/report.html: one page with everything that was played, so far if it still runs.
+    """Write OUT/report.html: one page with everything that was played (so far, if it is still running).
 
     Example: dovetail report out/connect_four_two_learners
     """
@@ -212,7 +212,10 @@ def dataset(
     name: Annotated[
         str, typer.Argument(metavar="DATASET", help="Minari's name, such as connect-four/td-v0.")
     ],
-    agent: Annotated[str, typer.Option(metavar="NAME", help="Whose decisions: [agents.NAME].")],
+    agent: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Agent whose decisions to write: NAME of [agents.NAME]."),
+    ],
     stage: Annotated[
         str, typer.Option(metavar="NAME", help="Only games of this phase or evaluation.")
     ] = "",

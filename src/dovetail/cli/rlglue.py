@@ -44,7 +44,7 @@ def rlglue(
         bool,
         typer.Option(
             "--experiment",
-            help="Serve legacy experiments; --game and --player name what is native.",
+            help="Serve legacy experiments; --game or --player names the Dovetail side.",
         ),
     ] = False,
     game: Annotated[
@@ -81,7 +81,10 @@ def rlglue(
         ),
     ] = PORT,
     host: Annotated[
-        str, typer.Option(help="The address to listen at. RL-Glue checks no one who connects.")
+        str,
+        typer.Option(
+            help="Address to listen on; RL-Glue does not authenticate programs that connect."
+        ),
     ] = HOST,
     connect: Connect = ADDRESS,
     token: Token = None,
@@ -102,14 +105,17 @@ def rlglue(
     ] = "retry",
     penalty: Annotated[
         float | None,
-        typer.Option(help="The penalty; by default the game's forfeit, its least reward, or -1."),
+        typer.Option(help="The penalty; default: the game's forfeit, its least reward, or -1."),
     ] = None,
     tries: Annotated[
-        int, typer.Option(min=0, help="Illegal answers to a decision before the run judges.")
+        int,
+        typer.Option(
+            min=0, help="Illegal answers to a decision before the run's on_illegal applies."
+        ),
     ] = 20,
     end_truncated: Annotated[
         bool,
-        typer.Option("--end-truncated", help="Call agent_end also when an episode is cut off."),
+        typer.Option("--end-truncated", help="Also call agent_end when an episode is truncated."),
     ] = False,
     freeze: Annotated[
         list[str] | None,
@@ -132,7 +138,7 @@ def rlglue(
         str, typer.Option(metavar="TEXT", help="Message that gives the environment its {seed}.")
     ] = "",
     grace: Annotated[
-        float, typer.Option(min=0, help="Seconds that a lost legacy program has to come back.")
+        float, typer.Option(min=0, help="Seconds in which a lost legacy program may reconnect.")
     ] = 10.0,
     patience: Annotated[
         float, typer.Option(min=0, help="Seconds to wait for its answers; 0 waits for ever.")
@@ -142,9 +148,9 @@ def rlglue(
         typer.Option("--once", help="As a core: end after the first experiment, as RL-Glue did."),
     ] = False,
 ) -> None:
-    """Join legacy RL-Glue 3 agents, environments and experiments, unchanged, by its TCP protocol.
+    """Connect unchanged RL-Glue 3 programs over their TCP protocol.
 
-    Without any role this is a core, in place of RL-Glue's own, and needs no broker.
+    Without a role option it replaces RL-Glue's core and needs no broker.
 
     Example: dovetail rlglue
 

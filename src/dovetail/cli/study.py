@@ -24,7 +24,7 @@ def study(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="rlgame, amazons, dominion, tetris or dots; across for all at one table, best for the strongest learner of each game."
+            help="rlgame, amazons, dominion, tetris or dots; across for the table of all learners, best for the strongest learner of each game."
         ),
     ] = None,
     row: Annotated[str | None, typer.Argument(help="One of its rows; all if not given.")] = None,
@@ -33,21 +33,21 @@ def study(
         bool, typer.Option("--part", help="Run at a size between --quick and the study's.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Trainings of each row, with seeds from 1 on.")
+        int | None, typer.Option(min=1, help="Trainings of each row; their seeds are 1, 2, ...")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes; as many as there are cores if not given.")
+        int | None, typer.Option(min=1, help="Number of processes; default: one for each core.")
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Run every study, across and best.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the rows and run nothing.")] = False,
     page: Annotated[
         bool,
-        typer.Option("--page", help="Run nothing; write docs/studies from what has been run."),
+        typer.Option("--page", help="Run nothing; write docs/studies from the runs so far."),
     ] = False,
 ) -> None:
-    """Run what a study printed again, and show its figures beside ours.
+    """Reproduce a published study and compare its figures with ours.
 
-    What has been done is kept in out/studies, and a run that was stopped continues.
+    Finished work is kept in out/studies; an interrupted run continues from there.
 
     Example: dovetail study dominion bots-2 --quick
     """

@@ -143,7 +143,8 @@ def _installed(name: str | None) -> list[tuple[plugins.Kind, str, type[Any]]]:
 
 
 def _summary(found: type[Any]) -> str:
-    return " ".join((found.__doc__ or "").strip().split("\n\n")[0].split())
+    first = (found.__doc__ or "").strip().split("\n\n")[0]
+    return " ".join(first.replace("``", "`").split())
 
 
 def _described(kind: str, name: str, found: type[Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from dovetail.testing.problem import CheckFailed, no_error, short
 
 GUIDE = "docs/environments.md"
 TURNS = f"{GUIDE}#a-game-in-turns"
-HIDDEN = f"{GUIDE}#what-is-hidden-and-chance"
+HIDDEN = f"{GUIDE}#hidden-information-and-chance"
 AFTERSTATES = f"{GUIDE}#afterstates"
 SERVING = f"{GUIDE}#serving-it"
 WRONG = f"{GUIDE}#when-something-is-wrong"
