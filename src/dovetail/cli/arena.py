@@ -84,7 +84,7 @@ def run(
     from dovetail.broker.journal import Journal
     from dovetail.broker.serve import in_thread
     from dovetail.cli.arena_keys import Entrance
-    from dovetail.experiments.arena.description import JOURNAL, OWN_KEY, folder
+    from dovetail.experiments.arena.description import JOURNAL, OWN_KEY, check, folder
     from dovetail.experiments.arena.programs import Programs
     from dovetail.experiments.arena.referee import Referee
     from dovetail.experiments.client import Experiment
@@ -96,6 +96,7 @@ def run(
             "tcp://127.0.0.1 and use a tunnel such as `ssh -L`, or set `insecure = true` in a network that you "
             "trust"
         )
+    check(file, arena)
     log_to_stderr()
     where = folder(file, arena)
     token = _token(file, arena)
