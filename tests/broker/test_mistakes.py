@@ -105,16 +105,20 @@ EVERYWHERE: dict[str, tuple[dict[str, Any], str]] = {
         {"start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, bytes(1))])},
         "the mask of seat 0 allows no action",
     ),
+    "one-space": (
+        {"init": lambda s: Spec(observation_spaces=wrong(Discrete(3)))},
+        "observation_spaces must be a list of spaces, one per seat or one for all, not Discrete(n=3",
+    ),
+    "foreign-space": (
+        {"init": lambda s: Spec(action_spaces=[wrong(object())])},
+        " of object; use dovetail.spaces",
+    ),
     "object-seen": ({"step": lambda s, a: last(seats=[View(0, object())])}, "cannot travel"),
 }
 OVER_SOCKETS: dict[str, tuple[dict[str, Any], str]] = {
     "seen-in-itself": ({"step": lambda s, a: last(seats=[View(0, in_itself())])}, "recursion"),
     "over-as-number": ({"step": lambda s, a: last(terminated=1)}, "got `int` - at `$.terminated`"),
     "outcome-array": ({"step": lambda s, a: last(outcome=np.ones(1))}, "at `$.outcome`"),
-    "one-space": (
-        {"init": lambda s: Spec(observation_spaces=wrong(Discrete(3)))},
-        "observation_spaces",
-    ),
     "info-object": ({"step": lambda s, a: last(info={"it": {1}, "is": object()})}, "cannot travel"),
 }
 WRONG_GAMES = {**EVERYWHERE, **OVER_SOCKETS}
