@@ -21,6 +21,7 @@ from dovetail.cli import experiments as commands
 from dovetail.cli.group import summary
 from dovetail.peer import plugins
 
+TURNS = "turns_are_what_the_spec_says"
 HERE = Path(__file__).parent
 COMMANDS = ["agent", "bench", "broker", "demo", "env", "list", "play", "replay", "run", "watch"]
 
@@ -174,6 +175,40 @@ def test_options_of_an_agent(dovetail: Any) -> None:
         assert answer.code == 0
         assert "bias" in answer.out
     assert "no options" in dovetail("agent", f"{HERE / 'count_up.py'}:First", "--options").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "failed", "last"),
+    [
+        (["agent", "Illegal"], "it_plays", "0 of 1 checks passed; the other 4 need it_plays"),
+        (["env", "Array"], TURNS, f"1 of 2 checks passed; the other 8 need {TURNS}"),
+    ],
+)
+def test_checks_stop_at_what_the_others_need(
+    dovetail: Any, tmp_path: Path, arguments: list[str], failed: str, last: str
+) -> None:
+    (tmp_path / "wrong.py").write_text(
+        """
+import numpy as np
+from dovetail import Agent
+from dovetail.env_servers.connect_four import ConnectFour
+
+class Illegal(Agent):
+    def step(self, decision):
+        return 999
+
+class Array(ConnectFour):
+    def start(self, seed):
+        turn = super().start(seed)
+        turn.seats[0].legal = np.arange(7)
+        return turn
+"""
+    )
+    kind, name = arguments
+    answer = dovetail("check", kind, f"wrong.py:{name}")
+    assert (answer.code, answer.err) == (1, "")
+    assert re.findall(r"^FAILED (\w+)", answer.out, re.MULTILINE) == [failed]
+    assert answer.out.splitlines()[-1] == last
 
 
 def test_list_names_what_is_installed(dovetail: Any) -> None:
