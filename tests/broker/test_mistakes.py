@@ -419,7 +419,7 @@ def test_what_makes_no_game_and_no_agent_is_told() -> None:
         ):
             with pytest.raises(DovetailError, match=text):
                 experiment.run("sized", [first], configuration=configuration).wait()
-        with pytest.raises(DovetailError, match="1 seats as configured"):
+        with pytest.raises(DovetailError, match="1 seat as configured, and the run names 2 agents"):
             experiment.run("sized", [first, first]).wait()
         with pytest.raises(DovetailError, match="no environment 'chess' is offered"):
             experiment.run("chess", [first])

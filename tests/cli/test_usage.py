@@ -17,8 +17,10 @@ import typer
 import dovetail as package
 from dovetail import cli
 from dovetail.broker import core
+from dovetail.broker.journal import Journal
 from dovetail.cli import experiments as commands
 from dovetail.cli.group import summary
+from dovetail.experiments.arena.description import JOURNAL
 from dovetail.peer import plugins
 
 TURNS = "turns_are_what_the_spec_says"
@@ -209,6 +211,21 @@ class Array(ConnectFour):
     assert (answer.code, answer.err) == (1, "")
     assert re.findall(r"^FAILED (\w+)", answer.out, re.MULTILINE) == [failed]
     assert answer.out.splitlines()[-1] == last
+
+
+def test_an_arena_that_runs_already_is_left_alone(dovetail: Any, tmp_path: Path) -> None:
+    (tmp_path / "arena.toml").write_text(
+        "name = 'club'\nbind = 'tcp://127.0.0.1:1'\n[[ladders]]\nname = 'four'\ngame = 'connect_four'\n"
+    )
+    other = Journal(tmp_path / "arena" / JOURNAL)
+    answer = dovetail("arena", "arena.toml")
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err == (
+        "dovetail: the arena club is already running: another process uses arena/journal; stop that one "
+        "first, or set another `folder` in a copy of arena.toml\n"
+    )
+    assert [each.name for each in (tmp_path / "arena").iterdir()] == [JOURNAL]
+    other.close()
 
 
 def test_list_names_what_is_installed(dovetail: Any) -> None:

@@ -281,7 +281,7 @@ def test_what_a_game_is_worth() -> None:
         ("connect_four", "connect_four\nseat = 2", "unknown"),
         ('"four"', '"fo ur"', "the ladder is called 'fo ur'"),
         ('game = "connect_four"', "", "needs 'game'"),
-        ("[[ladders]]", "[ladders]", "must be a list"),
+        ("[[ladders]]", "[ladders]", "must be a list of tables; write [[ladders]]"),
         ('name = "test"', 'name = "test"\ngames = 0', "games"),
         ('"connect_four"', '"connect_four"\npinned = "x"', "name one of its baselines"),
     ],
