@@ -133,8 +133,11 @@ def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     from dovetail.protocol.errors import DovetailError
     from dovetail.protocol.messages import VERSION, Hello
 
-    with pytest.raises(DovetailError, match="start one with `dovetail broker`"):
-        Link("tcp://127.0.0.1:1", Hello(VERSION, "agent"), wait=0.2)
+    for wait, said in ((0.2, []), (1.3, ["waiting for a broker at tcp://127.0.0.1:1"])):
+        lines: list[str] = []
+        with pytest.raises(DovetailError, match="start one with `dovetail broker`"):
+            Link("tcp://127.0.0.1:1", Hello(VERSION, "agent"), wait=wait, warn=lines.append)
+        assert lines == said
     for command in (("list", "--connect"), ("broker", "--bind")):
         found = run(*command, "nonsense", folder=tmp_path)
         assert found.returncode == 1
