@@ -72,6 +72,14 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         (["env", "connect_four", "--set", "connect=9"], "option 'connect': 9 in a row do not fit"),
         (["broker", "--env", "connect_four", "--set", "connect=9"], "9 in a row do not fit"),
         (["env", "gdl", "--set", "file=no.kif"], "cannot read file='no.kif'"),
+        (
+            ["web", "--store", "out/mni"],
+            "--store: out/mni does not exist; `dovetail run` writes it",
+        ),
+        (
+            ["web", "--store", str(HERE)],
+            "name the folder that `dovetail run` wrote, such as out/NAME",
+        ),
         (["run", "missing.toml"], "experiment file missing.toml does not exist"),
         (["run", __file__, "--connect", "tcp://x", "--in-process"], "cannot be used together"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--against", "nobody"], "no agent 'nobody'"),
