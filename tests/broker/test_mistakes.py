@@ -448,7 +448,7 @@ def test_what_makes_no_game_and_no_agent_is_told() -> None:
             ),
         ):
             with pytest.raises(DovetailError, match=f"^{re.escape(line)}"):
-                experiment.run("sized", [first], **options)  # type: ignore[arg-type]
+                experiment.run("sized", [first], **options)
         with pytest.raises(
             DovetailError, match="must be bytes, as `save` returns them, not 'out/x:y'"
         ):

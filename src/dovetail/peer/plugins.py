@@ -59,7 +59,8 @@ def find(kind: Kind, name: str) -> type[Any]:
     ):
         raise DovetailError(f"{name!r} is not a subclass of {kind.title()}")
     if inspect.isabstract(found):
-        lacking = ", ".join(sorted(found.__abstractmethods__))
+        methods: frozenset[str] = vars(found)["__abstractmethods__"]
+        lacking = ", ".join(sorted(methods))
         raise DovetailError(f"{name!r} cannot be served: the class must define {lacking}")
     return found
 
