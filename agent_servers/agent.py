@@ -195,6 +195,14 @@ class Agent(ABC, Generic[P]):
         self.parameters: P = made
         self.seed = seed
 
+    @classmethod
+    def offered(cls) -> None:
+        """Hear that a program is about to offer this type to a broker.
+
+        Raises:
+            DovetailError: the program lacks what every such agent needs, whatever its parameters.
+        """
+
     def init(self, seat: Seat) -> None:
         """Take a seat of a match that has what this agent ``needs``.
 

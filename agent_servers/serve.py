@@ -30,10 +30,13 @@ def serve(
     and DOVETAIL_KEY say where the broker is and how it lets this program in.
 
     Raises:
-        DovetailError: there is no broker at ``address``, or it refuses this peer.
+        DovetailError: there is no broker at ``address``, or it refuses this peer, or a type cannot be offered.
     """
     if isinstance(agent, Agent):
         host = AgentHost(single=agent, name=name)
     else:
-        host = AgentHost([agent] if isinstance(agent, type) else agent)
+        types = [agent] if isinstance(agent, type) else agent
+        for each in types:
+            each.offered()
+        host = AgentHost(types)
     serve_host(host, address, name, token, key=key, **options)

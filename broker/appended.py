@@ -163,11 +163,21 @@ class Mapped(Appended):
         super().close(force=force)
 
 
+class InUse(DovetailError):
+    """A journal that another process writes; ``path`` says which."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"the journal {path} is in use by another broker; choose another with --journal"
+        )
+        self.path = path
+
+
 def lock(path: Path, mode: int = 0o644) -> int:
     """Open a file that only one process at a time may write; return its descriptor.
 
     Raises:
-        DovetailError: another process has it.
+        InUse: another process has it.
         OSError: it cannot be opened.
     """
     while True:
@@ -178,9 +188,7 @@ def lock(path: Path, mode: int = 0o644) -> int:
                 return file
         except BlockingIOError:
             os.close(file)
-            raise DovetailError(
-                f"the journal {path} is in use by another broker; choose another with --journal"
-            ) from None
+            raise InUse(path) from None
         except FileNotFoundError:
             pass
         os.close(file)  # another process replaced it in between

@@ -11,11 +11,16 @@ from dovetail.broker.limits import elements
 from dovetail.broker.peers import Peer
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
+from dovetail.peer.wording import meant
 from dovetail.protocol import codec
+from dovetail.protocol import messages as m
 
 PAGE_ELEMENTS = 60_000
 PAGE_BYTES = 8 << 20
 """Values and bytes from which on a page is full; one entry more may fit."""
+
+LONGEST = 60
+"""Characters of a name that is compared with what is on offer."""
 
 
 def catalogue(
@@ -48,6 +53,20 @@ def catalogue(
     if more is not None and more < number:
         body["more"] = more
     return body, number
+
+
+def unoffered(tables: Tables, role: m.Role, name: str, peer: str | None) -> str:
+    """Return the line that says that no program offers a name, or not the one that was asked for."""
+    what, command = ("environment", "env") if role == "environment" else ("agent type", "agent")
+    where = f" at {peer!r}" if peer else ""
+    known = {
+        offer for each in tables.sessions.values() if each.role == role for offer in each.offers
+    }
+    hint = "" if name in known else meant(name[:LONGEST], sorted(known))
+    return (
+        f"no {what} {name!r} is offered{where}"
+        f"{hint or f'; start one with `dovetail {command} {name}`'}"
+    )
 
 
 def _all(tables: Tables, instances: Instances, runs: Runs) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from dovetail.broker.catalogue import unoffered
 from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.limits import MATCH
@@ -65,11 +66,7 @@ class Commands:
             if agent is None:
                 return f"there is no agent {name!r}"
         if self._runs.matches.server(asked) is None:
-            name = asked.environment
-            where = f" at {asked.peer!r}" if asked.peer else ""
-            return (
-                f"no environment {name!r} is offered{where}; start one with `dovetail env {name}`"
-            )
+            return unoffered(self._tables, "environment", asked.environment, asked.peer)
         return problem(asked)
 
     # -- to change how it continues --------------------------------------------------------------

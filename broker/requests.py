@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dovetail.broker.catalogue import unoffered
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.limits import STATES, UNIT_BYTES
@@ -54,11 +55,7 @@ class Requests:
                 return
         maker = self.maker(create)
         if maker is None:
-            where = f" at {create.peer!r}" if create.peer else ""
-            text = (
-                f"no agent type {create.agent!r} is offered{where}; start one with "
-                f"`dovetail agent {create.agent}`"
-            )
+            text = unoffered(self._tables, "agent", create.agent, create.peer)
             peer.refuse(create.id, "unknown", text)
             return
         instance = Instance(self._tables.number(), maker.offers[create.agent], maker, peer)

@@ -88,8 +88,8 @@ class Runs:
         wrong, code = match.opened(spec), "invalid"
         if not wrong and spec.seats != len(run.agents):
             wrong = (
-                f"{run.asked.environment} has {spec.seats} seats as configured, "
-                f"and the run names {len(run.agents)} agents"
+                f"{run.asked.environment} has {_counted(spec.seats, 'seat')} as configured, "
+                f"and the run names {_counted(len(run.agents), 'agent')}"
             )
             code = "seats"
         if wrong:
@@ -311,3 +311,7 @@ def _loss(instance: Instance, price: m.AgentLost, what: str, play: Play | Slot) 
     if seat is not None and price == "truncate":
         return Ending("truncated", seat, message=what)
     return Ending("disconnected", seat, message=what)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -81,6 +81,7 @@ def serve(
     if access is not None:
         settings, key = replace(settings or Settings(), access=access.access), access.key
     server = Server(bind, settings, journal, Live(journal) if durable and journal else None, key)
+    server.core.tables.missed = log.warning
     if entrant is not None:
         server.core.tables.entrant = entrant
     for name, host in (hosts or {}).items():

@@ -312,6 +312,18 @@ class Sessions:
             peer.outbox.disconnect()
             self._watching.moved()
             peer.lost = now
+            if waiting := self._waiting(peer):
+                runs = "its run waits" if waiting == 1 else f"its {waiting} runs wait"
+                grace = self._tables.settings.grace
+                self._tables.missed(f"{peer.name} is gone; {runs} {grace:g} s for it")
+
+    def _waiting(self, peer: Peer) -> int:
+        """Return how many runs need a peer that is away."""
+        return sum(
+            any(agent.peer is peer for agent in run.agents)
+            or any(match.environment is peer for match in run.matches.values())
+            for run in self._runs
+        )
 
     def on_bye(self, peer: Peer, message: m.Bye, now: float) -> None:
         self._forget(peer, "bye", "left", now)

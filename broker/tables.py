@@ -49,6 +49,8 @@ class Tables:
         self.stopping = False
         self.entrant: Callable[[str], str | None] = lambda token: None
         """Returns whose own access token this is, for brokers whose agents have one each."""
+        self.missed: Callable[[str], None] = lambda text: None
+        """Told in a line when a peer is gone for whom a run waits."""
         self.timers = Timers()
         self.connections: dict[Address, Peer] = {}
         """The peers that are present."""

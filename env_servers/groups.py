@@ -85,6 +85,7 @@ class Groups:
         """
         group = Group(kind, configuration, message)
         spec = group.game.init()
+        group.afterstates = group.afterstates and getattr(spec, "afterstates", False)
         self._all[message.match] = group
         return spec
 

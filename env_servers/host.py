@@ -39,7 +39,18 @@ class _Open:
     """An environment made for a match, and its episode in progress."""
 
     __slots__ = (
-        *("before", "environment", "episode", "match", "once", "seats", "seq", "to_act", "turn"),
+        *(
+            "afterstates",
+            "before",
+            "environment",
+            "episode",
+            "match",
+            "once",
+            "seats",
+            "seq",
+            "to_act",
+            "turn",
+        ),
         *("open", "scenes", "walk", "walked", "wants", "watched"),
     )
 
@@ -47,6 +58,7 @@ class _Open:
         self.match = match
         self.environment = environment
         self.seats = spec.seats
+        self.afterstates = spec.afterstates
         self.open = spec.perfect_information
         """Whether watchers may see what the seat to act sees."""
         self.episode = 0
@@ -201,7 +213,7 @@ class EnvironmentHost:
                         view.text = place.environment.text(view.seat)
                     if "scene" in wants:
                         view.scene = place.environment.scene(view.seat)
-                    if "afterstates" in wants and view.seat in turn.to_act:
+                    if "afterstates" in wants and place.afterstates and view.seat in turn.to_act:
                         view.afterstates = place.environment.afterstates(view.seat)
         except Exception as error:
             self._fail(place.seq, "crashed", _describe(error, "view"), out)

@@ -26,19 +26,40 @@ def check(plan: Plan) -> None:
 def _check(file: ExperimentFile) -> None:
     environment = file.environment
     if environment.command is None:
-        kind = _found("environment", environment.name, "environment", "name")
-        owner = f"environment {environment.name}"
-        _read(kind.Configuration, environment.configuration, owner, "environment", "configuration")
+        configured(environment.name, environment.configuration, "environment", game="name")
     for name in file.used():
         part = file.agents[name]
         if part.command is not None:
             continue
-        at = ("agents", name)
         try:
-            kind = _found("agent", part.type, *at, "type")
-            _read(kind.Parameters, part.parameters, f"agent {part.type}", *at, "parameters")
+            parametrised(part.type, part.parameters, "agents", name)
         except Mistake as error:
             raise Mistake(f"[agents.{name}]: {error}", *error.steps) from None
+
+
+def configured(
+    name: str, configuration: dict[str, Any], *steps: Step, game: str = "game"
+) -> type[Any]:
+    """Check an environment and what configures it; return its class.
+
+    Args:
+        name: its name; from the local user, never from a peer.
+        configuration: its options.
+        steps: the table of the file that has both.
+        game: the key of the name there.
+
+    Raises:
+        Mistake: one of them is wrong.
+    """
+    kind = _found("environment", name, *steps, game)
+    _read(kind.Configuration, configuration, f"environment {name}", *steps, "configuration")
+    return kind
+
+
+def parametrised(name: str, parameters: dict[str, Any], *steps: Step) -> None:
+    """Check an agent's type and its parameters; as ``configured``."""
+    kind = _found("agent", name, *steps, "type")
+    _read(kind.Parameters, parameters, f"agent {name}", *steps, "parameters")
 
 
 def _found(kind: plugins.Kind, name: str, *steps: Step) -> type[Any]:

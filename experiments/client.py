@@ -24,10 +24,12 @@ from msgspec import structs
 from dovetail._version import __version__
 from dovetail.experiments.instance import Instance
 from dovetail.experiments.results import Results, RunOptions, unplayed
+from dovetail.peer import options, plugins
 from dovetail.peer.address import broker
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import Link
 from dovetail.peer.silence import GIVE_UP
+from dovetail.peer.wording import meant
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.transport.keys import Key
@@ -342,11 +344,18 @@ class Experiment:
         Raises:
             DovetailError: no program offers the type, or it refuses the parameters.
         """
-        body = self.request(
-            m.ExperimentCreate(
-                0, agent, parameters or {}, seed, state, state_name, peer, timeout, shared
+        if isinstance(state, str):
+            raise DovetailError(
+                f"create: `state` must be bytes, as `save` returns them, not {state!r}; "
+                "dovetail.experiments.records.read_state reads them from a file or from OUT:AGENT"
             )
+        made = m.ExperimentCreate(
+            0, agent, parameters or {}, seed, state, state_name, peer, timeout, shared
         )
+        try:
+            body = self.request(made)
+        except Refused as error:
+            raise _explained(error, "create", made, "agent", agent) from None
         return Instance.of(body["instance"], agent, self)
 
     def run(
@@ -417,7 +426,10 @@ class Experiment:
             given["substitutes"] = _numbers(given["substitutes"])
             given.setdefault("on_agent_lost", "substitute")
         asked = m.Run(0, environment, _numbers(agents), **given)
-        body = self.request(asked)
+        try:
+            body = self.request(asked)
+        except Refused as error:
+            raise _explained(error, "run", asked, "environment", environment) from None
         run = self._runs[body["run"]] = Run(self, body["run"], asked)
         for message in self._early.pop(run.number, []):
             self._take(message)
@@ -641,6 +653,27 @@ class Experiment:
             raise DovetailError(
                 "the broker restarted and no longer recognises this experiment; run the experiment again"
             )
+
+
+def _explained(
+    error: Refused,
+    method: str,
+    asked: m.Run | m.ExperimentCreate,
+    kind: plugins.Kind,
+    name: str,
+) -> Refused:
+    """Return why a request was refused, in the words of the one who called the method."""
+    if error.code == "invalid":
+        try:
+            options.read(type(asked), structs.asdict(asked), method)
+        except options.WrongOption as wrong:
+            return Refused(error.code, str(wrong))
+    text = str(error)
+    before, start, _ = text.partition("; start one with")
+    if error.code == "unknown" and start and name not in (known := plugins.names(kind)):
+        hint = meant(name, known)
+        return Refused(error.code, f"{before}{hint}" if hint else text)
+    return error
 
 
 def _numbers(agents: Sequence[int | str]) -> list[int | str]:

@@ -276,6 +276,10 @@ class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     lookahead: bool = False
     stacked: bool = False
 
+    def kept_at(self) -> list[int]:
+        """Return the numbers of episodes after which the learner's state is kept."""
+        return sorted({*range(0, self.episodes, self.snapshot_every), self.episodes})
+
 
 class Block(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Episodes of a league against one opponent; the file's form of it is ``League``."""
@@ -299,7 +303,13 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
 class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     """An experiment."""
 
-    name: Annotated[str, Meta(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
+    name: Annotated[
+        str,
+        Meta(
+            pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$",
+            extra={"form": "letters, digits, '.', '_' and '-', without '.' at its beginning"},
+        ),
+    ]
     environment: EnvironmentPart
     agents: dict[str, AgentPart]
     phases: list[Phase] = []
@@ -540,6 +550,22 @@ def _contradictions(file: ExperimentFile) -> Iterator[Mistake]:
                     number,
                     "players",
                 )
+            elif "@" in name and (hint := _unreached(file, name)):
+                text = f"{tournament.name!r}: there is no snapshot {name!r}; {hint}"
+                yield Mistake(text, "tournaments", number, "players")
+
+
+def _unreached(file: ExperimentFile, name: str) -> str:
+    """Return which snapshots there are if ``name`` is none of them, nor all; empty otherwise."""
+    learner, _, at = name.partition("@")
+    leagues = [each for each in file.leagues if each.learner == learner]
+    if at == "*" or any(at in map(str, each.kept_at()) for each in leagues):
+        return ""
+    kept = (
+        f"{each.name!r} keeps one every {each.snapshot_every} episodes, from 0 to {each.episodes}"
+        for each in leagues
+    )
+    return ", and ".join(kept)
 
 
 def _override(table: Any, key: str, value: Any) -> None:

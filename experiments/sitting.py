@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex, get_args
 
 from msgspec import Struct
 
@@ -24,6 +24,7 @@ from dovetail.agent_servers.agent import Seat as Seated
 from dovetail.agent_servers.host import LATER, AgentHost, type_name
 from dovetail.experiments.client import Experiment, Run
 from dovetail.peer import options, plugins
+from dovetail.peer.wording import among
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.seeds import derive
@@ -121,6 +122,12 @@ class Sitting:
         check: bool = False,
         name: str = "",
     ) -> None:
+        _among("illegal", illegal, get_args(Illegal))
+        _among("mode", mode, get_args(m.Mode))
+        if seat != "alternate" and not isinstance(seat, SupportsIndex):
+            raise DovetailError(
+                f"seat {seat!r} does not exist; give a number, from 0, or 'alternate'"
+            )
         self.experiment = experiment
         self.game = game
         self.result: m.Episode | None = None
@@ -246,6 +253,8 @@ class Sitting:
             DovetailError: there is nothing to answer, or the episode was interrupted.
         """
         decision = self._sitter.decision
+        if self._begun:
+            raise DovetailError("no episode has begun; call reset first")
         if decision is None:
             if self._over:
                 raise DovetailError("the episode is over; call reset first")
@@ -532,6 +541,14 @@ class Sitting:
 
     def _space(self, of: list[Space]) -> Space:
         return of[self.seat if len(of) > 1 else 0]
+
+
+def _among(option: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        there = f"{', '.join(choices[:-1])} and {choices[-1]}"
+        raise DovetailError(
+            f"{option} {value!r} does not exist{among(str(value), choices, f'there are {there}')}"
+        )
 
 
 def sit(

@@ -169,7 +169,7 @@ def rating(row: Standing) -> str:
     found = row.elo
     if found is None or math.isnan(found.value):
         return "-"
-    if not found.known:
+    if not found.known or (math.isinf(found.low) and math.isinf(found.high)):
         return f"{found.value + 0.0:+.0f} (no interval)" if math.isfinite(found.value) else "-"
     if row.one_sided == "least" or math.isinf(found.high):
         return f"at least {found.low:+.0f}"

@@ -167,7 +167,16 @@ def entries(path: Path) -> Iterator[Written | Damage]:
         yield first
         yield from found
     except OSError as error:
-        raise DovetailError(f"cannot read the journal {path}: {error.strerror}") from None
+        hint = _inside(path) if path.is_dir() else ""
+        raise DovetailError(f"cannot read the journal {path}: {error.strerror}{hint}") from None
+
+
+def _inside(folder: Path) -> str:
+    """Return which journals are in a folder that was named in place of one."""
+    found = sorted(folder.glob("*.journal"))
+    if not found:
+        return "; name a file in it"
+    return f"; name a journal in it, such as {found[-1]}"
 
 
 def version_1(path: Path) -> bool:

@@ -296,6 +296,26 @@ class Spec(Message):
     symmetries: list[Symmetry] = []
     """Symmetries of an observation that is one tensor, without the identity."""
 
+    def __post_init__(self) -> None:
+        _check_spaces("observation_spaces", self.observation_spaces)
+        _check_spaces("action_spaces", self.action_spaces)
+
+
+def _check_spaces(name: str, given: Any) -> None:
+    """Raise ValueError if ``given`` are not spaces; a spec made in Python is not checked by types."""
+    if not isinstance(given, list | tuple):
+        raise ValueError(
+            f"{name} must be a list of spaces, one per seat or one for all, not {given!r:.60}"
+        )
+    for each in given:
+        if not isinstance(each, Space):
+            raise ValueError(f"{name} has {each!r:.60} of {_full(each)}; use dovetail.spaces")
+
+
+def _full(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
 
 class Open(Message):
     """Creates an environment for a match; answered with ``spec``."""
@@ -572,10 +592,11 @@ class Turn(Message):
         >>> Turn.end([None, None], [0.0, 0.0], winners=[0, 1]).outcome
         [0.5, 0.5]
         """
-        views = [
-            View(seat, seen, None, reward)
-            for seat, (seen, reward) in enumerate(zip(observations, rewards, strict=True))
-        ]
+        seen = list(observations)
+        if len(seen) != len(rewards):
+            count = f"{len(rewards)} reward{'s' * (len(rewards) != 1)}"
+            raise ValueError(f"{count} for {len(seen)} seats; give one for each seat")
+        views = [View(seat, seen[seat], None, reward) for seat, reward in enumerate(rewards)]
         if winners is not None:
             outcome = [1 / len(winners) if seat in winners else 0.0 for seat in range(len(views))]
         return cls(seats=views, terminated=not truncated, truncated=truncated, outcome=outcome)

@@ -92,6 +92,10 @@ class LanguageModel(Agent[LanguageModelParameters]):
         self._endpoint = Endpoint(self.where)
         self._transcripts: deque[dict[str, Any]] = deque(maxlen=KEPT)
 
+    @classmethod
+    def offered(cls) -> None:
+        settings()
+
     def step(self, decision: Decision) -> Any:
         memory: _Episode = decision.memory
         end = time.monotonic() + self._limit(decision)

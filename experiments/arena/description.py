@@ -10,8 +10,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from dovetail.experiments.file import table
+from dovetail.experiments.checking import configured, named, parametrised
+from dovetail.experiments.file import Mistake, located, table
 from dovetail.experiments.places import offered_name
+from dovetail.peer import presets
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.source import Source
 from dovetail.peer.wording import explained
@@ -168,6 +170,33 @@ def read(path: Path) -> Arena:
         for name in names:
             _named(path, f"baseline of {ladder.name!r}", name, names)
     return arena
+
+
+def check(path: Path, arena: Arena) -> None:
+    """Check games, agents and their options where they are written in Python and on this machine.
+
+    Raises:
+        DovetailError: a name or an option is wrong; one line says where and what.
+    """
+    with located(Source(path)):
+        for number, ladder in enumerate(arena.ladders):
+            if ladder.command is None:
+                _playable(ladder, number)
+            for at, each in enumerate(ladder.baselines):
+                if each.command is None:
+                    parametrised(each.type, each.parameters, "ladders", number, "baselines", at)
+
+
+def _playable(ladder: Ladder, number: int) -> None:
+    """Make a ladder's game once."""
+    given = ladder.configuration
+    kind = configured(ladder.game, given, "ladders", number)
+    owner = f"environment {ladder.game}"
+    try:
+        presets.tried(presets.preset(kind, given, owner), owner)
+    except DovetailError as error:
+        steps = ("ladders", number, "configuration", *named(str(error), given))
+        raise Mistake(str(error), *steps) from None
 
 
 def _dated(path: Path, seasons: list[SeasonPlan]) -> None:

@@ -162,7 +162,8 @@ class Referee:
         before, self._players = self._players, self._store.players()
         for number, each in self._players.items():
             if number in before and before[number].state == "active" != each.state:
-                log.warning("%s in %s is %s: %s", each.name, each.ladder, each.state, each.why)
+                why = f": {each.why}" if each.why else ""
+                log.warning("%s in %s is %s%s", each.name, each.ladder, each.state, why)
         catalogue = self._experiment.catalogue()
         self._games = {each["name"] for each in catalogue["environments"]}
         instances = {each["instance"] for each in catalogue["instances"]}

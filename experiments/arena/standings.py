@@ -123,6 +123,8 @@ def elo(row: Row) -> str:
         return ""
     if not row.elo.known:
         return f"{row.elo.value:+.0f}"
+    if math.isinf(row.elo.low) and math.isinf(row.elo.high):
+        return f"{row.elo.value:+.0f}"
     low, high = f"{row.elo.low:+.0f}", f"{row.elo.high:+.0f}"
     if row.one_sided:
         return f"at least {low}" if row.one_sided == "least" else f"at most {high}"

@@ -20,6 +20,7 @@ import pytest
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, spaces
 from dovetail.agent_servers.agent import Decision, Seat
 from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.serve import serve
 from dovetail.bridges.gdl import GDL
 from dovetail.bridges.language_model import LanguageModel, prompt
 from dovetail.bridges.language_model.agent import LanguageModelParameters
@@ -309,6 +310,8 @@ def test_settings_come_from_the_environment_and_are_checked(
     monkeypatch.setenv(name, value)
     with pytest.raises(DovetailError, match=problem):
         LanguageModel()
+    with pytest.raises(DovetailError, match=problem):  # before it looks for a broker
+        serve(LanguageModel, "tcp://127.0.0.1:1")
 
 
 def test_a_peer_cannot_set_the_address(monkeypatch: pytest.MonkeyPatch) -> None:

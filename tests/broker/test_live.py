@@ -101,7 +101,7 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
             "_watching",
         }
         | {"_commands", "_episodes", "_requests", "_sessions", "_remaking"},
-        type(core.tables): {"out", "records", "states", "timers", "entrant"}
+        type(core.tables): {"out", "records", "states", "timers", "entrant", "missed"}
         | {"slowed", "dropped", "_strangers"},  # of connections, which end with the program
         type(core.runs): {"_tables", "_instances", "_watching", "matches", "episodes", "ended"}
         | {"stacked"},

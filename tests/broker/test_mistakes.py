@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -104,16 +105,20 @@ EVERYWHERE: dict[str, tuple[dict[str, Any], str]] = {
         {"start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, bytes(1))])},
         "the mask of seat 0 allows no action",
     ),
+    "one-space": (
+        {"init": lambda s: Spec(observation_spaces=wrong(Discrete(3)))},
+        "observation_spaces must be a list of spaces, one per seat or one for all, not Discrete(n=3",
+    ),
+    "foreign-space": (
+        {"init": lambda s: Spec(action_spaces=[wrong(object())])},
+        " of object; use dovetail.spaces",
+    ),
     "object-seen": ({"step": lambda s, a: last(seats=[View(0, object())])}, "cannot travel"),
 }
 OVER_SOCKETS: dict[str, tuple[dict[str, Any], str]] = {
     "seen-in-itself": ({"step": lambda s, a: last(seats=[View(0, in_itself())])}, "recursion"),
     "over-as-number": ({"step": lambda s, a: last(terminated=1)}, "got `int` - at `$.terminated`"),
     "outcome-array": ({"step": lambda s, a: last(outcome=np.ones(1))}, "at `$.outcome`"),
-    "one-space": (
-        {"init": lambda s: Spec(observation_spaces=wrong(Discrete(3)))},
-        "observation_spaces",
-    ),
     "info-object": ({"step": lambda s, a: last(info={"it": {1}, "is": object()})}, "cannot travel"),
 }
 WRONG_GAMES = {**EVERYWHERE, **OVER_SOCKETS}
@@ -143,12 +148,18 @@ WRONG_PLAYERS: dict[str, tuple[dict[str, Any], Callable[[Experiment, int], Any],
 REQUESTS: dict[str, tuple[Callable[[Experiment], Any], str]] = {
     "episodes": (
         lambda x: x.run("thrice", [1], episodes=wrong("many")),
-        "got `str` - at `$.episodes`",
+        "run, option 'episodes': it must be an integer, not 'many'",
     ),
-    "mode": (lambda x: x.run("thrice", [1], mode=wrong("train")), "'train' - at `$.mode`"),
-    "agents": (lambda x: x.run("thrice", [wrong(1.5)]), "at `$.agents[0]`"),
-    "agent": (lambda x: x.create(wrong(5)), "at `$.agent`"),
-    "parameters": (lambda x: x.create("first", parameters=wrong(5)), "at `$.parameters`"),
+    "mode": (
+        lambda x: x.run("thrice", [1], mode=wrong("train")),
+        "run, option 'mode': it must be one of learn, evaluate, not 'train'",
+    ),
+    "agents": (lambda x: x.run("thrice", [wrong(1.5)]), "run, option 'agents[0]': it must be"),
+    "agent": (lambda x: x.create(wrong(5)), "create, option 'agent': it must be text, not 5"),
+    "parameters": (
+        lambda x: x.create("first", parameters=wrong(5)),
+        "create, option 'parameters': it must be a table, not 5",
+    ),
     "state": (lambda x: x.load(1, wrong("text")), "at `$.state`"),
 }
 
@@ -408,12 +419,42 @@ def test_what_makes_no_game_and_no_agent_is_told() -> None:
         ):
             with pytest.raises(DovetailError, match=text):
                 experiment.run("sized", [first], configuration=configuration).wait()
-        with pytest.raises(DovetailError, match="1 seats as configured"):
+        with pytest.raises(DovetailError, match="1 seat as configured, and the run names 2 agents"):
             experiment.run("sized", [first, first]).wait()
         with pytest.raises(DovetailError, match="no environment 'chess' is offered"):
             experiment.run("chess", [first])
         with pytest.raises(DovetailError, match="no agent type 'kasparov' is offered"):
             experiment.create("kasparov")
+        for name, line in (
+            ("size", "no environment 'size' is offered; did you mean 'sized'?"),
+            ("connect4", "no environment 'connect4' is offered; did you mean 'connect_four'?"),
+            ("chess", "no environment 'chess' is offered; start one with `dovetail env chess`"),
+        ):
+            with pytest.raises(DovetailError, match=f"^{re.escape(line)}$"):
+                experiment.run(name, [first])
+        with pytest.raises(
+            DovetailError, match="no agent type 'tdd' is offered; did you mean 'td'"
+        ):
+            experiment.create("tdd")
+        for options, line in (
+            (
+                {"mode": "train"},
+                "run, option 'mode': it must be one of learn, evaluate, not 'train'",
+            ),
+            ({"episodes": "2"}, "run, option 'episodes': it must be an integer, not '2'"),
+            (
+                {"modes": ["learn", "x"]},
+                "run, option 'modes[1]': it must be one of learn, evaluate",
+            ),
+        ):
+            with pytest.raises(DovetailError, match=f"^{re.escape(line)}"):
+                experiment.run("sized", [first], **options)
+        with pytest.raises(
+            DovetailError, match="must be bytes, as `save` returns them, not 'out/x:y'"
+        ):
+            experiment.create("first", state="out/x:y")  # type: ignore[arg-type]
+        with pytest.raises(DovetailError, match=r"^create, option 'seed': it must be an integer"):
+            experiment.create("first", seed="x")  # type: ignore[arg-type]
         with pytest.raises(DovetailError, match="no option 'depth'"):
             experiment.create("first", parameters={"depth": 3})
         assert outcomes(experiment, "sized", first) == "terminated: "

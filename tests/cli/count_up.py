@@ -68,6 +68,15 @@ class CountUp(Environment):
         return f"the count is {self.total}"
 
 
+class Uncountable(Environment):
+    def init(self) -> Spec:
+        raise NotImplementedError
+
+
+class Undecided(Agent):
+    pass
+
+
 class First(Agent):
     """Plays the first legal action and says what it hears."""
 

@@ -60,6 +60,7 @@ def test_an_agent_killed_while_it_owes_an_answer(terminals: Any) -> None:
     experiment = terminals.experiment("stuck", "first", episodes=2, retries=0)
     stuck.expect("^thinking")
     stuck.kill()
+    broker.expect(r"^dovetail: agent-\d+ is gone; its run waits 0\.3 s for it$", "err")
     experiment.expect("^episode 0 disconnected outcome None blame 0 again False")
     experiment.expect("^error the run failed: stuck .*did not come back")
     other.expect("^end disconnected blame 0")
@@ -70,12 +71,13 @@ def test_an_agent_killed_while_it_owes_an_answer(terminals: Any) -> None:
 
 
 def test_an_environment_killed_in_mid_episode_with_none_to_go_on_in(terminals: Any) -> None:
-    terminals.broker("--grace", "0.3")
+    broker = terminals.broker("--grace", "0.3")
     env = terminals.env()
     agent = terminals.agent("First")
     experiment = terminals.experiment("first", "first", configuration={"hold": 5})
     env.expect("^holding")
     env.kill()
+    broker.expect(r"^dovetail: environment-\d+ is gone; its run waits 0\.3 s for it$", "err")
     experiment.expect("^episode 0 environment-failed outcome None blame None again False")
     experiment.expect("^error the run failed: environment .*did not come back")
     agent.expect("^end environment-failed")
@@ -178,6 +180,11 @@ def test_sigint_lets_episodes_finish_and_tells_everybody(terminals: Any) -> None
     agent.expect("^end terminated")
     agent.expect("^end terminated")
     assert [each.wait() for each in (broker, env, agent, experiment)] == [0, 0, 0, 0]
+    for each in (env, agent):
+        assert each.lines["err"] == [
+            f"dovetail: the broker at {terminals.address} has ended this connection: "
+            "the broker is shutting down"
+        ]
 
 
 @pytest.mark.parametrize("signals", [1, 2])

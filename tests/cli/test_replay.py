@@ -107,6 +107,16 @@ def test_what_is_not_there(dovetail: Any, journal: Path, game: str) -> None:
     answer = dovetail("replay", str(journal.parent / "text"))
     assert answer.code == 1
     assert "is not a Dovetail journal" in answer.err
+    for folder, hint in (("none", "name a file in it"), ("out", "such as out/games-2.journal")):
+        Path(folder).mkdir(exist_ok=True)
+        for number in (1, 2) if folder == "out" else ():
+            Path(folder, f"games-{number}.journal").touch()
+        answer = dovetail("replay", folder)
+        assert answer.code == 1
+        assert answer.err.startswith(
+            f"dovetail: cannot read the journal {folder}: Is a directory; "
+        )
+        assert answer.err.endswith(f"{hint}\n")
 
 
 def test_an_empty_journal(dovetail: Any, tmp_path: Path) -> None:
@@ -129,7 +139,7 @@ def test_a_journal_is_verified(dovetail: Any, journal: Path, game: str) -> None:
     answer = dovetail("verify", str(journal), "--env", game)
     assert answer.code == 1
     assert "episode 5: the replay differs in turn 1: action 999 of seat 1 is not leg" in answer.out
-    assert answer.err == f"dovetail: {journal} has 1 problems\n"
+    assert answer.err == f"dovetail: {journal}: 1 of 5 episodes are wrong, and 0 places damaged\n"
 
 
 def test_a_damaged_journal_is_checked_and_repaired(dovetail: Any, journal: Path) -> None:

@@ -17,10 +17,13 @@ import typer
 import dovetail as package
 from dovetail import cli
 from dovetail.broker import core
+from dovetail.broker.journal import Journal
 from dovetail.cli import experiments as commands
 from dovetail.cli.group import summary
+from dovetail.experiments.arena.description import JOURNAL
 from dovetail.peer import plugins
 
+TURNS = "turns_are_what_the_spec_says"
 HERE = Path(__file__).parent
 COMMANDS = ["agent", "bench", "broker", "demo", "env", "list", "play", "replay", "run", "watch"]
 
@@ -63,6 +66,19 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
         (
             ["agent", f"{HERE / 'count_up.py'}:Chance", "--as-one", "--set", "bis=1"],
             "has no option 'bis'; did you mean 'bias'? it has bias",
+        ),
+        (["env", f"{HERE / 'count_up.py'}:Uncountable"], "the class must define start, step"),
+        (["agent", f"{HERE / 'count_up.py'}:Undecided"], "the class must define step"),
+        (["env", "connect_four", "--set", "connect=9"], "option 'connect': 9 in a row do not fit"),
+        (["broker", "--env", "connect_four", "--set", "connect=9"], "9 in a row do not fit"),
+        (["env", "gdl", "--set", "file=no.kif"], "cannot read file='no.kif'"),
+        (
+            ["web", "--store", "out/mni"],
+            "--store: out/mni does not exist; `dovetail run` writes it",
+        ),
+        (
+            ["web", "--store", str(HERE)],
+            "name the folder that `dovetail run` wrote, such as out/NAME",
         ),
         (["run", "missing.toml"], "experiment file missing.toml does not exist"),
         (["run", __file__, "--connect", "tcp://x", "--in-process"], "cannot be used together"),
@@ -125,8 +141,11 @@ def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     from dovetail.protocol.errors import DovetailError
     from dovetail.protocol.messages import VERSION, Hello
 
-    with pytest.raises(DovetailError, match="start one with `dovetail broker`"):
-        Link("tcp://127.0.0.1:1", Hello(VERSION, "agent"), wait=0.2)
+    for wait, said in ((0.2, []), (1.3, ["waiting for a broker at tcp://127.0.0.1:1"])):
+        lines: list[str] = []
+        with pytest.raises(DovetailError, match="start one with `dovetail broker`"):
+            Link("tcp://127.0.0.1:1", Hello(VERSION, "agent"), wait=wait, warn=lines.append)
+        assert lines == said
     for command in (("list", "--connect"), ("broker", "--bind")):
         found = run(*command, "nonsense", folder=tmp_path)
         assert found.returncode == 1
@@ -169,6 +188,55 @@ def test_options_of_an_agent(dovetail: Any) -> None:
         assert answer.code == 0
         assert "bias" in answer.out
     assert "no options" in dovetail("agent", f"{HERE / 'count_up.py'}:First", "--options").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "failed", "last"),
+    [
+        (["agent", "Illegal"], "it_plays", "0 of 1 checks passed; the other 4 need it_plays"),
+        (["env", "Array"], TURNS, f"1 of 2 checks passed; the other 8 need {TURNS}"),
+    ],
+)
+def test_checks_stop_at_what_the_others_need(
+    dovetail: Any, tmp_path: Path, arguments: list[str], failed: str, last: str
+) -> None:
+    (tmp_path / "wrong.py").write_text(
+        """
+import numpy as np
+from dovetail import Agent
+from dovetail.env_servers.connect_four import ConnectFour
+
+class Illegal(Agent):
+    def step(self, decision):
+        return 999
+
+class Array(ConnectFour):
+    def start(self, seed):
+        turn = super().start(seed)
+        turn.seats[0].legal = np.arange(7)
+        return turn
+"""
+    )
+    kind, name = arguments
+    answer = dovetail("check", kind, f"wrong.py:{name}")
+    assert (answer.code, answer.err) == (1, "")
+    assert re.findall(r"^FAILED (\w+)", answer.out, re.MULTILINE) == [failed]
+    assert answer.out.splitlines()[-1] == last
+
+
+def test_an_arena_that_runs_already_is_left_alone(dovetail: Any, tmp_path: Path) -> None:
+    (tmp_path / "arena.toml").write_text(
+        "name = 'club'\nbind = 'tcp://127.0.0.1:1'\n[[ladders]]\nname = 'four'\ngame = 'connect_four'\n"
+    )
+    other = Journal(tmp_path / "arena" / JOURNAL)
+    answer = dovetail("arena", "arena.toml")
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err == (
+        "dovetail: the arena club is already running: another process uses arena/journal; stop that one "
+        "first, or set another `folder` in a copy of arena.toml\n"
+    )
+    assert [each.name for each in (tmp_path / "arena").iterdir()] == [JOURNAL]
+    other.close()
 
 
 def test_list_names_what_is_installed(dovetail: Any) -> None:

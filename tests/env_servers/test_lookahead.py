@@ -22,6 +22,7 @@ from dovetail import (
 )
 from dovetail.agent_servers.agent import Lookahead, Preview
 from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.td import TD
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.lookahead import previews
 from dovetail.experiments.client import Experiment
@@ -122,6 +123,17 @@ def test_an_agent_that_yields_something_else_crashes_alone() -> None:
         episode = experiment.run("connect_four", [odd, odd], retries=0).wait()[0]
         assert episode.reason == "crashed"
         assert episode.message == "an agent's step may yield Lookahead only, not 3"
+
+
+def test_afterstates_that_a_game_does_not_offer_are_not_asked_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with InProcess([Guess], [TD]) as experiment:
+        for stacked in (False, True):
+            learner = experiment.create("td")
+            with pytest.raises(DovetailError, match="td needs afterstates; guess provides none"):
+                experiment.run("guess", [learner], episodes=4, stacked=stacked).wait()
+    assert not caplog.records
 
 
 def test_positions_are_those_that_are_reached_by_playing() -> None:

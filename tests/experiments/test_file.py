@@ -38,8 +38,8 @@ def test_who_plays_and_who_learns(small: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ('name = "small"', 'name = "a/b"', ", line 2: name must be text matching"),
-        ('name = "small"', 'name = ".."', ", line 2: name must be text matching"),
+        ('name = "small"', 'name = "a/b"', ", line 2: name must be letters, digits"),
+        ('name = "small"', 'name = ".."', ", line 2: name must be letters, digits"),
         ("seed = 5", 'seed = "five"', ", line 3: seed must be an integer, not 'five'"),
         ("seed = 5", "sead = 5", ", line 3: the file has no key 'sead'; did you mean 'seed'?"),
         (
@@ -99,6 +99,12 @@ def test_who_plays_and_who_learns(small: Path) -> None:
             "two phases, evaluations, leagues or tournaments are called 'one'",
         ),
         ("[environment]", "[environment", "is not valid TOML"),
+        ("[[phases]]", "[phases]", ", line 20: phases must be a list of tables; write [[phases]]"),
+        (
+            'name = "small"',
+            'name = "a b"',
+            "line 2: name must be letters, digits, '.', '_' and '-', without '.' at its beginning, not 'a b'",
+        ),
         ('type = "random"', "", ", line 17: [agents.dice] needs 'type'"),
     ],
 )

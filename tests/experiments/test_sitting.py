@@ -278,6 +278,14 @@ def test_opponents_have_parameters_and_instances_stay() -> None:
     [
         ({"configuration": {"rows": "many"}}, "it must be an integer, not 'many'"),
         ({"against": "nothing"}, "no agent 'nothing'"),
+        ({"seat": "x"}, "seat 'x' does not exist; give a number, from 0, or 'alternate'"),
+        (
+            {"illegal": "forfeits"},
+            "illegal 'forfeits' does not exist; did you mean 'forfeit'\\? there are raise, forfeit, random "
+            "and truncate",
+        ),
+        ({"mode": "train"}, "mode 'train' does not exist; there are learn and evaluate"),
+        ({"max_turns": "2"}, "option 'max_turns': it must be an integer"),
         ({"seat": 2}, "seat 2 does not exist: with 1 opponents the seats are 0 to 1"),
         ({"against": [First, First]}, "connect_four has 2 seats as configured"),
         ({"against": None}, "connect_four has 2 seats as configured"),
@@ -287,6 +295,14 @@ def test_mistakes_cost_one_line(options: dict[str, Any], line: str) -> None:
     with pytest.raises(DovetailError, match=line) as caught:
         sit("connect_four", **{"against": First, **options})
     assert "\n" not in str(caught.value)
+
+
+def test_a_step_before_reset_is_refused() -> None:
+    with sit("connect_four", First) as game:
+        with pytest.raises(DovetailError, match="call reset first"):
+            game.step(0)
+        game.reset()
+        game.step(0)
 
 
 @contextmanager

@@ -143,6 +143,14 @@ def test_truncated_games_are_a_column_and_give_a_range() -> None:
     assert (drawn.rows[0].games, drawn.rows[0].points) == (10, 8.0)
 
 
+def test_two_pairs_that_say_nothing_of_the_ratings_have_no_interval() -> None:
+    found = table(
+        [game(0, [1.0, 0.0]), game(1, [1.0, 0.0]), game(2, [0.0, 1.0]), game(3, [0.0, 1.0])]
+    )
+    assert [row.score.low for row in found.rows] == [0.0, 0.0]
+    assert [rating(row) for row in found.rows] == ["+0 (no interval)"] * 2
+
+
 def test_undefeated_players_have_one_end() -> None:
     found = table([game(index, [1.0, 0.0]) for index in range(20)])
     assert rating(found.rows[0]) == "at least +271"

@@ -85,6 +85,23 @@ def test_a_tournament_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
         read(path)
 
 
+def test_a_snapshot_that_no_league_reaches_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "three.toml"
+    text = FILE.replace('"random"', '"td"')
+    league = "[[leagues]]\nname = 'train'\nlearner = 'one'\nepisodes = 50\nsnapshot_every = 20\n"
+    for at in (0, 20, 40, 50, "*"):
+        path.write_text(text.replace('"one", "two", ', f'"one@{at}", ') + league)
+        read(path)
+    for at in (30, 60, "-20", "x", ""):
+        path.write_text(text.replace('"one", "two", ', f'"one@{at}", ') + league)
+        with pytest.raises(DovetailError) as caught:
+            read(path)
+        assert str(caught.value) == (
+            f"{path}, line 21: 'all': there is no snapshot 'one@{at}'; "
+            "'train' keeps one every 20 episodes, from 0 to 50"
+        )
+
+
 def played(path: Path, text: str, out: Path, **options: object) -> Execution:
     path.write_text(text)
     return execute(path, in_process=True, out=out, **options)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from dovetail.peer import options
+from dovetail.peer.presets import preset, tried
 from dovetail.protocol.errors import DovetailError
 
 
@@ -65,6 +66,27 @@ def test_what_is_missing_or_one_of_several_kinds_is_named() -> None:
         text = str(caught.value).removeprefix("agent needy, option 'size': it must be ")
         assert set(text.partition(", not ")[0].split(" or ")) == wanted
         assert text.partition(", not ")[2] == said
+
+
+def test_options_that_experiments_still_give_may_be_missing_from_a_preset() -> None:
+    class Two(Struct, frozen=True):
+        size: Annotated[int, Meta(ge=2)]
+        name: str
+
+    class Game:
+        Configuration = Two
+
+    found = preset(Game, {"size": 3}, "game")
+    assert options.read(found.Configuration, {"name": "x"}, "game") == found.Configuration(
+        size=3, name="x"
+    )
+    tried(found, "game")  # it cannot be made yet, which is no mistake
+    with pytest.raises(
+        DovetailError, match="game, option 'size': it must be an integer >= 2, not 1"
+    ):
+        preset(Game, {"size": 1}, "game")
+    with pytest.raises(DovetailError, match=r"game cannot be made: AttributeError: .*'init'"):
+        tried(preset(Game, {"size": 3, "name": "x"}, "game"), "game")
 
 
 def test_an_owner_without_options_says_so() -> None:

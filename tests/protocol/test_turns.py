@@ -42,5 +42,5 @@ def test_a_limit_truncates() -> None:
 
 
 def test_every_seat_has_a_reward() -> None:
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="1 reward for 2 seats; give one for each seat"):
         Turn.end(["a", "b"], [1.0])

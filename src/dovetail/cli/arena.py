@@ -24,6 +24,7 @@ from dovetail.cli.common import (
     show,
 )
 from dovetail.cli.group import Group, group
+from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
 if TYPE_CHECKING:
@@ -80,11 +81,12 @@ def run(
 
     Example: dovetail arena arena.toml
     """
+    from dovetail.broker.appended import InUse
     from dovetail.broker.core import Settings
     from dovetail.broker.journal import Journal
     from dovetail.broker.serve import in_thread
     from dovetail.cli.arena_keys import Entrance
-    from dovetail.experiments.arena.description import JOURNAL, OWN_KEY, folder
+    from dovetail.experiments.arena.description import JOURNAL, OWN_KEY, check, folder
     from dovetail.experiments.arena.programs import Programs
     from dovetail.experiments.arena.referee import Referee
     from dovetail.experiments.client import Experiment
@@ -96,8 +98,16 @@ def run(
             "tcp://127.0.0.1 and use a tunnel such as `ssh -L`, or set `insecure = true` in a network that you "
             "trust"
         )
+    check(file, arena)
     log_to_stderr()
     where = folder(file, arena)
+    try:
+        journal = Journal(where / JOURNAL)
+    except InUse as error:
+        raise DovetailError(
+            f"the arena {arena.name} is already running: another process uses {error.path}; stop that one "
+            f"first, or set another `folder` in a copy of {file}"
+        ) from None
     token = _token(file, arena)
     stop = _stopped()
     with _store(file, arena, create=True) as store:
@@ -116,7 +126,7 @@ def run(
         broker = in_thread(
             arena.bind,
             settings=settings,
-            journal=Journal(where / JOURNAL),
+            journal=journal,
             finish=0.0,
             entrant=None if entrance else entrant,
             access=entrance,

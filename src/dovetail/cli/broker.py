@@ -17,9 +17,9 @@ from dovetail.cli.common import (
     UsageError,
     complete_agent,
     complete_environment,
-    environment,
     log_to_stderr,
     register,
+    served,
     settings,
     warn,
 )
@@ -182,7 +182,7 @@ def _hosts(
     if environments:
         from dovetail.env_servers.host import EnvironmentHost
 
-        hosts[ENVIRONMENTS] = EnvironmentHost([environment(each, given) for each in environments])
+        hosts[ENVIRONMENTS] = EnvironmentHost([served(each, given) for each in environments])
     if agents:
         from dovetail.agent_servers.host import AgentHost
 

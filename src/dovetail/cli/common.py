@@ -222,6 +222,19 @@ def environment(name: str, given: Mapping[str, Any] | None = None) -> type[Envir
         raise UsageError(str(error)) from None
 
 
+def served(name: str, given: Mapping[str, Any]) -> type[Environment]:
+    """Return as ``environment`` a class to be served; what the local user has set must make a game."""
+    from dovetail.peer.presets import tried
+
+    found = environment(name, given)
+    if given:
+        try:
+            tried(found, f"environment {name}")
+        except DovetailError as error:
+            raise UsageError(str(error)) from None
+    return found
+
+
 def agent(name: str) -> type[Agent]:
     """Return an agent's class."""
     found: type[Agent] = _find("agent", name)

@@ -14,6 +14,7 @@ import typer
 from dovetail.cli.common import warn
 from dovetail.cli.group import group
 from dovetail.cli.records import list_episodes, replayed
+from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError
 
 JournalPath = Annotated[Path, typer.Argument(metavar="JOURNAL", help="A broker's journal.")]
@@ -165,21 +166,24 @@ def verify(
     """
     from dovetail.protocol.journal import EpisodeRecord, Written, entries
 
-    problems = number = turns = 0
+    damaged = wrong = number = turns = 0
     begun = time.monotonic()
     for each in entries(journal):
         if not isinstance(each, Written):
-            problems += 1
+            damaged += 1
             print(f"{journal}: {each}")
         elif isinstance(each.record, EpisodeRecord):
             number += 1
             turns += len(each.record.actions)
             try:
                 replayed(each.record, env, 0.0, lambda line: None)
-            except DovetailError as error:
-                problems += 1
-                print(f"episode {number}: {error}")
+            except Exception as error:  # such as one of the rules, which are then others
+                wrong += 1
+                text = error if isinstance(error, DovetailError) else one_line(error)
+                print(f"episode {number}: {text}")
     took = time.monotonic() - begun
     print(f"{journal}: {number:,} episodes with {turns:,} turns replayed in {took:.1f} s")
-    if problems:
-        raise DovetailError(f"{journal} has {problems} problems")
+    if damaged or wrong:
+        raise DovetailError(
+            f"{journal}: {wrong:,} of {number:,} episodes are wrong, and {damaged:,} places damaged"
+        )

@@ -21,6 +21,7 @@ from dovetail.cli.common import (
     log_to_stderr,
     options_table,
     register,
+    served,
     settings,
     show,
 )
@@ -110,10 +111,10 @@ def env(
     given = settings(set_)
     if given and len(names) != 1:
         raise UsageError("--set sets options of one environment; name just one")
-    types = [find_environment(each, given) for each in names]
     if show_options:
-        show(*(table("environment", *each) for each in zip(names, types, strict=True)))
+        show(*(table("environment", each, find_environment(each, given)) for each in names))
         return
+    types = [served(each, given) for each in names]
     from dovetail.env_servers.host import type_name
     from dovetail.env_servers.serve import serve
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail._version import __version__
 from dovetail.agent_servers.host import AgentHost
-from dovetail.cli.common import UsageError, log_to_stderr
+from dovetail.cli.common import UsageError, log_to_stderr, warn
 from dovetail.cli.common import agent as find_agent
 from dovetail.cli.common import environment as find_environment
 from dovetail.experiments.client import Experiment
@@ -62,8 +62,14 @@ def there(env: str, against: str, address: str, token: str | None) -> Iterator[P
     host = AgentHost([find_agent("human")])
     software = f"dovetail-python {__version__}"
     hello = m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software)
-    # The experiment's connection already warns when the broker is silent.
-    seat = Link(address, hello, warn=lambda _: None)
+    connected = False
+
+    def say(text: str) -> None:
+        if not connected:  # from then on the experiment's connection warns
+            warn(text)
+
+    seat = Link(address, hello, warn=say)
+    connected = True
     try:
         assert seat.session.welcome is not None
         name = seat.session.welcome.name

@@ -88,6 +88,7 @@ def list_(
     Example: dovetail list --connect tcp://127.0.0.1:5757
     """
     if connect is not None:
+        log_to_stderr()
         with observer(connect, token) as broker:
             present = broker.catalogue()
         if name is not None:

@@ -99,6 +99,7 @@ def web(
         needed("sqlalchemy")
     if store:
         needed("matplotlib")
+        _readable(store)
     from dovetail.web.serve import serve
 
     log_to_stderr()
@@ -150,6 +151,18 @@ def web(
             names=name or (),
             ready=ready,
         )
+
+
+def _readable(stores: list[str]) -> None:
+    """Refuse what is not a record of results; one that is gone later is an error on the page."""
+    from dovetail.experiments.records import Records
+    from dovetail.protocol.errors import DovetailError
+
+    for each in stores:
+        try:
+            Records(each).close()
+        except DovetailError as error:
+            raise UsageError(f"--store: {error}") from None
 
 
 def _password(file: Path | None) -> str | None:

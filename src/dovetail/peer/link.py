@@ -29,6 +29,9 @@ The broker notices at its next heartbeat (1 s by default) that the program which
 AGAIN = 0.25
 """Seconds between two such requests."""
 
+SLOW = 1.0
+"""Seconds without an answer after which a starting peer says what it waits for."""
+
 _log = logging.getLogger("dovetail")
 LOOK = 0.5
 """The longest wait in seconds before the connection is looked after."""
@@ -44,8 +47,8 @@ class Link:
         stop: ends that wait when it is set; there may be no welcome then.
         give_up: seconds of the broker's silence after which ``receive`` raises; None waits for ever.
         idle: called periodically while no message arrives; an exception from it ends the wait.
-        warn: called with a line of text when the broker becomes silent, when it is back, and when
-            this peer waits for its name.
+        warn: called with a line of text when the broker is not there yet, becomes silent or is back, and
+            when this peer waits for its name.
         key: this peer's key or its file; None takes the file that DOVETAIL_KEY names, if it is set.
 
     Raises:
@@ -82,7 +85,9 @@ class Link:
 
     def _join(self, dealer: transport.AnyDealer, wait: float | None, stop: threading.Event) -> None:
         """Wait for the welcome."""
-        end = None if wait is None else time.monotonic() + wait
+        begun = time.monotonic()
+        end = None if wait is None else begun + wait
+        told = False
         taken: float | None = None
         while self.session.welcome is None and not stop.is_set():
             try:
@@ -98,6 +103,10 @@ class Link:
                     raise
                 stop.wait(AGAIN)
                 dealer.send([self.session.greet(time.monotonic())])
+            late = self.session.welcome is None and time.monotonic() - begun > SLOW
+            if late and taken is None and not told:
+                told = True
+                self._warn(f"waiting for a broker at {self.address}")
             if taken is None and end is not None and time.monotonic() > end:
                 why = f" ({dealer.trouble})" if dealer.trouble else ""
                 raise DovetailError(

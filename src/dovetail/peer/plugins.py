@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import os
 import shlex
 import sys
@@ -43,7 +44,7 @@ def find(kind: Kind, name: str) -> type[Any]:
             from the local user, never from a peer.
 
     Raises:
-        DovetailError: it does not exist; one line lists what exists, or says what failed.
+        DovetailError: it does not exist, or is abstract; one line lists what exists, or says what failed.
     """
     if ":" in name:
         where, _, attribute = name.rpartition(":")
@@ -57,6 +58,10 @@ def find(kind: Kind, name: str) -> type[Any]:
         hasattr(found, each) for each in ("step", _STRUCT[kind])
     ):
         raise DovetailError(f"{name!r} is not a subclass of {kind.title()}")
+    if inspect.isabstract(found):
+        methods: frozenset[str] = vars(found)["__abstractmethods__"]
+        lacking = ", ".join(sorted(methods))
+        raise DovetailError(f"{name!r} cannot be served: the class must define {lacking}")
     return found
 
 

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from dovetail.peer import options
+from dovetail.peer.registry import one_line
+from dovetail.protocol.errors import DovetailError
 
 T = TypeVar("T", bound=type)
 
@@ -31,6 +33,34 @@ def local(kind: type[Any], option: str) -> Any:
     return None
 
 
+def tried(kind: type[Any], owner: str) -> None:
+    """Make a game of an environment's defaults once, and release it, so that mistakes are found before it is served.
+
+    An environment that needs further options is left alone.
+
+    Args:
+        kind: the class, such as ``preset`` returns.
+        owner: the environment, as errors name it.
+
+    Raises:
+        DovetailError: it cannot be made.
+    """
+    if _missing(kind.Configuration):
+        return
+    try:
+        made = kind()
+        made.init()
+        made.cleanup()
+    except DovetailError:
+        raise
+    except Exception as error:
+        raise DovetailError(f"{owner} cannot be made: {one_line(error)}") from error
+
+
+def _missing(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
+    return [field for field in msgspec.structs.fields(struct) if field.required]
+
+
 def preset(kind: T, given: dict[str, Any], owner: str) -> T:
     """Return an environment's class with other defaults; experiments may still set its options.
 
@@ -45,9 +75,14 @@ def preset(kind: T, given: dict[str, Any], owner: str) -> T:
     if not given:
         return kind
     struct: type[msgspec.Struct] = kind.Configuration  # type: ignore[attr-defined]
-    made = options.read(struct, given, owner)
     fields = {field.name: field for field in msgspec.structs.fields(struct)}
     named = {field.encode_name: field.name for field in fields.values()}
+    later: list[tuple[str, type, Any]] = [
+        (each.name, each.type, None) for each in _missing(struct) if each.encode_name not in given
+    ]
+    # Experiments may still give the options that it needs.
+    partial_ = msgspec.defstruct(struct.__name__, later, bases=(struct,), kw_only=True)
+    made = options.read(partial_ if later else struct, given, owner)
     changed: list[tuple[str, type, Any]] = []
     for name in given:
         value = getattr(made, named[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -21,6 +22,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import Key
 
+_log = logging.getLogger("dovetail")
 PROMPT = 0.005
 """Flush finished answers after this many seconds, even if the batch is not done."""
 
@@ -89,6 +91,10 @@ def serve_host(
                 if messages:
                     cores.received(link.process, time.monotonic())
                     _answer(link, host, messages, cores)
+            if link.departed and not stop.is_set():
+                why = link.session.farewell
+                more = f": {why}" if why else ""
+                _log.warning("the broker at %s has ended this connection%s", address, more)
         finally:
             cores.close()
             link.close()

@@ -42,6 +42,8 @@ class Session:
         """The highest ``seq`` that has arrived in this session."""
         self.departed = False
         """Whether the broker sent ``bye``."""
+        self.farewell = ""
+        """Why, in its words."""
         self.heard = 0.0
         self._decoder: codec.Decoder[Any] = codec.Decoder(codec.AT_PEER[hello.role])
         self._unanswered = 0.0
@@ -77,6 +79,7 @@ class Session:
                     messages.append(message)
             elif kind is m.Bye:
                 self.departed = True
+                self.farewell = message.reason
             elif kind is m.Error and message.code == "hello-first":
                 if not self._unanswered:
                     answers.append(self.greet(now))

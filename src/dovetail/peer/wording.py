@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dovetail.peer.source import Source, Step
 
@@ -93,6 +93,11 @@ def problem(
     if expected is not None:
         kinds, condition, got = expected.groups()
         names = kinds.split(" | ")
+        if names == ["array"] and isinstance(value, dict) and _holds_tables(kind, steps):
+            place = ".".join(str(each) for each in steps if isinstance(each, str))
+            return Problem(steps, steps, f" must be a list of tables; write [[{place}]]")
+        if condition is not None and (form := _form(kind, steps)):
+            return Problem(steps, steps, f" must be {form}, not {value!r}")
         if names == ["str"] and options:
             wanted = f"one of {', '.join(options)}"
         else:
@@ -187,6 +192,24 @@ def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
         else:
             return Any
     return kind
+
+
+def _holds_tables(kind: type[Struct], steps: tuple[Step, ...]) -> bool:
+    """Whether a place is for a list of tables."""
+    return any(
+        isinstance(part, type) and issubclass(part, Struct)
+        for each in _unfolded(_type(kind, steps))
+        if get_origin(each) is list
+        for part in _unfolded(get_args(each)[0])
+    )
+
+
+def _form(kind: type[Struct], steps: tuple[Step, ...]) -> str:
+    """Return what text at a place is made of, if its annotation says so in words, as ``extra={"form": ...}``."""
+    for meta in getattr(_type(kind, steps), "__metadata__", ()):
+        if isinstance(meta, Meta) and meta.extra and "form" in meta.extra:
+            return str(meta.extra["form"])
+    return ""
 
 
 def _unfolded(kind: Any) -> list[Any]:

@@ -72,6 +72,10 @@ def play(
         if not isinstance(turn, Turn):
             raise CheckFailed(check, f"turn {number} is {short(turn)}", "a Turn", TURNS)
         views = {view.seat: view for view in turn.seats}
+        for seat, view in views.items():
+            if not isinstance(view.legal, list | tuple | bytes | None):
+                wrong = f"legal of seat {seat} in turn {number} is a {type(view.legal).__name__}"
+                raise CheckFailed(check, wrong, "a list of actions, or a mask as bytes", TURNS)
         absent = [seat for seat in turn.to_act if seat not in views]
         if absent:
             wrong = f"seat {absent[0]} must act in turn {number} and has no view"

@@ -13,7 +13,7 @@ import pytest
 
 from dovetail.experiments.arena import archive
 from dovetail.experiments.arena.calendar import keep
-from dovetail.experiments.arena.description import Ladder, read
+from dovetail.experiments.arena.description import Ladder, check, read
 from dovetail.experiments.arena.games import Game, forfeited, game, worth
 from dovetail.experiments.arena.standings import standings, table
 from dovetail.experiments.arena.store import FILE, Store
@@ -281,7 +281,7 @@ def test_what_a_game_is_worth() -> None:
         ("connect_four", "connect_four\nseat = 2", "unknown"),
         ('"four"', '"fo ur"', "the ladder is called 'fo ur'"),
         ('game = "connect_four"', "", "needs 'game'"),
-        ("[[ladders]]", "[ladders]", "must be a list"),
+        ("[[ladders]]", "[ladders]", "must be a list of tables; write [[ladders]]"),
         ('name = "test"', 'name = "test"\ngames = 0', "games"),
         ('"connect_four"', '"connect_four"\npinned = "x"', "name one of its baselines"),
     ],
@@ -295,6 +295,39 @@ def test_a_wrong_description_is_one_line(tmp_path: Path, old: str, new: str, say
         assert says in str(failed.value)
     assert str(failed.value).startswith(str(path))
     assert "\n" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "says"),
+    [
+        (
+            "configuration = { row = 5 }",
+            7,
+            "environment connect_four has no option 'row'; did you mean",
+        ),
+        ("configuration = { connect = 9 }", 7, "option 'connect': 9 in a row do not fit"),
+        (
+            "[[ladders.baselines]]\nname = 'a'\ntype = 'random'\n"
+            "[[ladders.baselines]]\nname = 'b'\ntype = 'greedy'\nparameters = { sorce = 'x' }",
+            13,
+            "agent greedy has no option 'sorce'; did you mean 'source'?",
+        ),
+        (
+            "[[ladders.baselines]]\nname = 'a'\ntype = 'randon'",
+            9,
+            "no agent 'randon'; did you mean",
+        ),
+    ],
+)
+def test_what_an_arena_cannot_serve_is_found_in_its_file(
+    tmp_path: Path, more: str, line: int, says: str
+) -> None:
+    path = tmp_path / "arena.toml"
+    path.write_text(f"{ARENA}{more}\n")
+    with pytest.raises(DovetailError) as failed:
+        check(path, read(path))
+    assert str(failed.value).startswith(f"{path}, line {line}: ")
+    assert says in str(failed.value)
 
 
 def test_an_archive_makes_the_same_arena(tmp_path: Path) -> None:
