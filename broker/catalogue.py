@@ -21,6 +21,8 @@ PAGE_BYTES = 8 << 20
 
 LONGEST = 60
 """Characters of a name that is compared with what is on offer."""
+MOST = 50
+"""Names that it is compared with; among more the search for a similar one takes too long."""
 
 
 def catalogue(
@@ -62,7 +64,8 @@ def unoffered(tables: Tables, role: m.Role, name: str, peer: str | None) -> str:
     known = {
         offer for each in tables.sessions.values() if each.role == role for offer in each.offers
     }
-    hint = "" if name in known else meant(name[:LONGEST], sorted(known))
+    similar = sorted(known) if name not in known and len(known) <= MOST else []
+    hint = meant(name[:LONGEST], similar)
     return (
         f"no {what} {name!r} is offered{where}"
         f"{hint or f'; start one with `dovetail {command} {name}`'}"
