@@ -318,7 +318,8 @@ class Sessions:
 
     def drop(self, peer: Peer, why: str, now: float) -> None:
         """Send a peer away."""
-        self._tables.dropped[peer.outbox.address] = why
+        if not peer.outbox.reliable:
+            self._tables.dropped[peer.outbox.address] = why
         peer.outbox.tell(m.Bye(why))
         self._forget(peer, "bye", f"was sent away: {why}", now)
 

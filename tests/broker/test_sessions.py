@@ -8,6 +8,8 @@ import pytest
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core import Core, Settings
+from dovetail.broker.intake import Intake
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 
 
@@ -21,6 +23,33 @@ def answer(core: Core, address: str, hello: m.Hello, now: float = 0.0) -> Any:
 @pytest.fixture
 def core() -> Core:
     return Core(Settings(), b"")
+
+
+def test_a_frame_at_which_the_broker_fails_costs_its_sender_the_session(
+    core: Core, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for address in ("a", "b"):
+        answer(core, address, m.Hello(1, "observer", address))
+
+    def fail(*taken: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(core._handlers["observer"], m.Catalogue, fail)
+    intake = Intake(core)
+    frame = codec.encode(m.Catalogue(1))
+    intake.take("a", [frame, codec.encode(m.Ping(1))], 0.0)
+    error, bye = (message for _, message in core.take()[1])
+    assert error.code == "crashed"
+    assert type(bye) is m.Bye
+    assert "ZeroDivisionError" in caplog.text
+    assert list(core.tables.dropped) == ["a"]
+    intake.take("b", [codec.encode(m.Ping(2))], 0.0)
+    assert core.take()[1] == [("b", m.Pong(2))]
+    monkeypatch.setattr(core._sessions, "greet", fail)
+    intake.take("c", [codec.encode(m.Hello(1, "observer"))], 0.0)
+    [(to, error)] = core.take()[1]
+    assert (to, error.code) == ("c", "crashed")
+    assert "c" in core.tables.dropped
 
 
 AGENT = m.Hello(1, "agent", "north", [m.Offer("deep", instance=True)])
