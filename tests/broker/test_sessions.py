@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
+import numpy as np
 import pytest
+from msgspec.msgpack import Ext
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core import Core, Settings
@@ -75,6 +79,27 @@ def test_what_a_terminal_would_obey_is_in_no_name(core: Core, name: str) -> None
         error = answer(core, "a", hello)
         assert error.code == "invalid"
         assert name not in error.message
+
+
+@pytest.mark.rule("S4.5")
+@pytest.mark.parametrize(
+    "value", [np.arange(3), b"bytes", Ext(5, b""), {1: 2}, datetime(2026, 1, 1, tzinfo=UTC)]
+)
+def test_parameters_are_what_json_has(core: Core, value: Any) -> None:
+    """Otherwise the catalogue, which shows them to all, could not be made."""
+    parameters = {"size": {"enum": [1, value], "default": inf, "title": None}}
+    wrong = m.Hello(1, "environment", "e", [m.Offer("game", parameters=parameters)])
+    assert answer(core, "a", wrong).code == "invalid"
+    parameters = {"size": {"enum": [1, 2], "default": inf, "title": None}}
+    right = m.Hello(1, "environment", "e", [m.Offer("game", parameters=parameters)])
+    assert answer(core, "a", right).name == "e"
+    assert answer(core, "a", wrong).code in ("invalid", "wrong-state")
+    assert answer(core, "a", right).name == "e"  # the welcome again
+    answer(core, "b", m.Hello(1, "observer"))
+    core.receive("b", m.Catalogue(1), 0.0)
+    [(_, reply)] = core.take()[1]
+    assert isinstance(reply, m.Reply)
+    assert reply.body["environments"][0]["parameters"] == parameters
 
 
 @pytest.mark.rule("S4.4")
