@@ -21,6 +21,9 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive, derived
 from dovetail.protocol.states import RUN, Machine, RunState
 
+INDICES = 1 << 63
+"""Indices that an episode can have; every client reads as many integers."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Schedule:
@@ -206,6 +209,9 @@ def problem(asked: m.Run) -> str:
     """Return why a run makes no sense as it is asked for; empty if it does."""
     if not asked.agents:
         return "a run needs at least one agent"
+    if asked.first_index + asked.episodes > INDICES:
+        text = f"{asked.episodes} episodes from index {asked.first_index}"
+        return f"{text}; indices may be 0 to 2^63 - 1"
     if asked.seeds is not None and len(asked.seeds) != asked.episodes:
         return f"{len(asked.seeds)} seeds for {asked.episodes} episodes; give one each"
     if asked.modes and len(asked.modes) != len(asked.agents):
