@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import MATCH
+from dovetail.broker.limits import MATCH, quoted, started
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run, begun, problem
 from dovetail.broker.runs import SHUTDOWN, Runs
@@ -54,13 +54,11 @@ class Commands:
             return SHUTDOWN
         for name, agent in zip([*asked.agents, *asked.substitutes], agents, strict=True):
             if agent is None:
-                return f"there is no agent {name!r}"
+                return f"there is no agent {quoted(name)}"
         if self._runs.matches.server(asked) is None:
             name = asked.environment
-            where = f" at {asked.peer!r}" if asked.peer else ""
-            return (
-                f"no environment {name!r} is offered{where}; start one with `dovetail env {name}`"
-            )
+            where = f" at {quoted(asked.peer)}" if asked.peer else ""
+            return f"no environment {quoted(name)} is offered{where}{started(name, 'env')}"
         return problem(asked)
 
     # -- to change how it continues --------------------------------------------------------------

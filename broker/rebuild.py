@@ -24,7 +24,7 @@ MOVES = 3
 """How often one episode may move."""
 
 
-_spec = codec.Decoder(m.Spec, codec.UNLIMITED)
+_spec: codec.Decoder[m.Spec] = codec.Decoder(m.Spec, codec.UNLIMITED)
 
 
 def _bytes(spec: m.Spec) -> bytes:

@@ -297,7 +297,7 @@ def test_one_that_exits_in_a_group_ends_no_program(who: str) -> None:
     games = [game("one", **exits if who == "environment" else {})]
     players = [player("two", **exits if who == "agent" else {})]
     with InProcess(games, players) as experiment:
-        options = {"episodes": 2, "concurrency": 2, "stacked": True, "retries": 0}
+        options: dict[str, Any] = {"episodes": 2, "concurrency": 2, "stacked": True, "retries": 0}
         run = experiment.run("one", [experiment.create("two")], **options)
         assert ["SystemExit" in each.message for each in run] == [True, True]
 

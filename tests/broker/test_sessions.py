@@ -43,8 +43,9 @@ def test_a_frame_at_which_the_broker_fails_costs_its_sender_the_session(
     frame = codec.encode(m.Catalogue(1))
     intake.take("a", [frame, codec.encode(m.Ping(1))], 0.0)
     error, bye = (message for _, message in core.take()[1])
+    assert isinstance(error, m.Error)
     assert error.code == "crashed"
-    assert type(bye) is m.Bye
+    assert isinstance(bye, m.Bye)
     assert "ZeroDivisionError" in caplog.text
     assert list(core.tables.dropped) == ["a"]
     intake.take("b", [codec.encode(m.Ping(2))], 0.0)
@@ -52,6 +53,7 @@ def test_a_frame_at_which_the_broker_fails_costs_its_sender_the_session(
     monkeypatch.setattr(core._sessions, "greet", fail)
     intake.take("c", [codec.encode(m.Hello(1, "observer"))], 0.0)
     [(to, error)] = core.take()[1]
+    assert isinstance(error, m.Error)
     assert (to, error.code) == ("c", "crashed")
     assert "c" in core.tables.dropped
 

@@ -415,7 +415,7 @@ def test_what_a_seat_counts_is_what_others_can_read() -> None:
     table.agents[0].hears(m.AgentSteps)
     table.answers(0, 0, 0, 0, refused=i4(most, 1, 0))
     table.environment.hears(m.EnvironmentSteps)
-    ended = {"rows": None, "seats": None, "legal": None, "observations": b"\xc0"}
+    ended: Any = {"rows": None, "seats": None, "legal": None, "observations": b"\xc0"}
     table.turns(2, over=np.ones(3, np.uint8), **ended)
     results = table.experiment.hears(m.Episodes).results
     assert [each.seats[0].refused for each in results] == [most, 2, 0]
