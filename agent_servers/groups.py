@@ -14,12 +14,13 @@ import numpy as np
 
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Seat
 from dovetail.agent_servers.vector import Ends, Rows, VectorAgent
+from dovetail.peer.blame import FAILURES, Failure
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
 from dovetail.protocol.legal import unmask
 
-Describe = Callable[[Exception, str], str]
+Describe = Callable[[Failure, str], str]
 
 
 class _Play:
@@ -173,7 +174,7 @@ class Group:
                 chosen = list(agent.step_batch(decisions))
                 if len(chosen) != len(decisions):
                     raise DovetailError(f"{len(chosen)} answers to {len(decisions)} decisions")
-            except Exception as error:
+            except FAILURES as error:
                 chosen = [error] * len(decisions)
         for row, decision in enumerate(decisions):
             try:
@@ -184,11 +185,11 @@ class Group:
                     action = chosen[row]
                 else:
                     action = agent.start(decision) if row in first else agent.step(decision)
-                if isinstance(action, Exception):
+                if isinstance(action, FAILURES):
                     raise action
                 if isinstance(action, GeneratorType):
                     action = _unasked(action)
-            except Exception as error:
+            except FAILURES as error:
                 where = f"{type(agent).__name__} in turn {decision.turn}"
                 text = self._describe(error, where)
                 answer.faults.append(m.Fault(slots[row], "crashed", text, decision.seat.seat))
@@ -271,7 +272,7 @@ class Group:
     def _tell(self, tell: Callable[[], None]) -> None:
         try:
             tell()
-        except Exception as error:
+        except FAILURES as error:
             self._describe(error, f"{type(self.agent).__name__} at the end of an episode")
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from msgspec import Raw
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.agent_servers.groups import Groups
 from dovetail.peer import options
-from dovetail.peer.blame import place
+from dovetail.peer.blame import FAILURES, Failure, place
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
@@ -182,7 +182,7 @@ class AgentHost:
             if found is not None:
                 try:
                     self._playing[key] = _Play(*found, message)
-                except Exception as error:
+                except FAILURES as error:
                     where = f"{type(found[0]).__name__}.Memory"
                     self._fail(seq, "crashed", describe(error, where), out)
                     return
@@ -236,7 +236,7 @@ class AgentHost:
             return
         try:
             action = agent.start(turn) if first else agent.step(turn)
-        except Exception as error:  # an agent's error is its own crash, not the host's
+        except FAILURES as error:  # an agent's error is its own crash, not the host's
             self._crashed(play, turn, seq, error, out)
             return
         self._act(play, turn, seq, action, out)
@@ -294,7 +294,7 @@ class AgentHost:
         except StopIteration as end:
             self._act(play, turn, seq, end.value, out)
             return
-        except Exception as error:
+        except FAILURES as error:
             self._crashed(play, turn, seq, error, out)
             return
         number = next(self._asks)
@@ -311,7 +311,7 @@ class AgentHost:
                 actions = agent.step_batch([turn for _, turn, _ in batch])
                 if len(actions) != len(batch):
                     raise DovetailError(f"{len(actions)} answers to {len(batch)} decisions")
-            except Exception as error:
+            except FAILURES as error:
                 for play, turn, seq in batch:
                     self._crashed(play, turn, seq, error, out)
                 continue
@@ -319,7 +319,7 @@ class AgentHost:
                 self._act(play, turn, seq, action, out)
 
     def _crashed(
-        self, play: _Play, turn: Decision, seq: int, error: Exception, out: list[m.Message]
+        self, play: _Play, turn: Decision, seq: int, error: Failure, out: list[m.Message]
     ) -> None:
         text = describe(error, f"{type(play.agent).__name__} in turn {turn.turn}")
         self._fail(seq, "crashed", text, out)
@@ -340,7 +340,10 @@ class AgentHost:
             agent, seat, memory = play.agent, play.seat, play.memory
             for thought in [each for each in self._thoughts.values() if each.play is play]:
                 del self._thoughts[thought.question.id]
-                thought.generator.close()
+                try:
+                    thought.generator.close()
+                except FAILURES as error:
+                    describe(error, f"{type(agent).__name__} at the end of an episode")
         try:
             observation, scene = codec.opened(message.observation), codec.opened(message.scene)
         except DovetailError:
@@ -364,7 +367,7 @@ class AgentHost:
             if play is None:
                 end.memory = agent.Memory()
             agent.end(end)
-        except Exception as error:
+        except FAILURES as error:
             describe(error, f"{type(agent).__name__} at the end of an episode")
 
     # -- everything else -----------------------------------------------------------------------------
@@ -419,7 +422,7 @@ class AgentHost:
         try:
             agent.needs.check(agent_name(agent), message.spec)
             agent.init(seat)
-        except Exception as error:
+        except FAILURES as error:
             text = describe(error, f"{type(agent).__name__} taking a seat")
             self._fail(message.seq, _code(error), text, out)
             return
@@ -437,7 +440,7 @@ class AgentHost:
             return
         try:
             actions = group.steps(message)
-        except Exception as error:
+        except FAILURES as error:
             code = "invalid" if isinstance(error, ProtocolError) else "crashed"
             self._fail(message.seq, code, describe(error, agent_name(group.agent)), out)
             return
@@ -474,7 +477,7 @@ class AgentHost:
                     self._instances.pop(message.instance, None)
                     agent.cleanup()
             return m.Reply(number)
-        except Exception as error:
+        except FAILURES as error:
             kind = type(message).__name__.lower()
             return m.Error(_code(error), describe(error, kind), id=number)
 
@@ -501,7 +504,7 @@ class AgentHost:
         self._instances.clear()
 
 
-def _code(error: Exception) -> str:
+def _code(error: Failure) -> str:
     """Return whether a program says that it cannot, or tried and failed."""
     if isinstance(error, Refused):
         return error.code
@@ -511,7 +514,7 @@ def _code(error: Exception) -> str:
 def _let_go(agent: Agent) -> None:
     try:
         agent.cleanup()
-    except Exception as error:
+    except FAILURES as error:
         describe(error, "cleanup")
 
 
@@ -549,7 +552,7 @@ def agent_name(agent: Agent) -> str:
     return type_name(type(agent))
 
 
-def describe(error: Exception, where: str) -> str:
+def describe(error: Failure, where: str) -> str:
     """Return one line for a person about an exception; what is a surprise is also logged whole."""
     if isinstance(error, DovetailError):
         return str(error)

@@ -12,7 +12,7 @@ from typing import Annotated, Protocol
 import msgspec
 from msgspec import Meta, Struct
 
-from dovetail.broker.limits import USUAL, Allowance
+from dovetail.broker.limits import USUAL, Allowance, quoted
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.transport.keys import LENGTH, Key
@@ -82,11 +82,12 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
             if not _matches(offer, grant.offers):
                 names = ", ".join(grant.offers) or "nothing"
                 raise ProtocolError(
-                    "access", f"the key {name!r} may not offer {offer!r}; it may offer {names}"
+                    "access",
+                    f"the key {name!r} may not offer {quoted(offer)}; it may offer {names}",
                 )
             holder = self.pinned.get(offer, name)
             if holder != name:
-                raise ProtocolError("access", f"only the key {holder!r} may offer {offer!r}")
+                raise ProtocolError("access", f"only the key {holder!r} may offer {quoted(offer)}")
         if present >= grant.limits.peers:
             text = (
                 f"{present} programs with the key {name!r} are connected, and no more may be; "

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dovetail.broker.instances import Instances
-from dovetail.broker.limits import elements
+from dovetail.broker.limits import elements, quoted, started
 from dovetail.broker.peers import Peer
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
@@ -60,16 +60,13 @@ def catalogue(
 def unoffered(tables: Tables, role: m.Role, name: str, peer: str | None) -> str:
     """Return the line that says that no program offers a name, or not the one that was asked for."""
     what, command = ("environment", "env") if role == "environment" else ("agent type", "agent")
-    where = f" at {peer!r}" if peer else ""
+    where = f" at {quoted(peer)}" if peer else ""
     known = {
         offer for each in tables.sessions.values() if each.role == role for offer in each.offers
     }
     similar = sorted(known) if name not in known and len(known) <= MOST else []
     hint = meant(name[:LONGEST], similar)
-    return (
-        f"no {what} {name!r} is offered{where}"
-        f"{hint or f'; start one with `dovetail {command} {name}`'}"
-    )
+    return f"no {what} {quoted(name)} is offered{where}{hint or started(name, command)}"
 
 
 def _all(tables: Tables, instances: Instances, runs: Runs) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from msgspec import structs
 from dovetail.broker.catalogue import unoffered
 from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import MATCH
+from dovetail.broker.limits import MATCH, quoted
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run, begun, fixed, problem
 from dovetail.broker.runs import SHUTDOWN, Runs
@@ -64,7 +64,7 @@ class Commands:
             return SHUTDOWN
         for name, agent in zip([*asked.agents, *asked.substitutes], agents, strict=True):
             if agent is None:
-                return f"there is no agent {name!r}"
+                return f"there is no agent {quoted(name)}"
         if self._runs.matches.server(asked) is None:
             return unoffered(self._tables, "environment", asked.environment, asked.peer)
         return problem(asked)

@@ -40,6 +40,7 @@ ANSWERS = {
     "agent": ("action", "actions", "reply", "saved", "error"),
 }
 """What the broker waits for from peers of a role."""
+FAILED = "the broker failed at a message; its log says why"
 UNGREETED = "say hello first; no session is known for this connection"
 
 
@@ -162,6 +163,18 @@ class Core:
         if error.code == "unknown-type":
             answer = m.Error("hello-first", UNGREETED)
         self.tables.out.messages.append((address, answer))
+
+    def failed(self, address: Address, now: float) -> None:
+        """Send away the sender of a frame at which this program failed; the last line of defence."""
+        error = m.Error("crashed", FAILED)
+        peer = self._connections.get(address)
+        if peer is None:
+            self.tables.out.messages.append((address, error))
+            if not getattr(address, "reliable", False):
+                self.tables.dropped[address] = FAILED
+        else:
+            peer.outbox.tell(error)
+            self._sessions.drop(peer, FAILED, now)
 
     def lost(self, address: Address, now: float) -> None:
         """Take the news that a connection is gone."""
@@ -336,6 +349,11 @@ class Core:
         """Return the role of the peer at a connection, None before its ``hello``."""
         peer = self.tables.connections.get(address)
         return None if peer is None else peer.role
+
+    def name(self, address: Address) -> str:
+        """Return the name of the peer at a connection, for the log."""
+        peer = self.tables.connections.get(address)
+        return "a stranger" if peer is None else peer.name
 
     def answered(self, address: Address, answer: m.Message) -> int | None:
         """Return the ``seq`` of what a message of a peer answers, as far as it says."""

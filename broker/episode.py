@@ -228,7 +228,7 @@ class Episode:
         place = self.places[seat]
         place.machine.move(ACTED)
         if action.refused:
-            place.refused += action.refused
+            place.refuse(action.refused)
         if action.measures:
             place.measure(action.measures)
         if action.thoughts is not None and self.think:

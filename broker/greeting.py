@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections import Counter
+from typing import Any
 
 from dovetail.broker import limits
 from dovetail.protocol import messages as m
@@ -49,8 +50,30 @@ def check(
             "invalid",
             "a name has control characters, which a terminal would obey; leave them out",
         )
+    for offer in hello.offers:
+        if not _plain(offer.parameters):
+            raise ProtocolError(
+                "invalid",
+                f"the parameters of {offer.name!r} have a value that JSON lacks; give a JSON Schema",
+            )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ProtocolError(
             "invalid", f"{twice[0]!r} is offered twice; give each a name of its own"
         )
+
+
+def _plain(value: Any) -> bool:
+    """Whether a value has only what JSON has, or numbers that are not finite."""
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            if not all(isinstance(key, str) for key in each):
+                return False
+            left += each.values()
+        elif isinstance(each, list | tuple):
+            left += each
+        elif not (each is None or isinstance(each, str | int | float)):
+            return False
+    return True

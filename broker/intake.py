@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
@@ -11,6 +12,8 @@ from dovetail.broker.outbox import Address
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
+
+log = logging.getLogger("dovetail.broker")
 
 LARGE = 1 << 12
 """Bytes of a frame from which on what follows from it is worth a system call of its own."""
@@ -42,16 +45,26 @@ class Intake:
         self._decoders = _decoders(core.tables.settings.limits)
 
     def take(self, address: Address, frames: Iterable[bytes], now: float) -> None:
-        """Let the core take in what came over a connection at once."""
+        """Let the core take in what came over a connection at once.
+
+        A frame at which the core fails, for a mistake of ours, costs its sender the session.
+        """
         core = self._core
         decode = self._decoders[core.role(address)].decode
         for frame in frames:
             try:
-                message = decode(frame)
-            except ProtocolError as error:
-                core.refuse(address, error, now)
-                continue
-            core.receive(address, message, now, len(frame))
+                try:
+                    message = decode(frame)
+                except ProtocolError as error:
+                    core.refuse(address, error, now)
+                    continue
+                core.receive(address, message, now, len(frame))
+            except Exception:
+                log.exception(
+                    "the broker failed at a frame of %s, which it sends away", core.name(address)
+                )
+                core.failed(address, now)
+                return
             if type(message) is m.Hello:
                 decode = self._decoders[core.role(address)].decode
 

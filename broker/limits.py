@@ -60,6 +60,8 @@ STRANGER = 100
 """Messages over a connection without a session after which it is closed."""
 NAME = 256
 """Characters in a name."""
+QUOTED = 60
+"""Characters that a message quotes of one that is longer."""
 OFFERS = 4_096
 """Offers of a peer."""
 OFFER_ELEMENTS = 20_000
@@ -140,6 +142,18 @@ def check(hello: m.Hello, allowance: Allowance) -> None:
         if size > OFFER_ELEMENTS:
             text = f"the offer {offer.name!r} has {size:,} values; it may have {OFFER_ELEMENTS:,}"
             raise ProtocolError("limit", text)
+
+
+def quoted(name: str | int) -> str:
+    """Return a name as a message quotes it; of one that is too long to be a name, the beginning."""
+    if isinstance(name, int) or len(name) <= NAME:
+        return repr(name)
+    return f"{name[:QUOTED]!r}... ({len(name):,} characters)"
+
+
+def started(name: str, command: str) -> str:
+    """Return how to start what has a name, for the end of a message, if it can be typed as it is."""
+    return f"; start one with `dovetail {command} {name}`" if quoted(name) == f"'{name}'" else ""
 
 
 def elements(value: Any) -> int:

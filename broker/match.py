@@ -5,6 +5,7 @@ What an ``Episode`` says is sent from here to the peers that hold the environmen
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -88,6 +89,8 @@ class Match:
         ):
             if len(spaces) not in (1, spec.seats):
                 return f"{len(spaces)} {what} spaces for {spec.seats} seats; give one, or one each"
+        if spec.forfeit is not None and not all(map(math.isfinite, spec.forfeit)):
+            return f"`forfeit` is {list(spec.forfeit)}; give two finite rewards"
         return ""
 
     def begin(

@@ -11,6 +11,8 @@ from dovetail.protocol.messages import Legal, Mode
 from dovetail.protocol.spaces import Space
 from dovetail.protocol.states import Machine, SeatState
 
+MOST = (1 << 63) - 1
+"""The largest integer that every client reads."""
 MEASURES = 64
 """How many names of measures a seat may use in an episode."""
 
@@ -61,6 +63,10 @@ class Place:
         """Credit a reward."""
         self.pending += reward
         self.total += reward
+
+    def refuse(self, count: int) -> None:
+        """Count answers that a bridge had refused, as far as the result can say."""
+        self.refused = min(self.refused + count, MOST)
 
     def measure(self, measures: dict[str, float]) -> None:
         """Add what the agent measured; names beyond ``MEASURES`` are left out."""

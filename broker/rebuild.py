@@ -16,11 +16,20 @@ from dovetail.broker.match import Match, Play, opening
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run
 from dovetail.broker.tables import Tables
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import Machine, MatchState
 
 MOVES = 3
 """How often one episode may move."""
+
+
+_spec: codec.Decoder[m.Spec] = codec.Decoder(m.Spec, codec.UNLIMITED)
+
+
+def _bytes(spec: m.Spec) -> bytes:
+    """Return a spec as it would come over a socket; a bound in it may be an array, which has no equality."""
+    return codec.encode(_spec.decode(codec.encode(spec)))
 
 
 @dataclass(eq=False, slots=True)
@@ -95,7 +104,7 @@ class Rebuilding:
         match.environment.outbox.asked.pop(rebuild.asked, None)
         rebuild.machine.on("spec")
         spec.match = match.number
-        if spec != match.spec:
+        if _bytes(spec) != _bytes(match.spec):
             text = f"environment {match.environment.name} describes another game"
             self._failed(rebuild.run, match, text, now)
             return

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dovetail.broker.catalogue import unoffered
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import STATES, UNIT_BYTES
+from dovetail.broker.limits import STATES, UNIT_BYTES, quoted
 from dovetail.broker.peers import Peer
 from dovetail.broker.request import Passed, Request
 from dovetail.broker.runs import Runs
@@ -115,6 +115,12 @@ class Requests:
                 text = f"agent {instance.number} is in a run; cancel the run first"
                 peer.refuse(asked.id, "wrong-state", text)
                 return
+            if instance.made is None:
+                text = (
+                    f"agent {instance.number} is the program {instance.peer.name} itself; stop that"
+                )
+                peer.refuse(asked.id, "wrong-state", text)
+                return
             message = m.Cleanup(number, instance.number)
             self._instances.drop(instance)
         passed = self._pass(instance.peer, message, peer, asked.id, asked.timeout, now)
@@ -172,12 +178,12 @@ class Requests:
         """Whether a state is not another's; refuse the request if it is."""
         if self._tables.keeps(peer, name):
             return True
-        text = f"the state {name!r} is another experiment's; save yours under another name"
+        text = f"the state {quoted(name)} is another experiment's; save yours under another name"
         peer.refuse(number, "access", text)
         return False
 
     def _no_state(self, peer: Peer, number: int, name: str) -> None:
-        peer.refuse(number, "unknown", f"no state is saved under {name!r}")
+        peer.refuse(number, "unknown", f"no state is saved under {quoted(name)}")
 
     def _pass(
         self,
@@ -206,7 +212,12 @@ class Requests:
 
     def on_reply(self, peer: Peer, reply: m.Reply, now: float) -> None:
         request = self._answered(peer, reply.id)
-        if request is None or request.given_up:
+        if request is None:
+            return
+        if isinstance(request.message, m.Save):
+            self._failed(request, "crashed", f"{peer.name} answered `save` with `reply`", now)
+            return
+        if request.given_up:
             return
         body = reply.body
         message = request.message
@@ -222,7 +233,13 @@ class Requests:
 
     def on_saved(self, peer: Peer, saved: m.Saved, now: float) -> None:
         request = self._answered(peer, saved.id)
-        if request is None or request.given_up:
+        if request is None:
+            return
+        if not isinstance(request.message, m.Save):
+            asked = type(request.message).__struct_config__.tag
+            self._failed(request, "crashed", f"{peer.name} answered `{asked}` with `saved`", now)
+            return
+        if request.given_up:
             return
         if request.internal:
             self.done(request, saved.state, "", now)
@@ -261,8 +278,10 @@ class Requests:
     def failed(self, peer: Peer, number: int, code: str, text: str, now: float) -> None:
         """Take a peer's word that it could not do what was asked."""
         request = self._answered(peer, number)
-        if request is None:
-            return
+        if request is not None:
+            self._failed(request, code, text, now)
+
+    def _failed(self, request: Request, code: str, text: str, now: float) -> None:
         if request.internal:
             self.done(request, None, text, now)
             return

@@ -12,6 +12,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.instances import Instance
+from dovetail.broker.limits import QUOTED, quoted
 from dovetail.broker.match import Match, Play
 from dovetail.broker.peers import Peer
 from dovetail.broker.rules import Rules, rules_of
@@ -20,6 +21,9 @@ from dovetail.broker.stack import Stack
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive, derived
 from dovetail.protocol.states import RUN, Machine, RunState
+
+INDICES = 1 << 63
+"""Indices that an episode can have; every client reads as many integers."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
@@ -222,17 +226,25 @@ def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any] | str:
         for peer, default in zip(peers, defaults, strict=True):
             if default != defaults[0]:
                 return (
-                    f"{asked.environment!r} is offered with different defaults: {option!r} is {defaults[0]!r} at "
-                    f"{peers[0]!r} and {default!r} at {peer!r}; give it in `configuration`, or name the program as `peer`"
+                    f"{quoted(asked.environment)} is offered with different defaults: {quoted(option)} is {_short(defaults[0])} at "
+                    f"{quoted(peers[0])} and {_short(default)} at {quoted(peer)}; give it in `configuration`, or name the program as `peer`"
                 )
         found[option] = defaults[0]
     return found
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
 
 
 def problem(asked: m.Run) -> str:
     """Return why a run makes no sense as it is asked for; empty if it does."""
     if not asked.agents:
         return "a run needs at least one agent"
+    if asked.first_index + asked.episodes > INDICES:
+        text = f"{asked.episodes} episodes from index {asked.first_index}"
+        return f"{text}; indices may be 0 to 2^63 - 1"
     if asked.seeds is not None and len(asked.seeds) != asked.episodes:
         return f"{len(asked.seeds)} seeds for {asked.episodes} episodes; give one each"
     if asked.modes and len(asked.modes) != len(asked.agents):

@@ -89,6 +89,7 @@ def serve(
     before = []
     if threading.current_thread() is threading.main_thread():
         before = [(each, signal.signal(each, leave)) for each in (signal.SIGINT, signal.SIGTERM)]
+    failed = True
     try:
         if ready is not None:
             ready(server)
@@ -102,8 +103,12 @@ def serve(
         end = time.monotonic() + finish
         while not server.core.idle and signals < 2 and (left := end - time.monotonic()) > 0:
             server.pump(min(WAKE, left))
+        failed = False
     finally:
-        server.close()
+        if failed:  # what is in progress must not end with a mistake of this program
+            server.abandon()
+        else:
+            server.close()
         for number, handler in before:
             signal.signal(number, handler)
 

@@ -338,11 +338,24 @@ class Server:
         self._retry = 0.0
         self._commit(now)
         self._feed.flush()
+        self._release(discard=not self._held)
+        if self.journal is not None:
+            self.journal.close(self.core.tables.next)
+
+    def abandon(self) -> None:
+        """Close socket and files as they are, after a failure of this program.
+
+        What is in progress stays on disk for the next broker, and no peer hears that it is over.
+        """
+        self._release(discard=False)
+        if self.journal is not None:
+            # A record that the core did not decide would be taken for one that it did.
+            self.journal.close(0 if self._live is not None else self.core.tables.next)
+
+    def _release(self, *, discard: bool) -> None:
         self._cores.close()
         if self._live is not None:
-            self._live.close(discard=not self._held)
+            self._live.close(discard=discard)
         if self._router is not None:
             self._router.close()
             self._router = None
-        if self.journal is not None:
-            self.journal.close(self.core.tables.next)

@@ -15,6 +15,7 @@ from dovetail.broker.requests import Requests
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
@@ -30,6 +31,11 @@ TURNS = (
     | m.AgentSteps
 )
 """What clocks bound, so that a peer may be silent while it owes the answer."""
+
+
+def _same(greeting: m.Hello | None, hello: m.Hello) -> bool:
+    """Whether a ``hello`` comes again; as bytes, since arrays in one that is not checked have no equality."""
+    return greeting is not None and codec.encode(greeting) == codec.encode(hello)
 
 
 class Sessions:
@@ -58,7 +64,7 @@ class Sessions:
     def greet(self, address: Address, hello: m.Hello, now: float) -> None:
         """Take a ``hello`` from a connection."""
         known = self._tables.connections.get(address)
-        if known is not None and known.greeting == hello:  # its welcome may have been lost
+        if known is not None and _same(known.greeting, hello):  # its welcome may have been lost
             self._welcome(known, resumed=False)
             return
         try:
@@ -330,7 +336,8 @@ class Sessions:
 
     def drop(self, peer: Peer, why: str, now: float) -> None:
         """Send a peer away."""
-        self._tables.dropped[peer.outbox.address] = why
+        if not peer.outbox.reliable:
+            self._tables.dropped[peer.outbox.address] = why
         peer.outbox.tell(m.Bye(why))
         self._forget(peer, "bye", f"was sent away: {why}", now)
 

@@ -151,7 +151,9 @@ class Stack(Batch):
     def _refused(self, slot: int, seat: int | None, message: str) -> Ending:
         """Take the environment's word that the rules refuse a seat's last action."""
         turn = int(self.turn[slot]) - 1
-        if seat is None or turn < 0 or self.acts[slot, turn, seat] == NONE:
+        if seat is None or not 0 <= seat < self.match.spec.seats:
+            return Ending("environment-failed", message=message)
+        if turn < 0 or self.acts[slot, turn, seat] == NONE:
             return Ending("environment-failed", message=message)
         self.breaches[slot, seat] += 1
         if self.rules.on_illegal == "truncate":
@@ -221,7 +223,7 @@ class Stack(Batch):
                 if slot in self.ending and seat > ended.get(slot, -1):
                     continue  # too late
                 if refused is not None:
-                    self.refused[slot, seat] += max(0, int(refused[row]))
+                    self.refuse(slot, seat, int(refused[row]))
                 if measures is not None:
                     self.measure(slot, seat, measures[row])
         return found

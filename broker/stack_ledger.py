@@ -111,12 +111,19 @@ class Ledger:
         self.pending[at] += rewards
         self.total[at] += rewards
 
+    def refuse(self, slot: int, seat: int, count: int) -> None:
+        """Count answers that a bridge had refused, as far as the column can say."""
+        most = int(np.iinfo(self.refused.dtype).max)
+        self.refused[slot, seat] = min(int(self.refused[slot, seat]) + max(0, count), most)
+
     def measure(self, slot: int, seat: int, given: Any) -> None:
         if not isinstance(given, dict):
             return
         sums = self.measured.setdefault(slot, {}).setdefault(seat, {})
         for name, value in given.items():
-            if isinstance(value, int | float) and (name in sums or len(sums) < MEASURES):
+            if not (isinstance(name, str) and isinstance(value, int | float)):
+                continue  # neither the journal nor a client could read it
+            if name in sums or len(sums) < MEASURES:
                 total, count = sums.get(name, (0.0, 0.0))
                 sums[name] = [total + value, count + 1]
 

@@ -28,6 +28,8 @@ def problem(spec: m.Spec) -> str:
         return "its seats do not share one Discrete action space"
     if columns.width(space) > WIDEST:
         return f"it has more than {8 * WIDEST:,} actions"
+    if not columns.width(space):
+        return "all of its actions are below 0, for which a mask has no bit"
     if spec.seats > SEATS:
         return f"it has more than {SEATS} seats"
     if space.start < -8 * WIDEST:

@@ -17,7 +17,7 @@ from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.groups import Groups
 from dovetail.env_servers.lookahead import Walk
 from dovetail.peer import options
-from dovetail.peer.blame import place
+from dovetail.peer.blame import FAILURES, Failure, place
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
@@ -154,7 +154,7 @@ class EnvironmentHost:
             refused = m.Error("illegal", str(error), answers=message.seq, seat=error.seat)
             self._inbox.answer(message.seq, refused, out)
             return
-        except Exception as error:  # a bug in the rules ends the episode, not the program
+        except FAILURES as error:  # a bug in the rules ends the episode, not the program
             self._fail(message.seq, "crashed", _describe(error, "step"), out)
             return
         self._finish(place, turn, message.turn + 1, out)
@@ -175,7 +175,7 @@ class EnvironmentHost:
         place.watched, place.scenes = NOTHING if message.once else asked
         try:
             turn = place.environment.start(message.seed)
-        except Exception as error:
+        except FAILURES as error:
             self._fail(message.seq, "crashed", _describe(error, "start"), out)
             return
         self._finish(place, turn, 0, out)
@@ -215,7 +215,7 @@ class EnvironmentHost:
                         view.scene = place.environment.scene(view.seat)
                     if "afterstates" in wants and place.afterstates and view.seat in turn.to_act:
                         view.afterstates = place.environment.afterstates(view.seat)
-        except Exception as error:
+        except FAILURES as error:
             self._fail(place.seq, "crashed", _describe(error, "view"), out)
             return
         place.turn = number
@@ -268,7 +268,7 @@ class EnvironmentHost:
             spec.name = spec.name or name
             if COMPILED:
                 spec = _spec.decode(codec.encode(spec))
-        except Exception as error:
+        except FAILURES as error:
             return m.Error(_code(error), _describe(error, "init"), answers=message.seq)
         if not message.slots:
             self._open[message.match] = _Open(message.match, environment, spec)
@@ -283,7 +283,7 @@ class EnvironmentHost:
             return
         try:
             turns = group.steps(message)
-        except Exception as error:
+        except FAILURES as error:
             code: Code = "invalid" if isinstance(error, ProtocolError) else "crashed"
             self._fail(message.seq, code, _describe(error, "a batch"), out)
             return
@@ -305,7 +305,7 @@ class EnvironmentHost:
             self._episodes.pop(place.episode, None)
             try:
                 place.environment.cleanup()
-            except Exception as error:
+            except FAILURES as error:
                 _describe(error, "cleanup")
 
     def _message(self, message: m.EnvironmentMessage) -> m.Message:
@@ -315,7 +315,7 @@ class EnvironmentHost:
                 raise DovetailError(f"match {message.match} is not open")
             place.walk = None  # the message may change the position
             return m.Reply(message.id, place.environment.message(message.body))
-        except Exception as error:
+        except FAILURES as error:
             return m.Error(_code(error), _describe(error, "message"), id=message.id)
 
     def _lookahead(self, message: m.EnvironmentLookahead) -> m.Message:
@@ -333,7 +333,7 @@ class EnvironmentHost:
             found = walk.previews(message.lines)
             place.walk, place.walked = walk, asked
             return m.Reply(message.id, found)
-        except Exception as error:
+        except FAILURES as error:
             return m.Error(_code(error), _describe(error, "lookahead"), id=message.id)
 
 
@@ -350,7 +350,7 @@ def _exact(turn: Any) -> bool:
     )
 
 
-def _code(error: Exception) -> Code:
+def _code(error: Failure) -> Code:
     """Return whether a program says that it cannot, or tried and failed."""
     return "unavailable" if isinstance(error, DovetailError) else "crashed"
 
@@ -360,7 +360,7 @@ def type_name(kind: type[Environment]) -> str:
     return kind.name or kind.__name__.lower()
 
 
-def _describe(error: Exception, where: str) -> str:
+def _describe(error: Failure, where: str) -> str:
     if isinstance(error, DovetailError):
         return str(error)
     log.error("%s failed", where, exc_info=error)

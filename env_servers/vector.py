@@ -15,6 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from dovetail.env_servers.environment import Environment, Spec, Turn
+from dovetail.peer.blame import FAILURES, Failure
 from dovetail.protocol import columns
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.legal import mask, problem
@@ -119,7 +120,7 @@ class Copies(VectorEnvironment):
         for slot, seed in zip(slots.tolist(), seeds.tolist(), strict=True):
             try:
                 self._turns[slot] = self._checked(self._copies[slot].start(seed))
-            except Exception as error:
+            except FAILURES as error:
                 self._turns[slot] = _fault(slot, error, "start")
 
     def step(self, slots: Column, seats: Column, actions: Column) -> None:
@@ -133,7 +134,7 @@ class Copies(VectorEnvironment):
                 self._turns[slot] = self._checked(self._copies[slot].step(joint))
             except IllegalAction as error:
                 self._turns[slot] = Fault(slot, "illegal", str(error), error.seat)
-            except Exception as error:
+            except FAILURES as error:
                 self._turns[slot] = _fault(slot, error, "step")
 
     def _checked(self, turn: Turn) -> Turn:
@@ -171,7 +172,7 @@ class Copies(VectorEnvironment):
             if isinstance(turn, Turn):
                 try:
                     wide, more = self._row(slot, turn, afterstates)
-                except Exception as error:
+                except FAILURES as error:
                     turn = _fault(slot, error, "view")
             if isinstance(turn, Fault):
                 over[at] = FAILED
@@ -256,7 +257,7 @@ def _end(space: Discrete) -> int:
     return max(0, int(space.start) + int(space.n))
 
 
-def _fault(slot: int, error: Exception, where: str) -> Fault:
+def _fault(slot: int, error: Failure, where: str) -> Fault:
     if isinstance(error, DovetailError):
         return Fault(slot, "crashed", str(error))
     text = " ".join(str(error).split())

@@ -22,6 +22,7 @@ from rich.text import Text
 from dovetail.experiments.file import Pairing
 from dovetail.experiments.schedule import Played, Stage, of_units
 from dovetail.experiments.statistics import tally
+from dovetail.peer.plain import plain
 from dovetail.protocol.messages import Episode
 
 
@@ -111,7 +112,7 @@ class Display:
         self._console.print(f"{line}; {', '.join(results)}", soft_wrap=True)
         why = next((each.message for each in episodes if each.reason in FAULTS), "")
         if why:
-            self._console.print(f"  such as: {why}", soft_wrap=True, markup=False)
+            self._console.print(f"  such as: {plain(why)}", soft_wrap=True, markup=False)
         so_far = self._count(played)
         if so_far:
             self._console.print(so_far, soft_wrap=True, markup=False)

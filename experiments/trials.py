@@ -28,6 +28,7 @@ from dovetail.experiments.records import FILE, Records
 from dovetail.experiments.runner import Execution, Options
 from dovetail.experiments.store import Store
 from dovetail.experiments.sweep import Plan, Trial
+from dovetail.peer.plain import plain
 from dovetail.peer.source import Source
 from dovetail.protocol.errors import DovetailError
 
@@ -248,7 +249,7 @@ class _All:
                         seconds = future.result()
                     except DovetailError as error:
                         failures.append(f"{name}: {error}")
-                        self._console.print(f"{name} failed: {error}", markup=False)
+                        self._console.print(f"{name} failed: {plain(str(error))}", markup=False)
                         continue
                     left = (time.monotonic() - began) / number * (len(tasks) - number)
                     self._console.print(

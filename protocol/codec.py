@@ -16,6 +16,8 @@ from dovetail.protocol.ready import ready
 
 T = TypeVar("T")
 
+LONGEST = 600
+"""Characters of an error about a frame, which may quote any of it."""
 UNLIMITED = Limits(2**63 - 1, 2**63 - 1, 2**63 - 1)
 """For values that were checked already, or that never travel in a frame."""
 
@@ -106,12 +108,17 @@ class Decoder(Generic[T]):
         except ProtocolError as error:
             raise _refusal(frame, error.code, str(error)) from None
         except msgspec.ValidationError as error:
-            text = str(error)
+            text = _brief(str(error))
             if text.endswith("`$.type`") or "missing required field `type`" in text:
                 raise _refusal(frame, "unknown-type", f"no message of this role: {text}") from None
             raise _refusal(frame, "invalid", text) from None
         except (msgspec.DecodeError, RecursionError, ValueError, OverflowError) as error:
             raise _refusal(frame, "malformed", str(error) or type(error).__name__) from None
+
+
+def _brief(text: str) -> str:
+    """Return an error without the middle of a value that it quotes; where that stood is at its end."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}...{text[-LONGEST // 2 :]}"
 
 
 _any: Decoder[Any] = Decoder(Any)

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from dovetail.protocol.tensors import DTYPES
 
+INTEGERS = 1 << 63
+"""An integer of a space is below, and at least minus that: what 64 bits hold."""
+
 Shape = list[Annotated[int, Meta(ge=0)]]
 Bound = float | list[Any]
 
@@ -75,6 +78,10 @@ class Discrete(_Space, frozen=True):
         _whole(self.n, "n of Discrete", 1)
         if not _is_int(self.start):
             raise ValueError(f"start of Discrete must be an integer, not {self.start!r}")
+        if not -INTEGERS <= int(self.start) <= INTEGERS - int(self.n):
+            raise ValueError(
+                f"Discrete(n={self.n}, start={self.start}) has integers that are not -2^63 to 2^63 - 1"
+            )
 
     def contains(self, value: Any) -> bool:
         return _is_int(value) and self.start <= value < self.start + self.n
@@ -118,6 +125,11 @@ class Box(_Space, frozen=True):
             return False
         try:
             low, high = np.asarray(self.low), np.asarray(self.high)
+            if not {low.shape, high.shape} <= {
+                (),
+                array.shape,
+            }:  # else it might be spread over a huge one
+                return False
             return bool(np.all(array >= low) and np.all(array <= high))
         except (TypeError, ValueError):  # bounds of another shape, or that are no numbers
             return False

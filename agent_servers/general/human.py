@@ -9,6 +9,7 @@ from typing import Any, TextIO
 import msgspec
 
 from dovetail.agent_servers.agent import Agent, Decision, End
+from dovetail.peer.plain import coloured
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space, Text
@@ -69,7 +70,7 @@ class Human(Agent):
         self._say(_result(end))
 
     def _say(self, text: str) -> None:
-        self.output.write(f"{text}\n")
+        self.output.write(f"{coloured(text)}\n")
         self.output.flush()
 
 

@@ -64,6 +64,12 @@ def test_it_shows_the_position_and_takes_the_action() -> None:
     )
 
 
+def test_a_position_has_colours_and_nothing_else_that_a_terminal_obeys() -> None:
+    agent, out = human("0\n")
+    agent.step(turn([0], text="\x1b]0;owned\x07X\x1b[31mO\x1b[2J"))
+    assert out.getvalue().startswith("\nX\x1b[31mO\x1b[0m\n")
+
+
 def test_it_shows_the_observation_where_there_is_no_text_and_what_was_earned_and_the_clock() -> (
     None
 ):

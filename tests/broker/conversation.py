@@ -78,7 +78,8 @@ class Conversation:
         self.run = self.experiment.hears(m.Reply, id=1).body["run"]
         self.opened = self.environment.hears(m.Open)
         match = self.opened.match
-        self.spec = m.Spec(match, "game", seats, SPACES, SPACES, **(spec or {}))
+        spaces = {"observation_spaces": SPACES, "action_spaces": SPACES}
+        self.spec = m.Spec(match, "game", seats, **{**spaces, **(spec or {})})
 
     def opens(self) -> "Conversation":
         """Have the environment answer ``open``; each agent takes its seat."""

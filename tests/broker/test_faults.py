@@ -26,6 +26,8 @@ from dovetail.agent_servers.general.q_learning import QLearning
 from dovetail.agent_servers.serve import serve as serve_agent
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
+from dovetail.broker.live import Live, place
+from dovetail.broker.serve import serve
 from dovetail.broker.server import Server
 from dovetail.env_servers.serve import serve as serve_environment
 from dovetail.peer.serving import PROMPT
@@ -625,3 +627,23 @@ def test_goodbye_of_the_broker_reaches_everybody(broker: Broker, experiment: Exp
     for _, thread in broker.stops:
         thread.join(10)
         assert not thread.is_alive()
+
+
+def test_a_mistake_of_the_broker_ends_nothing_that_is_in_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "games")
+
+    def fail(server: Server, timeout: float) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Server, "pump", fail)
+    with pytest.raises(ZeroDivisionError):
+        serve("tcp://127.0.0.1:*", journal=journal, durable=True)
+    live = place(journal.path)
+    assert live.exists()
+    again = Journal(journal.path)  # neither file is in use any more
+    assert again.number == 0
+    server = Server(None, Settings(), again, Live(again))
+    server.close()
+    assert not live.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -113,6 +114,8 @@ EVERYWHERE: dict[str, tuple[dict[str, Any], str]] = {
         {"init": lambda s: Spec(action_spaces=[wrong(object())])},
         " of object; use dovetail.spaces",
     ),
+    "step-exits": ({"step": lambda s, a: sys.exit("gone")}, "raised SystemExit in step: gone"),
+    "init-exits": ({"init": lambda s: sys.exit("gone")}, "raised SystemExit in init: gone"),
     "object-seen": ({"step": lambda s, a: last(seats=[View(0, object())])}, "cannot travel"),
 }
 OVER_SOCKETS: dict[str, tuple[dict[str, Any], str]] = {
@@ -138,6 +141,16 @@ WRONG_PLAYERS: dict[str, tuple[dict[str, Any], Callable[[Experiment, int], Any],
         "recursion",
     ),
     "says-half": ({"message": lambda s, b: "\ud800"}, lambda x, a: x.message(a, 1), "surrogates"),
+    "step-exits": (
+        {"step": lambda s, d: sys.exit("tired")},
+        lambda x, a: outcomes(x, "thrice", a),
+        "in turn 0 raised SystemExit: tired",
+    ),
+    "save-exits": (
+        {"save": lambda s: sys.exit("tired")},
+        Experiment.save,
+        "save raised SystemExit: tired",
+    ),
     "asks-object": (
         {"step": lambda s, d: (yield Lookahead([[object()]]))},
         lambda x, a: outcomes(x, "thrice", a),
@@ -289,9 +302,21 @@ def test_an_environment_answers_a_new_brokers_requests_anew() -> None:
         host.handle([NEW])
 
 
-def test_cleanup_that_fails_ends_no_program() -> None:
+@pytest.mark.parametrize("who", ["environment", "agent"])
+def test_one_that_exits_in_a_group_ends_no_program(who: str) -> None:
+    exits = {"step": lambda *asked: sys.exit("gone")}
+    games = [game("one", **exits if who == "environment" else {})]
+    players = [player("two", **exits if who == "agent" else {})]
+    with InProcess(games, players) as experiment:
+        options: dict[str, Any] = {"episodes": 2, "concurrency": 2, "stacked": True, "retries": 0}
+        run = experiment.run("one", [experiment.create("two")], **options)
+        assert ["SystemExit" in each.message for each in run] == [True, True]
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, SystemExit])
+def test_cleanup_that_fails_ends_no_program(failure: type[BaseException]) -> None:
     def fail(self: Any) -> None:
-        raise RuntimeError("no")
+        raise failure("no")
 
     games = EnvironmentHost([game("untidy", cleanup=fail)])
     opened(games)

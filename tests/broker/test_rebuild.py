@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
-from tests.broker.conversation import Conversation, Voice
+from tests.broker.conversation import SPACES, Conversation, Voice
 
 from dovetail.broker.core import Settings
 from dovetail.protocol import messages as m
+from dovetail.protocol.spaces import Box
 
 
-def playing(**run: Any) -> tuple[Conversation, Voice]:
+def playing(spec: Any = None, **run: Any) -> tuple[Conversation, Voice]:
     """Return a table in the middle of turn 1, with seat 0 to act, and another environment."""
-    table = Conversation(settings=Settings(grace=5.0), **run).opens()
+    table = Conversation(spec=spec, settings=Settings(grace=5.0), **run).opens()
     other = Voice(table, "environment", "other", m.Offer("game"))
     table.environment.hears(m.EnvironmentStart)
     table.environment.turns(0)
@@ -56,6 +58,24 @@ def test_the_seat_acts_after_the_other_has_caught_up() -> None:
     catch_up(table, other)
     table.agents[0].acts(0)
     finish(table, other)
+
+
+@pytest.mark.parametrize("low", [0, 1])
+def test_bounds_that_are_arrays_are_compared(low: int) -> None:
+    """An array is not equal to another, but one with each of its elements."""
+
+    def spaces(low: int) -> Any:
+        return [Box([1, 2], [np.array([low, 0], "f4")], np.float64(1))]
+
+    spec = {"observation_spaces": spaces(0), "action_spaces": SPACES}
+    table, other = playing(spec=spec)
+    lose(table)
+    other.says(m.Spec(other.hears(m.Open).match, "game", 2, spaces(low), SPACES))
+    if low:
+        (record,) = table.records
+        assert "describes another game" in record.result.message
+    else:
+        other.hears(m.EnvironmentStart)
 
 
 def test_the_seat_acts_before_the_other_has_caught_up() -> None:

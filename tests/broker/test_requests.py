@@ -67,6 +67,55 @@ def test_a_request_may_be_refused_by_its_number_too(table: Conversation, maker: 
     table.experiment.hears(m.Error, id=2, code="crashed")
 
 
+@pytest.mark.rule("S7.3")
+def test_an_answer_of_the_wrong_kind_is_a_crash(table: Conversation, maker: Voice) -> None:
+    table.experiment.says(m.ExperimentCreate(2, "td"))
+    maker.says(m.Saved(maker.hears(m.Create).id, b""))
+    text = "maker answered `create` with `saved`"
+    table.experiment.hears(m.Error, id=2, code="crashed", message=text)
+    assert not [each for each in table.core.instances if each.agent == "td"]
+    table.experiment.says(m.Save(4, made(table, maker, 3), "best"))
+    maker.says(m.Reply(maker.hears(m.Save).id))
+    text = "maker answered `save` with `reply`"
+    table.experiment.hears(m.Error, id=4, code="crashed", message=text)
+    assert not table.core.tables.states
+
+
+@pytest.mark.rule("S13.3")
+def test_a_program_that_is_one_agent_is_not_cleaned_up(table: Conversation) -> None:
+    one = Voice(table, "agent", "one", m.Offer("solo", instance=True))
+    (number,) = [each.number for each in table.core.instances if each.agent == "solo"]
+    table.experiment.says(m.Cleanup(2, number))
+    text = f"agent {number} is the program one itself; stop that"
+    table.experiment.hears(m.Error, id=2, code="wrong-state", message=text)
+    assert not one.heard
+    table.experiment.says(m.Run(3, "game", agents=["solo", "p1"]))
+    table.experiment.hears(m.Reply, id=3)
+
+
+LONG = "n" * 10_000
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda number: m.ExperimentCreate(9, LONG, peer=LONG),
+        lambda number: m.ExperimentCreate(9, "td", state_name=LONG),
+        lambda number: m.Load(9, number, state_name=LONG),
+        lambda number: m.Run(9, LONG, ["p0"], peer=LONG),
+        lambda number: m.Run(9, "game", [LONG]),
+    ],
+    ids=["create", "create-from", "load", "run", "run-agent"],
+)
+def test_a_refusal_quotes_the_beginning_of_a_long_name(
+    table: Conversation, maker: Voice, asked: Any
+) -> None:
+    table.experiment.says(asked(made(table, maker)))
+    message = table.experiment.hears(m.Error, id=9, code="unknown").message
+    assert "nnn'... (10,000 characters)" in message
+    assert len(message) < 400
+
+
 @pytest.mark.rule("S12.4")
 def test_an_answer_that_cannot_be_read_ends_the_request(table: Conversation, maker: Voice) -> None:
     number = made(table, maker)

@@ -9,6 +9,7 @@ import pytest
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.place import MEASURES
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Box
 
@@ -138,6 +139,18 @@ def test_answers_that_a_bridge_had_refused_are_added_up() -> None:
     table.environment.turns(terminated=True)
     over(table, reason="terminated")
     assert [seat.refused for seat in table.records[0].result.seats] == [5, 0]
+
+
+def test_a_count_of_refused_answers_stays_an_integer_that_travels() -> None:
+    table = begun()
+    for refused, heard in ((2**64 - 1, m.AgentStart), (1, m.AgentStep)):
+        table.environment.turns(0)
+        table.agents[0].hears(heard)
+        table.agents[0].acts(1, refused=refused)
+        table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(terminated=True)
+    assert [seat.refused for seat in table.records[0].result.seats] == [2**63 - 1, 0]
+    codec.encode(table.records[0])
 
 
 # -- clocks -----------------------------------------------------------------------------------------
@@ -407,6 +420,14 @@ def test_a_game_that_is_refused_or_has_other_seats_fails_the_run() -> None:
     table.spec.action_spaces = []
     table.opens()
     assert "0 action spaces" in table.experiment.hears(m.Done, reason="failed").message
+
+
+@pytest.mark.rule("S6.14")
+@pytest.mark.parametrize("forfeit", [(math.nan, 0.0), (0.0, math.inf)])
+def test_a_forfeit_is_finite(forfeit: Any) -> None:
+    table = Conversation(spec={"forfeit": forfeit}).opens()
+    text = "give two finite rewards"
+    assert text in table.experiment.hears(m.Done, reason="failed", code="invalid").message
 
 
 def test_a_run_may_be_cut_short_and_its_experiment_may_leave() -> None:

@@ -53,6 +53,15 @@ def test_episodes_begin_in_order_and_as_many_at_once_as_the_run_says() -> None:
 
 
 @pytest.mark.rule("S7.9")
+@pytest.mark.parametrize("first", [2**63 - 1, 2**64 - 1])
+def test_every_index_is_an_integer_that_travels(first: int) -> None:
+    with pytest.raises(AssertionError, match=r"2 episodes from index .* indices may be 0 to 2"):
+        Conversation(episodes=2, first_index=first)
+    last = Conversation(episodes=2, first_index=2**63 - 2)
+    last.opens().environment.hears(m.EnvironmentStart)
+
+
+@pytest.mark.rule("S7.9")
 def test_agents_that_rotate_share_the_seed_of_a_round() -> None:
     table = Conversation(episodes=4, rotate=True).opens()
     seeds, seats = [], []

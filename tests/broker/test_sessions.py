@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
+import numpy as np
 import pytest
+from msgspec.msgpack import Ext
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core import Core, Settings
+from dovetail.broker.intake import Intake
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 
 
@@ -21,6 +27,35 @@ def answer(core: Core, address: str, hello: m.Hello, now: float = 0.0) -> Any:
 @pytest.fixture
 def core() -> Core:
     return Core(Settings(), b"")
+
+
+def test_a_frame_at_which_the_broker_fails_costs_its_sender_the_session(
+    core: Core, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for address in ("a", "b"):
+        answer(core, address, m.Hello(1, "observer", address))
+
+    def fail(*taken: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(core._handlers["observer"], m.Catalogue, fail)
+    intake = Intake(core)
+    frame = codec.encode(m.Catalogue(1))
+    intake.take("a", [frame, codec.encode(m.Ping(1))], 0.0)
+    error, bye = (message for _, message in core.take()[1])
+    assert isinstance(error, m.Error)
+    assert error.code == "crashed"
+    assert isinstance(bye, m.Bye)
+    assert "ZeroDivisionError" in caplog.text
+    assert list(core.tables.dropped) == ["a"]
+    intake.take("b", [codec.encode(m.Ping(2))], 0.0)
+    assert core.take()[1] == [("b", m.Pong(2))]
+    monkeypatch.setattr(core._sessions, "greet", fail)
+    intake.take("c", [codec.encode(m.Hello(1, "observer"))], 0.0)
+    [(to, error)] = core.take()[1]
+    assert isinstance(error, m.Error)
+    assert (to, error.code) == ("c", "crashed")
+    assert "c" in core.tables.dropped
 
 
 AGENT = m.Hello(1, "agent", "north", [m.Offer("deep", instance=True)])
@@ -46,6 +81,27 @@ def test_what_a_terminal_would_obey_is_in_no_name(core: Core, name: str) -> None
         error = answer(core, "a", hello)
         assert error.code == "invalid"
         assert name not in error.message
+
+
+@pytest.mark.rule("S4.5")
+@pytest.mark.parametrize(
+    "value", [np.arange(3), b"bytes", Ext(5, b""), {1: 2}, datetime(2026, 1, 1, tzinfo=UTC)]
+)
+def test_parameters_are_what_json_has(core: Core, value: Any) -> None:
+    """Otherwise the catalogue, which shows them to all, could not be made."""
+    parameters = {"size": {"enum": [1, value], "default": inf, "title": None}}
+    wrong = m.Hello(1, "environment", "e", [m.Offer("game", parameters=parameters)])
+    assert answer(core, "a", wrong).code == "invalid"
+    parameters = {"size": {"enum": [1, 2], "default": inf, "title": None}}
+    right = m.Hello(1, "environment", "e", [m.Offer("game", parameters=parameters)])
+    assert answer(core, "a", right).name == "e"
+    assert answer(core, "a", wrong).code in ("invalid", "wrong-state")
+    assert answer(core, "a", right).name == "e"  # the welcome again
+    answer(core, "b", m.Hello(1, "observer"))
+    core.receive("b", m.Catalogue(1), 0.0)
+    [(_, reply)] = core.take()[1]
+    assert isinstance(reply, m.Reply)
+    assert reply.body["environments"][0]["parameters"] == parameters
 
 
 @pytest.mark.rule("S4.4")

@@ -311,6 +311,8 @@ def refuses(table: Stack, seat: int | None) -> Any:
         (0, "truncate", "truncated", 0, None),
         (1, "forfeit", "environment-failed", None, None),
         (None, "forfeit", "environment-failed", None, None),
+        (99, "forfeit", "environment-failed", None, None),
+        (-2, "truncate", "environment-failed", None, None),
     ],
 )
 def test_the_environment_refuses_an_action_of_one_slot(
@@ -402,6 +404,24 @@ def test_what_a_seat_counted_before_another_ends_the_episode_is_kept(
     assert [seat.refused for seat in result.seats] == counted
 
 
+def test_what_a_seat_counts_is_what_others_can_read() -> None:
+    """Only names have a measure, and a sum that has no room in a column stays at its end."""
+    table = Stack().begun()
+    most = np.iinfo(np.int32).max
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0, refused=i4(most, 1, 0), measures=[{7: 1.0, "loss": 2}, None, {}])
+    table.environment.hears(m.EnvironmentSteps)
+    table.turns(1)
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0, refused=i4(most, 1, 0))
+    table.environment.hears(m.EnvironmentSteps)
+    ended: Any = {"rows": None, "seats": None, "legal": None, "observations": b"\xc0"}
+    table.turns(2, over=np.ones(3, np.uint8), **ended)
+    results = table.experiment.hears(m.Episodes).results
+    assert [each.seats[0].refused for each in results] == [most, 2, 0]
+    assert [each.seats[0].measures for each in results] == [{"loss": 2.0}, {}, {}]
+
+
 @pytest.mark.rule("S16.9")
 @pytest.mark.parametrize(
     ("clock", "reason"), [(m.ClockRule(decision=1.0), "timeout"), (m.ClockRule(), "stalled")]
@@ -470,7 +490,11 @@ def test_what_does_not_fit_is_played_singly(run: Any, offers: Any) -> None:
 @pytest.mark.rule("S16.2")
 @pytest.mark.parametrize(
     ("seats", "start", "expected"),
-    [(17, 0, "it has more than 16 seats"), (2, -32_769, "it has actions below -32,768")],
+    [
+        (17, 0, "it has more than 16 seats"),
+        (2, -32_769, "all of its actions are below 0, for which a mask has no bit"),
+        (2, -3, "all of its actions are below 0, for which a mask has no bit"),
+    ],
 )
 def test_what_a_group_has_no_room_for(seats: int, start: int, expected: str) -> None:
     def found(seats: int, start: int) -> str:
@@ -478,7 +502,14 @@ def test_what_a_group_has_no_room_for(seats: int, start: int, expected: str) -> 
         return problem(m.Spec(1, "game", seats, action_spaces=spaces))
 
     assert found(seats, start) == expected
-    assert found(16, -32_768) == ""
+    assert found(16, -2) == ""
+
+
+@pytest.mark.rule("S16.2")
+@pytest.mark.parametrize(("start", "expected"), [(-32_768, ""), (-32_769, "below -32,768")])
+def test_a_group_notes_actions_down_to(start: int, expected: str) -> None:
+    spaces: list[Any] = [Discrete(40_000, start=start)]
+    assert expected in problem(m.Spec(1, "game", 2, action_spaces=spaces))
 
 
 @pytest.mark.rule("S16.2")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
 import pytest
 
-from dovetail.cli import watching
+from dovetail.cli import common, watching
 from dovetail.experiments.client import Experiment
+from dovetail.peer.plain import coloured, plain
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 
@@ -23,6 +25,46 @@ class Broker:
     def turns(self, timeout: float) -> Iterator[m.WatchedTurn]:
         yield from self._turns
         raise DovetailError("the broker has left")
+
+
+def test_what_a_terminal_would_obey_is_not_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever other programs say: texts of positions keep their colours, and nothing else."""
+    title, colour = "\x1b]0;owned\x07", "\x1b[41m"
+    error = DovetailError(f"{title}can\x1b[2Jnot {colour}now")
+    assert common.complain(error) == 1
+    common.warn(str(error))
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(root, "level", root.level)
+    common.log_to_stderr()
+    logging.getLogger("dovetail.x").warning("%s", error)
+    assert capsys.readouterr().err == "dovetail: cannot now\n" * 3
+    offer = {"name": f"a{title}", "peer": "b\x1b[2J", "parameters": {f"c{title}": {"type": title}}}
+    offers = {"environments": [offer], "agents": [], "kept": [f"d{title}"]}
+    watching._show_catalogue("e", {"peers": [], "runs": [], "instances": [], **offers})
+    shown = capsys.readouterr().out
+    assert "kept: d\n" in shown
+    assert not {"\x1b", "\x07"} & set(shown)
+    broker = Broker(turn(0, text=f"{title}x{colour}y\x9b2Jz"))
+    with pytest.raises(DovetailError):
+        watching._follow(cast(Experiment, broker), None, 0.0, everything=True)
+    assert f"\nx{colour}yz\x1b[0m\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a\r\nb\tc", "a\nb\tc"),
+        ("\x1b]0;never ended\nb", "\nb"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x9d0;title\x9cb\x90q\x07c\x1bc", "bcc"),
+        ("é\x85\x00\x7f", "é"),
+    ],
+)
+def test_what_is_left_of_a_text(text: str, left: str) -> None:
+    assert plain(text) == coloured(text) == left
 
 
 def turn(number: int, **fields: Any) -> m.WatchedTurn:

@@ -49,6 +49,14 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
+@pytest.mark.parametrize("of", [{"type": "n" * 10_000}, {"type": "hello", "role": "n" * 10_000}])
+def test_an_error_about_a_frame_quotes_little_of_it(of: Any) -> None:
+    with pytest.raises(ProtocolError) as refused:
+        codec.Decoder(codec.BEFORE_HELLO).decode(codec.encode({"version": 1, **of}))
+    assert len(str(refused.value)) < 700
+    assert "at `$." in str(refused.value)
+
+
 # -- what a name means -------------------------------------------------------------------------------
 
 

@@ -80,10 +80,24 @@ def test_what_a_space_contains(space: Any, inside: list[Any], outside: list[Any]
         s.Box([2], 0.0, [[1.0], [1.0, 2.0]]),
         s.Box([2], ["low", "low"], 1.0),
         s.Box([2], [None, None], 1.0),
+        s.Box([2], [0.0], 1.0),
+        s.Box([2], 0.0, [[1.0], [1.0]]),
     ],
 )
 def test_a_box_whose_bounds_make_no_sense_contains_nothing(space: Any) -> None:
     assert not space.contains([0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("n", "start"), [(1, 2**63), (2**63, 2**63 - 1), (2**64 - 1, 0), (3, -(2**63) - 1)]
+)
+def test_a_discrete_space_has_integers_of_64_bits(n: int, start: int) -> None:
+    with pytest.raises(ValueError, match="has integers that are not -2"):
+        s.Discrete(n, start)
+    whole: Any = np.int64(4)
+    assert s.Discrete(whole, whole).contains(7)
+    assert s.Discrete(2**63).contains(2**63 - 1)
+    assert s.Discrete(2**63, -(2**63)).contains(-(2**63))
 
 
 SPACES = st.recursive(

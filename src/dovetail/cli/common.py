@@ -16,6 +16,7 @@ import typer
 
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.extras import absent
+from dovetail.peer.plain import plain
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -69,7 +70,7 @@ def complain(error: Exception) -> int:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"
         text += "" if state.debug else " (run with --debug for the traceback)"
         code = FAILED
-    print(f"dovetail: {text}", file=sys.stderr)
+    print(f"dovetail: {plain(text)}", file=sys.stderr)
     return int(code)
 
 
@@ -86,12 +87,21 @@ def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> 
 
 def warn(text: str) -> None:
     """Print one line on stderr."""
-    print(f"dovetail: {text}", file=sys.stderr, flush=True)
+    print(f"dovetail: {plain(text)}", file=sys.stderr, flush=True)
 
 
 def log_to_stderr(level: int = logging.WARNING) -> None:
     """Send a server's log to stderr."""
-    logging.basicConfig(stream=sys.stderr, level=level, format="dovetail: %(message)s", force=True)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Plain("dovetail: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=level, force=True)
+
+
+class _Plain(logging.Formatter):
+    """Leaves out of a log what a terminal obeys: other programs' names and errors are in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return plain(super().format(record))
 
 
 # -- options of several commands ------------------------------------------------------
@@ -323,8 +333,15 @@ def _range(schema: Mapping[str, Any]) -> str:
 def show(*things: Any) -> None:
     """Print tables and lines for people; wide and plain if the output is not a terminal."""
     from rich.console import Console
+    from rich.text import Text
+
+    class Plain(Console):
+        """Leaves out what a terminal obeys: offers and names of other programs are shown."""
+
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(plain(text), **options)
 
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
-    console = Console(width=wide, highlight=False)
+    console = Plain(width=wide, highlight=False)
     for thing in things:
         console.print(thing)

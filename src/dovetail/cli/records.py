@@ -14,6 +14,7 @@ import typer
 from dovetail.cli.common import UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
+from dovetail.peer.plain import coloured, plain
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -60,14 +61,18 @@ def replay(
         raise UsageError(f"{episode!r} is not an episode number; --list shows them")
     number, played = pick(journal, episode)
     result = played.result
-    print(
+
+    def say(text: str) -> None:
+        print(coloured(text))
+
+    say(
         f"episode {number}: {played.environment}, "
         f"{' against '.join(seat.agent for seat in result.seats)}, seed {result.seed}"
     )
-    replayed(played, env, delay, print)
+    replayed(played, env, delay, say)
     print(ending(result.reason, result.outcome))
     if result.message:
-        print(result.message)
+        print(plain(result.message))
     print("the replay ends as recorded")
 
 

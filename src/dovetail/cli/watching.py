@@ -24,6 +24,7 @@ from dovetail.cli.common import (
     warn,
 )
 from dovetail.cli.peers import table
+from dovetail.peer.plain import coloured, plain
 from dovetail.peer.silence import GIVE_UP
 from dovetail.protocol.errors import DovetailError
 
@@ -192,7 +193,7 @@ def _only(present: dict[str, Any], name: str, address: str) -> dict[str, Any]:
 def _plain(text: str) -> Any:
     from rich.text import Text
 
-    return Text(text)
+    return Text(plain(text))
 
 
 def _show_catalogue(address: str, present: dict[str, Any]) -> None:
@@ -299,7 +300,7 @@ def _follow(broker: Experiment, run: int | None, delay: float, everything: bool)
             if turn.reason is None and told.get(turn.episode) == turn.turn:
                 continue  # only its clocks are new
             told[turn.episode] = turn.turn
-            print(describe(turn), flush=True)
+            print(coloured(describe(turn)), flush=True)
             over = turn.terminated or turn.truncated or turn.reason is not None
             if over:
                 del told[turn.episode]

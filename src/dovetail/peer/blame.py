@@ -7,6 +7,11 @@ import sys
 import sysconfig
 import traceback
 from pathlib import Path
+from typing import Final
+
+Failure = Exception | SystemExit
+FAILURES: Final = (Exception, SystemExit)
+"""What a user's own code may raise; ``sys.exit`` in it must not end the program that hosts it for others."""
 
 _FOLDERS = tuple(
     f"{Path(each).resolve()}{os.sep}"
