@@ -19,12 +19,12 @@ from msgspec import Raw
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.agent_servers.groups import Groups
 from dovetail.peer import options
-from dovetail.peer.blame import FAILURES, Failure, place
+from dovetail.peer.blame import FAILURES, Failure, code_of, described
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError, ProtocolError, Refused
+from dovetail.protocol.errors import DovetailError, ProtocolError
 from dovetail.protocol.legal import unmask
 
 log = logging.getLogger("dovetail.agent")
@@ -107,7 +107,7 @@ class AgentHost:
         self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
         """By episode and seat: decisions whose agent answers later."""
         self._asks = itertools.count(1)
-        self._groups = Groups(agent_name, describe)
+        self._groups = Groups(agent_name, _described)
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""
@@ -184,7 +184,7 @@ class AgentHost:
                     self._playing[key] = _Play(*found, message)
                 except FAILURES as error:
                     where = f"{type(found[0]).__name__}.Memory"
-                    self._fail(seq, "crashed", describe(error, where), out)
+                    self._fail(seq, "crashed", _described(error, where), out)
                     return
         play = self._playing.get(key)
         if play is None:
@@ -321,7 +321,7 @@ class AgentHost:
     def _crashed(
         self, play: _Play, turn: Decision, seq: int, error: Failure, out: list[m.Message]
     ) -> None:
-        text = describe(error, f"{type(play.agent).__name__} in turn {turn.turn}")
+        text = _described(error, f"{type(play.agent).__name__} in turn {turn.turn}")
         self._fail(seq, "crashed", text, out)
 
     def _fail(self, seq: int, code: str, text: str, out: list[m.Message]) -> None:
@@ -343,7 +343,7 @@ class AgentHost:
                 try:
                     thought.generator.close()
                 except FAILURES as error:
-                    describe(error, f"{type(agent).__name__} at the end of an episode")
+                    _described(error, f"{type(agent).__name__} at the end of an episode")
         try:
             observation, scene = codec.opened(message.observation), codec.opened(message.scene)
         except DovetailError:
@@ -368,7 +368,7 @@ class AgentHost:
                 end.memory = agent.Memory()
             agent.end(end)
         except FAILURES as error:
-            describe(error, f"{type(agent).__name__} at the end of an episode")
+            _described(error, f"{type(agent).__name__} at the end of an episode")
 
     # -- everything else -----------------------------------------------------------------------------
 
@@ -423,8 +423,8 @@ class AgentHost:
             agent.needs.check(agent_name(agent), message.spec)
             agent.init(seat)
         except FAILURES as error:
-            text = describe(error, f"{type(agent).__name__} taking a seat")
-            self._fail(message.seq, _code(error), text, out)
+            text = _described(error, f"{type(agent).__name__} taking a seat")
+            self._fail(message.seq, code_of(error), text, out)
             return
         if message.slots:
             self._groups.init(agent, seat, message)
@@ -442,7 +442,7 @@ class AgentHost:
             actions = group.steps(message)
         except FAILURES as error:
             code = "invalid" if isinstance(error, ProtocolError) else "crashed"
-            self._fail(message.seq, code, describe(error, agent_name(group.agent)), out)
+            self._fail(message.seq, code, _described(error, agent_name(group.agent)), out)
             return
         out.append(actions)
         if self._inbox.keeping:
@@ -479,7 +479,7 @@ class AgentHost:
             return m.Reply(number)
         except FAILURES as error:
             kind = type(message).__name__.lower()
-            return m.Error(_code(error), describe(error, kind), id=number)
+            return m.Error(code_of(error), _described(error, kind), id=number)
 
     def _create(self, message: m.Create) -> None:
         kind = self.types.get(message.agent)
@@ -504,18 +504,11 @@ class AgentHost:
         self._instances.clear()
 
 
-def _code(error: Failure) -> str:
-    """Return whether a program says that it cannot, or tried and failed."""
-    if isinstance(error, Refused):
-        return error.code
-    return "unavailable" if isinstance(error, DovetailError) else "crashed"
-
-
 def _let_go(agent: Agent) -> None:
     try:
         agent.cleanup()
     except FAILURES as error:
-        describe(error, "cleanup")
+        _described(error, "cleanup")
 
 
 def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Preview] | Exception:
@@ -552,13 +545,8 @@ def agent_name(agent: Agent) -> str:
     return type_name(type(agent))
 
 
-def describe(error: Failure, where: str) -> str:
-    """Return one line for a person about an exception; what is a surprise is also logged whole."""
-    if isinstance(error, DovetailError):
-        return str(error)
-    log.error("%s failed", where, exc_info=error)
-    text = " ".join(str(error).split())
-    return f"{where} raised {type(error).__name__}: {text}"[:300] + place(error)
+def _described(error: Failure, where: str) -> str:
+    return described(error, where, log)
 
 
 def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:

@@ -17,7 +17,7 @@ from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.groups import Groups
 from dovetail.env_servers.lookahead import Walk
 from dovetail.peer import options
-from dovetail.peer.blame import FAILURES, Failure, place
+from dovetail.peer.blame import FAILURES, Failure, code_of, described
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
@@ -155,7 +155,7 @@ class EnvironmentHost:
             self._inbox.answer(message.seq, refused, out)
             return
         except FAILURES as error:  # a bug in the rules ends the episode, not the program
-            self._fail(message.seq, "crashed", _describe(error, "step"), out)
+            self._fail(message.seq, "crashed", _described(error, "step"), out)
             return
         self._finish(place, turn, message.turn + 1, out)
 
@@ -176,7 +176,7 @@ class EnvironmentHost:
         try:
             turn = place.environment.start(message.seed)
         except FAILURES as error:
-            self._fail(message.seq, "crashed", _describe(error, "start"), out)
+            self._fail(message.seq, "crashed", _described(error, "start"), out)
             return
         self._finish(place, turn, 0, out)
 
@@ -216,7 +216,7 @@ class EnvironmentHost:
                     if "afterstates" in wants and place.afterstates and view.seat in turn.to_act:
                         view.afterstates = place.environment.afterstates(view.seat)
         except FAILURES as error:
-            self._fail(place.seq, "crashed", _describe(error, "view"), out)
+            self._fail(place.seq, "crashed", _described(error, "view"), out)
             return
         place.turn = number
         place.to_act = turn.to_act
@@ -269,7 +269,7 @@ class EnvironmentHost:
             if COMPILED:
                 spec = _spec.decode(codec.encode(spec))
         except FAILURES as error:
-            return m.Error(_code(error), _describe(error, "init"), answers=message.seq)
+            return m.Error(code_of(error), _described(error, "init"), answers=message.seq)
         if not message.slots:
             self._open[message.match] = _Open(message.match, environment, spec)
         return spec
@@ -285,7 +285,7 @@ class EnvironmentHost:
             turns = group.steps(message)
         except FAILURES as error:
             code: Code = "invalid" if isinstance(error, ProtocolError) else "crashed"
-            self._fail(message.seq, code, _describe(error, "a batch"), out)
+            self._fail(message.seq, code, _described(error, "a batch"), out)
             return
         out.append(turns)
         if self._inbox.keeping:
@@ -306,7 +306,7 @@ class EnvironmentHost:
             try:
                 place.environment.cleanup()
             except FAILURES as error:
-                _describe(error, "cleanup")
+                _described(error, "cleanup")
 
     def _message(self, message: m.EnvironmentMessage) -> m.Message:
         place = self._open.get(message.match)
@@ -316,7 +316,7 @@ class EnvironmentHost:
             place.walk = None  # the message may change the position
             return m.Reply(message.id, place.environment.message(message.body))
         except FAILURES as error:
-            return m.Error(_code(error), _describe(error, "message"), id=message.id)
+            return m.Error(code_of(error), _described(error, "message"), id=message.id)
 
     def _lookahead(self, message: m.EnvironmentLookahead) -> m.Message:
         place = self._episodes.get(message.episode)
@@ -334,7 +334,7 @@ class EnvironmentHost:
             place.walk, place.walked = walk, asked
             return m.Reply(message.id, found)
         except FAILURES as error:
-            return m.Error(_code(error), _describe(error, "lookahead"), id=message.id)
+            return m.Error(code_of(error), _described(error, "lookahead"), id=message.id)
 
 
 def _exact(turn: Any) -> bool:
@@ -350,22 +350,13 @@ def _exact(turn: Any) -> bool:
     )
 
 
-def _code(error: Failure) -> Code:
-    """Return whether a program says that it cannot, or tried and failed."""
-    return "unavailable" if isinstance(error, DovetailError) else "crashed"
-
-
 def type_name(kind: type[Environment]) -> str:
     """Return what others call an environment."""
     return kind.name or kind.__name__.lower()
 
 
-def _describe(error: Failure, where: str) -> str:
-    if isinstance(error, DovetailError):
-        return str(error)
-    log.error("%s failed", where, exc_info=error)
-    text = " ".join(str(error).split())
-    return f"the environment raised {type(error).__name__} in {where}: {text}"[:300] + place(error)
+def _described(error: Failure, where: str) -> str:
+    return described(error, "the environment", log, where)
 
 
 def _listed(legal: object) -> list[int]:

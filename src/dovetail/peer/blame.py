@@ -1,13 +1,16 @@
-"""Where in a user's own code an exception came from."""
+"""What a user's own code raised, for the person who wrote it and for the peer that asked."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import sysconfig
 import traceback
 from pathlib import Path
 from typing import Final
+
+from dovetail.protocol.errors import DovetailError, Refused
 
 Failure = Exception | SystemExit
 FAILURES: Final = (Exception, SystemExit)
@@ -29,3 +32,27 @@ def place(error: BaseException) -> str:
         if not file.startswith((*_FOLDERS, "<")):
             return f" ({Path(file).name}:{frame.lineno})"
     return ""
+
+
+def code_of(error: Failure) -> str:
+    """Return whether a program says that it cannot, or tried and failed, as an error's code."""
+    if isinstance(error, Refused):
+        return error.code
+    return "unavailable" if isinstance(error, DovetailError) else "crashed"
+
+
+def described(error: Failure, who: str, log: logging.Logger, where: str = "") -> str:
+    """Return one line for a person about an exception; what is a surprise is also logged whole.
+
+    Args:
+        error: the exception.
+        who: raised it.
+        log: of the program.
+        where: in which method, if ``who`` does not say.
+    """
+    if isinstance(error, DovetailError):
+        return str(error)
+    log.error("%s failed", where or who, exc_info=error)
+    text = " ".join(str(error).split())
+    inside = f" in {where}" if where else ""
+    return f"{who} raised {type(error).__name__}{inside}: {text}"[:300] + place(error)
