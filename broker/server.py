@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 from dovetail import transport
 from dovetail.broker.access import Access
-from dovetail.broker.core import Core, Settings
+from dovetail.broker.core import Settings
 from dovetail.broker.feed import Feed, encode
 from dovetail.broker.intake import LARGE, Intake, halves
 from dovetail.broker.journal import Journal
-from dovetail.broker.live import Live
+from dovetail.broker.live import Live, fresh
 from dovetail.broker.local import Local
 from dovetail.broker.outbox import Address, Audience
 from dovetail.peer.cores import Leader
@@ -88,18 +88,14 @@ class Server:
 
     def _begin(self) -> None:
         """Make a core, or the one again that another broker had when it was killed."""
-        live, journal = self._live, self.journal
+        live = self._live
         restored = None if live is None else live.restore(self.settings)
         if restored is not None:
             self.core, self._secret, then = restored
             self._offset = then - time.monotonic()
             self._last = then
         else:
-            self.core = Core(self.settings, self._secret)
-            if journal is not None:
-                self.core.tables.states.update(journal.states)
-                self.core.tables.keepers.update(journal.keepers)
-                self.core.tables.next = journal.next
+            self.core = fresh(self.settings, self._secret, self.journal)
         if live is not None:
             live.begin(self.core, self._secret, self._now())
 
@@ -221,19 +217,23 @@ class Server:
     def _meet(
         self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float
     ) -> None:
-        """Take what came from a stranger; it is written down only if it is one no more."""
+        """Take what came from a stranger; it is written down only if there was a session."""
         if frames is None:
             self.core.lost(connection, now)
             return
         begun = time.thread_time()
-        for start in range(0, len(frames), AT_ONCE):
-            if connection not in self.core.tables.dropped:
-                self._intake.take(connection, frames[start : start + AT_ONCE], now)
+        tables, taken = self.core.tables, 0
+        before = tables.next, len(tables.sessions)
+        while taken < len(frames) and connection not in tables.dropped:
+            self._intake.take(connection, frames[taken : taken + AT_ONCE], now)
+            taken += AT_ONCE
         router.spend(time.thread_time() - begun)
-        if self.core.role(connection) is not None:
+        known = self.core.role(connection) is not None
+        if known:
             router.admit(connection)
-            if self._live is not None:
-                self._live.events.append((now, [connection, *frames]))
+        # One that has left again has used numbers, or ended the session that it came back to.
+        if self._live is not None and (known or before != (tables.next, len(tables.sessions))):
+            self._live.events.append((now, [connection, *frames[:taken]]))
 
     def _commit(self, now: float) -> None:
         """Write down, then tell."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
@@ -21,6 +23,7 @@ from dovetail.broker.live import Live, place
 from dovetail.broker.local import Local
 from dovetail.broker.serve import serve
 from dovetail.broker.server import Server
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, read
 
@@ -266,3 +269,54 @@ def test_the_file_stays_small(tmp_path: Path, monkeypatch: Any) -> None:
     second = Shell(tmp_path / "games")
     second.server.close()
     assert EpisodeRecord not in map(type, read(tmp_path / "games"))
+
+
+class Strangers:
+    """Connections without sockets, which say something once."""
+
+    address = ""
+
+    def __init__(self) -> None:
+        self.coming: list[tuple[bytes, list[bytes] | None]] = []
+        self.sent: list[str] = []
+        """The session tokens that it welcomed with."""
+
+    def receive(self, timeout: float) -> list[tuple[bytes, list[bytes] | None]]:
+        coming, self.coming = self.coming, []
+        return coming
+
+    def send(self, name: bytes, frames: Sequence[bytes]) -> None:
+        heard = [msgspec.msgpack.decode(frame) for frame in frames]
+        self.sent += [each["session"] for each in heard if each["type"] == "welcome"]
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+@pytest.mark.parametrize("first", ["stays", "leaves at once", "comes back and leaves at once"])
+def test_one_that_left_as_soon_as_it_came_does_not_cost_the_others_their_sessions(
+    tmp_path: Path, first: str
+) -> None:
+    hello, bye = codec.encode(m.Hello(1, "observer")), codec.encode(m.Bye())
+    shell, router = Shell(tmp_path / "games"), Strangers()
+    shell.server._router = router  # type: ignore[assignment]
+
+    def says(name: bytes, *frames: bytes) -> None:
+        router.coming.append((name, list(frames)))
+        shell.server.pump(0.0)
+
+    if first == "comes back and leaves at once":
+        says(b"before", hello)
+        back = codec.encode(m.Hello(1, "observer", resume=router.sent[-1]))
+        says(b"first", back, bye)
+    else:
+        says(b"first", hello, *([] if first == "stays" else [bye]))
+    says(b"second", hello)
+    before = shell.server.core.tables
+    shell.die()
+    second = Shell(tmp_path / "games")
+    after = second.server.core.tables
+    assert after.next == before.next
+    assert set(after.sessions) == set(before.sessions)
+    assert router.sent[-1] in after.sessions
+    second.server.close()
