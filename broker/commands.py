@@ -114,20 +114,20 @@ class Commands:
         run = self._stepped(peer, command)
         if run is None:
             return
-        if command.abandon and run.rules.stepwise:
-            for match, play in list(run.playing.items()):
-                text = "the experiment abandoned the episode"
-                self._runs.episodes.finish(run, play, Ending("truncated", message=text))
-                run.idle.append(match)
+        abandoned = list(run.playing) if command.abandon and run.rules.stepwise else []
+        for match in abandoned:
+            ending = Ending("truncated", message="the experiment abandoned the episode")
+            self._runs.episodes.finish(run, run.playing[match], ending)
         if not run.rules.stepwise or run.playing or run.request is not None or run.permits:
             text = "start begins an episode of a stepwise run, once the last one is over"
             peer.refuse(command.id, "wrong-state", text)
-            return
-        if run.schedule:
+        elif run.schedule:
             run.request = command.id
             run.permits = 1
         else:
             peer.refuse(command.id, "wrong-state", "that was the last episode of the run")
+        for match in abandoned:
+            self._runs.go_on(run, match, now)
         self._runs.advance(run, now)
 
     def on_step(self, peer: Peer, command: m.ExperimentStep, now: float) -> None:

@@ -52,6 +52,7 @@ class Sessions:
         self._watching = watching
         self._remaking = remaking
         self._secret = secret
+        runs.orphaned = requests.dismiss
 
     # -- hello -----------------------------------------------------------------------------------
 
@@ -75,9 +76,7 @@ class Sessions:
                 peer.public, peer.allowance = public, allowance
                 self._resume(address, peer, hello.seen, now)
                 return
-            holders = self._holders(
-                hello, key
-            )  # nothing has changed if this refuses; see Server._meet
+            holders = self._holders(hello, key)  # nothing has changed if this refuses
         except ProtocolError as error:
             self._tables.out.messages.append((address, m.Error(error.code, str(error))))
             return
@@ -341,7 +340,8 @@ class Sessions:
         if peer.role == "experiment":
             self._runs.experiment_gone(peer, f"the experiment {what}", now)
             for instance in self._instances.made_for(peer):
-                self._requests.dismiss(instance)
+                if not instance.runs:  # others play with it until their runs are over
+                    self._requests.dismiss(instance)
         for instance in self._instances.at(peer):
             self._instances.drop(instance)
             text = f"{instance.agent} ({peer.name}) {what}"

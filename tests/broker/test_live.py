@@ -107,7 +107,7 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
         type(core.tables): {"out", "records", "states", "timers", "entrant"}
         | {"slowed", "dropped", "_strangers"},  # of connections, which end with the program
         type(core.runs): {"_tables", "_instances", "_watching", "matches", "episodes", "ended"}
-        | {"stacked"},
+        | {"stacked", "orphaned"},
         type(core.runs.matches): {"_tables", "_overdue"},
         type(core.runs.episodes): {"_tables", "_watching", "_matches", "_over", "_silent", "_heard"}
         | {"rebuilding"},
