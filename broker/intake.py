@@ -12,6 +12,8 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
+AT_ONCE = 16
+"""Frames taken from a stranger before it is seen whether it is sent away."""
 LARGE = 1 << 12
 """Bytes of a frame from which on what follows from it is worth a system call of its own."""
 

@@ -157,3 +157,23 @@ def spread(out: Said) -> Said:
         else:
             single.append(said)
     return single
+
+
+def without_heartbeats(out: Said, tell: Callable[[Said], None]) -> Said:
+    """Return what is to be sent without the heartbeats; have those sent that there are.
+
+    They may be heard before anything else is written down: a ping without ``settled`` lets no peer
+    forget an answer that a broker started again would need.
+    """
+    beats: Said = []
+    others: Said = []
+    for to, message in out:
+        if isinstance(message, m.Ping):
+            beats.append((to, m.Ping(message.number)))
+        elif isinstance(message, m.Pong):
+            beats.append((to, message))
+        else:
+            others.append((to, message))
+    if beats:
+        tell(beats)
+    return others

@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from dovetail import transport
 from dovetail.broker.access import Access
 from dovetail.broker.core import Settings
-from dovetail.broker.feed import Feed, encode
-from dovetail.broker.intake import LARGE, Intake, halves
+from dovetail.broker.feed import BEHIND, Feed, encode
+from dovetail.broker.intake import AT_ONCE, LARGE, Intake, halves
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live, fresh
 from dovetail.broker.local import Local
-from dovetail.broker.outbox import Address, Audience
+from dovetail.broker.outbox import Address, Audience, without_heartbeats
 from dovetail.peer.cores import Leader
 from dovetail.peer.serving import Host
 from dovetail.protocol import messages as m
@@ -29,10 +29,6 @@ from dovetail.transport.keys import Guard, Key
 
 log = logging.getLogger("dovetail.broker")
 
-AT_ONCE = 16
-"""Frames taken from a stranger before it is seen whether it is sent away."""
-BEHIND = 1 << 18
-"""Bytes waiting for a watcher from which on it is sent the ends of episodes only."""
 RETRY_JOURNAL = 1.0
 ROUNDS = 64
 """Exchanges with peers in this program before the others have their turn."""
@@ -76,6 +72,8 @@ class Server:
         self._retry = 0.0
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
         self._feed = Feed(self._show, self._behind, self.core.tables.out)
+        self._exchanging = False
+        """Whether peers in this program speak and answer in turn, and the time that takes is counted."""
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)
@@ -143,12 +141,11 @@ class Server:
         if self._live is not None and self._live.full and not self._held:
             self._live.renew(self.core, self._secret, now)
         self._still = self._told and bool(self._local)
-        self._last = time.monotonic() + self._offset
 
     def _exchange(self, now: float) -> float:
         """Let peers in this program speak and answer; return the time then."""
         core, said = self.core, self._local
-        self._told = False
+        self._told, self._exchanging = False, True
         until = min(core.deadline(), now + EXACT)
         for _ in range(ROUNDS):
             if not said or self._told or self._held:
@@ -168,6 +165,7 @@ class Server:
                 self._tick(now)
             self._commit(now)
             now = self._last = time.monotonic() + self._offset  # what hosts took counts
+        self._exchanging = False
         return now
 
     def _tick(self, now: float) -> None:
@@ -176,7 +174,7 @@ class Server:
         self.core.tick(now)
 
     def _now(self) -> float:
-        """Return the core's time; it stands still while this program does, or ``_still`` says so."""
+        """Return the core's time; it stands still while this program does or works long, or if ``_still``."""
         now = time.monotonic() + self._offset
         if self._still or now - self._last > STALL:
             self._still = False
@@ -242,6 +240,7 @@ class Server:
             return
         if self.journal is not None:
             if self._held:
+                out = without_heartbeats(out, self._tell)
                 if now < self._retry and not records:
                     self._held += out
                     return
@@ -262,9 +261,9 @@ class Server:
         self._tell(out)
 
     def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
-        """Keep back everything until the journal can be written again."""
+        """Keep back everything but heartbeats until the journal can be written again."""
         assert self.journal is not None
-        self._held = out
+        self._held = without_heartbeats(out, self._tell)
         if not self._retry:
             text = (
                 f"cannot write the journal {self.journal.path}: {error.strerror}; "
@@ -314,7 +313,10 @@ class Server:
             local.inbox.extend(messages)
             self._told = True
             return
+        begun = 0.0 if self._exchanging else time.monotonic()
         answers = local.host.handle(messages)
+        if begun:  # the host's time counts, in a round that does not look at the clock itself
+            self._last += time.monotonic() - begun
         if answers:
             self._local.append((local, answers))
 
