@@ -49,7 +49,7 @@ class Peer:
     request: int = BEFORE_ANY
     """The highest ``id`` of a request that it has made."""
     watching: dict[int | None, m.Watch] = field(default_factory=dict)
-    """By run, what it asked to be shown; None is all runs for which it did not ask by number."""
+    """By run, what it asked to be shown, or not to be; None is all runs for which it did not ask by number."""
     complaints: int = 0
     owed: float = 0.0
     """Units that it was charged for and that have not worn off, at the time ``charged``."""
