@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import MATCH
+from dovetail.broker.limits import MATCH, PLACES, SEATS
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run, begun, problem
 from dovetail.broker.runs import SHUTDOWN, Runs
@@ -25,6 +25,11 @@ class Commands:
     def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
         if not peer.asks(asked.id):
             return
+        seats = len(asked.agents)
+        if max(seats, len(asked.substitutes)) > SEATS:
+            text = f"{seats:,} agents; a run may name {SEATS:,}, and as many substitutes"
+            peer.refuse(asked.id, "limit", text)
+            return
         agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
         found = [agent for agent in agents if agent is not None]
         foreign = next((agent for agent in found if not agent.open_to(peer, self._tables)), None)
@@ -41,6 +46,14 @@ class Commands:
         if room <= 0:
             text = f"your runs have {most:,} matches open, and may not have more; wait for a run"
             peer.refuse(asked.id, "limit", text)
+            return
+        open_seats = sum(
+            (match.slots or 1) * len(run.agents) for run in own for match in run.matches.values()
+        )
+        room = min(room, (PLACES - open_seats) // seats)
+        if room <= 0:
+            text = f"your runs have {open_seats:,} seats in open matches, and may have {PLACES:,}"
+            peer.refuse(asked.id, "limit", f"{text}; wait for a run")
             return
         run = begun(self._tables.number(), peer, asked, found)
         matches = min(asked.concurrency, asked.episodes, room)

@@ -142,19 +142,19 @@ class Core:
             handler = self._handlers[peer.role].get(kind)
             units = limits.COSTS.get(kind, 0.0) + size // limits.UNIT_BYTES
             if handler is None:
-                self.tables.charge(peer, limits.UNREADABLE)
+                self.tables.charge(peer, limits.UNREADABLE + units)
                 name = kind.__struct_config__.tag
                 peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
             elif self._sessions.affords(peer, message, units, now):
                 handler(peer, message, now)
 
-    def refuse(self, address: Address, error: ProtocolError, now: float) -> None:
+    def refuse(self, address: Address, error: ProtocolError, now: float, size: int = 0) -> None:
         """Take a frame that could not be decoded."""
         self.tables.counters["refused"] += 1
         peer = self.tables.connections.get(address)
         if peer is not None:
             peer.heard = now
-            self.tables.charge(peer, limits.UNREADABLE)
+            self.tables.charge(peer, limits.unread(size, self.tables.settings.limits.elements))
             self._refuse(peer, error, now)
             return
         self.tables.strange(address)
@@ -250,8 +250,8 @@ class Core:
 
     def _on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
         if peer.asks(asked.id):
-            body, entries = catalogue(self.tables, self.instances, self.runs, asked.start)
-            self.tables.charge(peer, limits.ENTRY * entries)
+            body, units = catalogue(self.tables, self.instances, self.runs, asked.start)
+            self.tables.charge(peer, units)
             peer.reply(asked.id, body)
 
     # -- what there is to do ---------------------------------------------------------------------
@@ -277,7 +277,7 @@ class Core:
                 self.tables,
                 ("settings", "counters", "stopping", "connections", "sessions", "next", "keepers"),
             ),
-            (self.instances, ("_all", "_at")),
+            (self.instances, ("_all", "_at", "_named")),
             (self._watching, ("peers",)),
             (self.runs, ("_runs",)),
             (self.runs.matches, ("_all", "_served")),

@@ -51,7 +51,7 @@ class Intake:
             try:
                 message = decode(frame)
             except ProtocolError as error:
-                core.refuse(address, error, now)
+                core.refuse(address, error, now, len(frame))
                 continue
             core.receive(address, message, now, len(frame))
             if type(message) is m.Hello:

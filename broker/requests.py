@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import STATES, UNIT_BYTES
+from dovetail.broker.limits import LOOKAHEAD, STATES, UNIT_BYTES
 from dovetail.broker.peers import Peer
 from dovetail.broker.request import Passed, Request
 from dovetail.broker.runs import Runs
@@ -146,18 +146,20 @@ class Requests:
                 body = m.EnvironmentMessage(number, match.number, message.body)
                 self._pass(match.environment, body, peer, message.id, message.timeout, now)
                 return
-        text = "name the `instance` or the `run` that the message is for"
-        peer.refuse(message.id, "unknown", text)
+        peer.refuse(message.id, "unknown", "name the `instance` or `run` that the message is for")
 
     def on_lookahead(self, peer: Peer, asked: m.AgentLookahead, now: float) -> None:
-        if not _asks(peer, asked.id):
-            return
         play = self._runs.episodes.get(asked.episode)
-        if (
-            play is None
-            or not play.episode.owes(asked.seat, asked.turn)
+        if play is not None and (
+            not play.episode.owes(asked.seat, asked.turn)
             or play.match.sitters[asked.seat].instance.peer is not peer
         ):
+            play = None
+        if play is None or not play.episode.rules.lookahead:
+            self._tables.charge(peer, LOOKAHEAD)  # no clock bounds how many come
+        if not _asks(peer, asked.id):
+            return
+        if play is None:
             text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"
             peer.refuse(asked.id, "wrong-state", text)
             return
@@ -208,11 +210,10 @@ class Requests:
     # -- the answers -----------------------------------------------------------------------------
 
     def on_reply(self, peer: Peer, reply: m.Reply, now: float) -> None:
-        request = self._answered(peer, reply.id)
+        request = self._answered(peer, reply.id, reply)
         if request is None or request.given_up:
             return
-        body = reply.body
-        message = request.message
+        body, message = reply.body, request.message
         if isinstance(message, m.Create):
             instance = self._instances.get(message.instance)
             if instance is not None:
@@ -230,8 +231,7 @@ class Requests:
         if request.internal:
             self.done(request, saved.state, "", now)
             return
-        name = request.state_name
-        asker = request.asker
+        name, asker = request.state_name, request.asker
         if name is not None:
             if not self._may_keep(asker, request.id, name):  # another was faster
                 return
@@ -275,10 +275,10 @@ class Requests:
             known: Code = "crashed" if code == "crashed" else "unavailable"
             request.asker.refuse(request.id, known, text)
 
-    def _answered(self, peer: Peer, number: int) -> Request | None:
+    def _answered(self, peer: Peer, number: int, answer: m.Reply | None = None) -> Request | None:
         request = self._all.get(number)
         if request is None or request.peer is not peer:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, answer)
             return None
         self._forget(request)
         return request

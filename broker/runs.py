@@ -84,7 +84,7 @@ class Runs:
             self.episodes.rebuilding.opened(match, spec, now)
             return
         if match is None or match.environment is not peer or not match.machine.takes("spec"):
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, spec)
             return
         run = self._runs[match.run]
         wrong, code = match.opened(spec), "invalid"

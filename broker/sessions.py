@@ -104,8 +104,7 @@ class Sessions:
             each.public == public and not each.away and each.session != hello.resume
             for each in self._tables.sessions.values()
         )
-        offers = [offer.name for offer in hello.offers]
-        return public, access.admit(public, hello.role, offers, present)
+        return public, access.admit(public, hello.role, [o.name for o in hello.offers], present)
 
     def _resumed(self, hello: m.Hello, key: str) -> Peer | None:
         """Return the peer that comes back, if the session that it names is its own, and its key's."""
@@ -121,13 +120,11 @@ class Sessions:
             ProtocolError: code ``name-taken``: one that is present holds it.
         """
         held: dict[str, Peer] = {}
-        named = self._named(hello.name) if hello.name else None
-        if named is not None:
+        if hello.name and (named := self._named(hello.name)) is not None:
             held[f"another peer is called {hello.name!r}"] = named
         if hello.role == "agent":
             for offer in hello.offers:
-                instance = self._instances.called(offer.name) if offer.instance else None
-                if instance is not None:
+                if offer.instance and (instance := self._instances.called(offer.name)) is not None:
                     held[f"another agent is called {offer.name!r}"] = instance.peer
         for text, peer in held.items():
             if not peer.away or peer.key != key:
@@ -170,7 +167,8 @@ class Sessions:
             self._remaking.arrived(now)
 
     def _resume(self, address: Address, peer: Peer, seen: int, now: float) -> None:
-        if not peer.away:
+        present = not peer.away
+        if present:
             self._tables.connections.pop(peer.outbox.address, None)
         peer.machine.on("hello")
         peer.heard = now
@@ -180,7 +178,8 @@ class Sessions:
         peer.outbox.connect(address)
         self._watching.moved()
         self._welcome(peer, resumed=True)
-        peer.outbox.replay(seen)
+        units = limits.REPLAYED * peer.outbox.replay(seen)
+        self._tables.charge(peer, units if present else min(units, limits.SLOW))
         self._runs.episodes.back(peer, now)
         self._runs.stacked.back(peer, now)
 
@@ -231,14 +230,16 @@ class Sessions:
 
     def beat(self, now: float) -> None:
         """Ping every peer; give up those that were silent or away for too long."""
-        grace = self._tables.settings.grace
         for peer in list(self._tables.sessions.values()):
             if peer.away:
-                if now - peer.lost >= grace:
+                if now - peer.lost >= self._tables.settings.grace:
                     self._forget(peer, "grace over", "did not come back", now)
             elif not peer.outbox.reliable and peer.machine.state == "ready":
                 if self._silent(peer, now - peer.heard):
                     self.lost(peer.outbox.address, now)
+                    continue
+                if peer.outbox.unseen() > limits.KEPT:
+                    self.drop(peer, "it does not confirm what it is sent; `pong` needs `seen`", now)
                     continue
                 peer.ping += 1
                 peer.outbox.tell(m.Ping(peer.ping, peer.outbox.settled))
@@ -253,9 +254,8 @@ class Sessions:
         if silence <= patience or peer.role not in ("environment", "agent"):
             return False
         asking = [each for each in peer.outbox.asked.values() if not isinstance(each, m.Init)]
-        if any(isinstance(each, TURNS) for each in asking):
-            return False
-        return not asking or silence >= AT_WORK * patience
+        at_turn = any(isinstance(each, TURNS) for each in asking)
+        return not asking or (not at_turn and silence >= AT_WORK * patience)
 
     # -- keys ------------------------------------------------------------------------------------
 

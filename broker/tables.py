@@ -105,10 +105,11 @@ class Tables:
         self.next = first + count
         return range(first, self.next)
 
-    def ignore(self, peer: Peer) -> None:
-        """Count a message that is late, doubled or foreign."""
+    def ignore(self, peer: Peer, message: m.Message | None = None) -> None:
+        """Count a message that is late, doubled or foreign; it may have many values."""
         self.counters["ignored"] += 1
-        self.charge(peer, limits.IGNORED)
+        if not peer.outbox.reliable:
+            self.charge(peer, limits.IGNORED + limits.elements(message) // limits.UNIT_ELEMENTS)
 
     def charge(self, peer: Peer, units: float) -> None:
         """Charge a peer that was just heard; one in this program is trusted."""
