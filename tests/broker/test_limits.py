@@ -277,11 +277,11 @@ def test_what_is_not_confirmed_is_weighed_once() -> None:
 
 def test_a_run_may_have_so_many_seats() -> None:
     table = Conversation()
-    run: Any = m.Run(2, "game", agents=["p0"] * (limits.SEATS + 1))
-    table.experiment.says(run)
+    many: Any = ["p0"] * (limits.SEATS + 1)
+    table.experiment.says(m.Run(2, "game", agents=many))
     table.experiment.hears(m.Error, id=2, code="limit")
     number = limits.PLACES // limits.SEATS
-    many = ["p0"] * limits.SEATS
+    many.pop()
     table.experiment.says(m.Run(3, "game", agents=many, episodes=10**6, concurrency=10**6))
     table.experiment.hears(m.Reply, id=3)
     opened = [each for each in table.environment.heard if isinstance(each, m.Open)]
@@ -295,7 +295,7 @@ def test_a_single_agent_is_found_by_its_name_without_a_search() -> None:
     instances = table.core.instances
     found = instances.called("p0")
     assert found is not None
-    instances._all = dict.fromkeys(range(3))  # type: ignore[arg-type]
+    instances._all = dict.fromkeys(range(3))  # type: ignore[assignment]
     assert instances.called("p0") is found
     assert instances.called("p9") is None
 

@@ -251,7 +251,7 @@ def test_long_work_of_the_broker_is_not_on_the_clocks_but_a_hosts_is(
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     server, router = Server(None, Settings()), Strangers()
-    server._router = router  # type: ignore[assignment]
+    server._router = router
     hello, ping = codec.encode(m.Hello(1, "observer")), codec.encode(m.Ping(1))
     router.coming.append((b"one", [hello]))
     server.pump(0.0)
@@ -333,7 +333,7 @@ def test_one_that_left_as_soon_as_it_came_does_not_cost_the_others_their_session
 ) -> None:
     hello, bye = codec.encode(m.Hello(1, "observer")), codec.encode(m.Bye())
     shell, router = Shell(tmp_path / "games"), Strangers()
-    shell.server._router = router  # type: ignore[assignment]
+    shell.server._router = router
 
     def says(name: bytes, *frames: bytes) -> None:
         router.coming.append((name, list(frames)))
@@ -360,7 +360,7 @@ def test_heartbeats_are_heard_while_the_disk_is_full(tmp_path: Path, monkeypatch
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     shell, router = Shell(tmp_path / "games"), Strangers()
-    shell.server._router = router  # type: ignore[assignment]
+    shell.server._router = router
 
     def hears(*frames: m.Message) -> list[Any]:
         """Say something; return what is heard half a second later."""
