@@ -121,7 +121,7 @@ class Core:
             self._unusual(address, message, now, size)
             return
         peer.heard = now
-        peer.greeting = None
+        peer.size = size
         handler(peer, message, now)
 
     def _unusual(self, address: Address, message: m.Message, now: float, size: int) -> None:
@@ -138,9 +138,9 @@ class Core:
             self.tables.out.messages.append((address, m.Error("hello-first", UNGREETED)))
         else:
             peer.heard = now
-            peer.greeting = None
+            peer.greeting, peer.size = None, size
             handler = self._handlers[peer.role].get(kind)
-            units = limits.COSTS.get(kind, 0.0) + size // limits.UNIT_BYTES
+            units = limits.asked(message, size, self.tables.settings.limits.elements)
             if handler is None:
                 self.tables.charge(peer, limits.UNREADABLE + units)
                 name = kind.__struct_config__.tag

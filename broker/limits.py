@@ -3,13 +3,12 @@
 Answers that the broker waits for cost nothing: clocks bound when they come, the limits of a frame how
 large they are, and ``SEATS`` and ``PLACES`` what follows from one.  All else that a peer says is charged
 to it, a unit for about 10 microseconds of the broker's time, and worn off with time: requests by
-``COSTS`` and their bytes, answers that nothing waits for by their values, frames that cannot be read
-by their bytes, and what the broker makes or sends again for a peer by its number.  A peer that owes more than
-``SLOW`` is read again later.  One that owes more than ``REFUSE`` has its requests refused, and one that keeps
-on asking, or confirms nothing that it is sent, is sent away.
+``COSTS``, their bytes and values, answers that nothing waits for by their values, frames that cannot
+be read by their bytes, and what the broker makes or sends again for a peer by its number.  A peer that
+owes more than ``SLOW`` is read again later.  One that owes more than ``REFUSE`` has its requests refused,
+and one that keeps on asking, or confirms nothing that it is sent, is sent away.
 
-What is not charged: that a frame of many values is read for a request or an awaited answer, which the
-limits of a frame bound, and what strangers say, which ``transport.router`` gives a share of the time.
+What strangers say is not charged: ``transport.router`` gives it a share of the time.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import astuple
 
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
@@ -38,6 +38,9 @@ UNIT_BYTES = 1 << 14
 """Bytes that cost one unit."""
 UNIT_ELEMENTS = 20
 """Values, as ``Limits.elements`` counts them, that cost one unit where they are read or made for nothing."""
+
+SMALL = 64
+"""Bytes of a frame from which on its values are counted."""
 
 COSTS: dict[type, float] = {
     m.Ping: 1,
@@ -162,6 +165,29 @@ def check(hello: m.Hello, allowance: Allowance) -> None:
         if size > OFFER_ELEMENTS:
             text = f"the offer {offer.name!r} has {size:,} values; it may have {OFFER_ELEMENTS:,}"
             raise ProtocolError("limit", text)
+
+
+def asked(message: m.Message, size: int, most: int) -> float:
+    """Return the units for a request, or another message that costs something; arguments as for ``values``."""
+    units = COSTS.get(type(message), 0.0) + size // UNIT_BYTES
+    return units if size <= SMALL else units + values(message, size, most)
+
+
+def values(message: m.Message, size: int, most: int) -> float:
+    """Return the units for what is in a message, unknown fields included.
+
+    Args:
+        message: what was read.
+        size: bytes of the frame.
+        most: values that a frame may have.
+    """
+    unknown = 0
+    if size > SMALL:
+        try:
+            unknown = min(most, max(0, size - len(codec.encode(message))))
+        except codec.UNSENDABLE:
+            unknown = min(most, size)
+    return (elements(message) + unknown) // UNIT_ELEMENTS
 
 
 def unread(size: int, most: int) -> float:

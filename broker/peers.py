@@ -32,7 +32,9 @@ class Peer:
     heard: float
     """When its last frame came, in the core's seconds."""
     greeting: m.Hello | None
-    """Its first ``hello``, until it says anything else."""
+    """Its first ``hello``, as long as ``size`` is below 0."""
+    size: int = -1
+    """Bytes of what it said last, 0 if they are not known; below 0 until it says anything but ``hello``."""
     software: str = ""
     entrant: str = ""
     """Whose own access token it came with; empty for the broker's."""

@@ -59,7 +59,7 @@ class Sessions:
     def greet(self, address: Address, hello: m.Hello, now: float) -> None:
         """Take a ``hello`` from a connection."""
         known = self._tables.connections.get(address)
-        if known is not None and known.greeting == hello:  # its welcome may have been lost
+        if known is not None and known.size < 0 and known.greeting == hello:  # its welcome was lost
             self._welcome(known, resumed=False)
             return
         try:

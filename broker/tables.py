@@ -109,7 +109,10 @@ class Tables:
         """Count a message that is late, doubled or foreign; it may have many values."""
         self.counters["ignored"] += 1
         if not peer.outbox.reliable:
-            self.charge(peer, limits.IGNORED + limits.elements(message) // limits.UNIT_ELEMENTS)
+            units = 0.0
+            if message is not None:
+                units = limits.values(message, peer.size, self.settings.limits.elements)
+            self.charge(peer, limits.IGNORED + units)
 
     def charge(self, peer: Peer, units: float) -> None:
         """Charge a peer that was just heard; one in this program is trusted."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
@@ -167,6 +168,28 @@ def test_an_answer_that_nothing_waits_for_costs_by_its_values(many: bool) -> Non
     ):
         units = cost(voice, message)
         assert (units > 3_000) if many else (1 <= units < 3), message
+
+
+@pytest.mark.parametrize("name", ["ping", "catalogue", "action"])
+def test_fields_that_no_one_knows_are_charged(name: str) -> None:
+    table = Conversation()
+    voice = table.agents[0] if name == "action" else table.experiment
+    fields = {"action": {"episode": 99, "turn": 0, "seat": 0, "action": 0}}.get(name, {"id": 9})
+    costs = []
+    for junk in ([], [[]] * 90_000):
+        table.now += 1e6
+        frame = msgspec.msgpack.encode({"type": name, **fields, "junk": junk})
+        Intake(table.core).take(voice.address, [frame], table.now)
+        costs.append(owed(voice))
+    assert costs[0] < 50
+    assert costs[1] > 4_000
+
+
+def test_a_state_costs_by_its_bytes_alone() -> None:
+    table = Conversation()
+    load = codec.encode(m.Load(2, 99, bytes(10 << 20)))
+    Intake(table.core).take(table.experiment.address, [load], table.now)
+    assert 600 < owed(table.experiment) < 700
 
 
 def test_a_lookahead_that_is_refused_costs_as_often_as_it_is_sent() -> None:
