@@ -176,7 +176,8 @@ def test_fields_that_no_one_knows_are_charged(name: str) -> None:
     voice = table.agents[0] if name == "action" else table.experiment
     fields = {"action": {"episode": 99, "turn": 0, "seat": 0, "action": 0}}.get(name, {"id": 9})
     costs = []
-    for junk in ([], [[]] * 90_000):
+    junks: list[list[Any]] = [[], [[]] * 90_000]
+    for junk in junks:
         table.now += 1e6
         frame = msgspec.msgpack.encode({"type": name, **fields, "junk": junk})
         Intake(table.core).take(voice.address, [frame], table.now)
