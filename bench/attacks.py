@@ -29,6 +29,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bench.journal import KEY, make_keys
 from bench.measure import processor
 from dovetail import Experiment
@@ -64,18 +66,59 @@ def dealer(address: str, role: Any = "observer", **fields: Any) -> Dealer:
     return made
 
 
-def flood(address: str, rounds: int | None, message: m.Message, number: bool) -> None:
-    """Send one kind of message as fast as the broker takes it."""
-    peer = dealer(address)
+def flood(
+    address: str,
+    rounds: int | None,
+    message: m.Message,
+    number: bool,
+    role: m.Role = "observer",
+    together: int = 200,
+) -> None:
+    """Send one kind of message as fast as the broker takes it, so many together."""
+    peer = dealer(address, role)
     count = 0
     for _ in times(rounds):
         frames = []
-        for _ in range(200):
+        for _ in range(together):
             count += 1
             if number:
                 message.id = count  # type: ignore[attr-defined]
             frames.append(codec.encode(message))
         peer.send(frames)
+        peer.receive(0.0)
+
+
+def pieces(address: str, rounds: int | None, frame: bytes) -> None:
+    """Send one frame as fast as the broker takes it."""
+    peer = dealer(address)
+    for _ in times(rounds):
+        peer.send([frame] * 4)
+        peer.receive(0.0)
+
+
+def lists(address: str, rounds: int | None) -> None:
+    """Ask for a catalogue in which six peers have much to be listed."""
+    offers = [m.Offer(f"offer {number}", parameters={"x": [0] * 19_000}) for number in range(4)]
+    kept = [dealer(address, "environment", name=f"{n} of much", offers=offers) for n in range(6)]
+    flood(address, rounds, m.Catalogue(1), number=True, together=20)
+    for each in kept:
+        each.close(0.0)
+
+
+def resumptions(address: str, rounds: int | None) -> None:
+    """Have all that was never confirmed sent again, over and over."""
+    peer = connect(address, codec.encode(m.Hello(m.VERSION, "agent")))
+    frames: list[bytes] = []
+    end = time.monotonic() + 5.0
+    while not frames and time.monotonic() < end:
+        frames = peer.receive(0.05)
+    heard = [msgspec.msgpack.decode(frame) for frame in frames]
+    session = next((each["session"] for each in heard if "session" in each), "")
+    again = codec.encode(m.Hello(m.VERSION, "agent", resume=session))
+    asked = itertools.count(1)
+    for _ in times(rounds):
+        peer.send([codec.encode(m.AgentLookahead(next(asked), 1, 0, 0, [])) for _ in range(200)])
+        peer.send([again] * 50)
         peer.receive(0.0)
 
 
@@ -114,7 +157,26 @@ def strangers(address: str, rounds: int | None) -> None:
 
 ATTACKS: dict[str, Callable[[str, int | None], None]] = {
     "pings": partial(flood, message=m.Ping(1), number=False),
+    "pings of 90 kB": partial(
+        pieces, frame=msgspec.msgpack.encode({"type": "ping", "more": [[]] * 90_000})
+    ),
+    "refused frames": partial(pieces, frame=msgspec.msgpack.encode([[]] * 100_010)),
+    "late actions": partial(
+        flood, message=m.Action(1, 0, 0, [[0]] * 45_000), number=False, role="agent", together=4
+    ),
+    "lookaheads": partial(
+        flood, message=m.AgentLookahead(1, 1, 0, 0, []), number=True, role="agent"
+    ),
+    "20,000 seats": partial(
+        flood,
+        message=m.Run(1, "connect_four", ["random"] * 20_000),
+        number=True,
+        role="experiment",
+        together=4,
+    ),
+    "resumptions": resumptions,
     "catalogues": partial(flood, message=m.Catalogue(1), number=True),
+    "long catalogues": lists,
     "names of 9 MB": partial(hellos, name="n" * 9_000_000),
     "hellos of 16 MB": partial(hellos, software="s" * 16_000_000),
     "30,000 offers": partial(

@@ -32,6 +32,7 @@ class Appended:
         end: where the next write goes; what is beyond is cut off.
         sync: see ``Sync``.
         mode: who may read it.
+        locked: its descriptor from ``lock``, which it closes; None locks it.
 
     Raises:
         DovetailError: another process writes this file.
@@ -39,11 +40,18 @@ class Appended:
     """
 
     def __init__(
-        self, path: Path, title: bytes, end: int, sync: Sync, *, mode: int = 0o644
+        self,
+        path: Path,
+        title: bytes,
+        end: int,
+        sync: Sync,
+        *,
+        mode: int = 0o644,
+        locked: int | None = None,
     ) -> None:
         self.path = path
         self.sync = sync
-        self._file = lock(path, mode)
+        self._file = lock(path, mode) if locked is None else locked
         try:
             self._end = end
             os.ftruncate(self._file, end)

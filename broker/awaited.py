@@ -7,6 +7,7 @@ from typing import Any
 
 from dovetail.broker.peers import Peer
 from dovetail.broker.runs import Runs
+from dovetail.protocol import messages as m
 
 
 def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int | None:
@@ -35,3 +36,12 @@ def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int 
         return None
     sitter = play.match.sitters[seat]
     return sitter.asked if sitter.instance.peer is peer else None
+
+
+def answered(runs: Runs, peer: Peer | None, answer: m.Message) -> int | None:
+    """Return the ``seq`` of what a message of a peer answers, as far as it says."""
+    if peer is None:
+        return None
+    names = ("match", "episode", "turn", "seat", "answers")
+    about = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
+    return awaited(runs, peer, str(type(answer).__struct_config__.tag), about)

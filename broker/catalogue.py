@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from dovetail.broker.instances import Instances
-from dovetail.broker.limits import elements, quoted, started
+from dovetail.broker.instances import Instance, Instances
+from dovetail.broker.limits import ENTRY, PASSED, UNIT_ELEMENTS, elements, quoted, started
 from dovetail.broker.peers import Peer
+from dovetail.broker.run import Run
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
 from dovetail.peer.wording import meant
 from dovetail.protocol import codec
-from dovetail.protocol import messages as m
+from dovetail.protocol.messages import Offer, Role
+
+Entries = Iterable[Callable[[], Any]]
+"""What makes each entry of a part."""
 
 PAGE_ELEMENTS = 60_000
 PAGE_BYTES = 8 << 20
@@ -27,8 +33,10 @@ MOST = 50
 
 def catalogue(
     tables: Tables, instances: Instances, runs: Runs, start: int = 0
-) -> tuple[dict[str, Any], int]:
-    """Return what is connected, and how many entries were looked at; the form is SPEC.md's.
+) -> tuple[dict[str, Any], float]:
+    """Return what is connected, and the units that this costs; the form is SPEC.md's.
+
+    Entries before the page are not made, and none after it.
 
     Args:
         tables: the peers.
@@ -36,28 +44,29 @@ def catalogue(
         runs: the runs.
         start: the entry to begin with.
     """
-    body = _all(tables, instances, runs)
-    number = size = values = 0
-    more = None
-    for section, entries in body.items():
-        if not isinstance(entries, list):
+    body: dict[str, Any] = {}
+    number = size = values = made = 0
+    full = False
+    for section, entries in _parts(tables, instances, runs):
+        page = body[section] = []
+        if "more" in body:
             continue
-        page = []
         for entry in entries:
-            if number >= start and more is None:
-                page.append(entry)
-                size += len(codec.encode(entry))
-                values += elements(entry)
-                if size >= PAGE_BYTES or values >= PAGE_ELEMENTS:
-                    more = number + 1
+            if full:
+                body["more"] = number
+                break
+            if number >= start:
+                page.append(found := entry())
+                made += 1
+                size += len(codec.encode(found))
+                values += elements(found)
+                full = size >= PAGE_BYTES or values >= PAGE_ELEMENTS
             number += 1
-        body[section] = page
-    if more is not None and more < number:
-        body["more"] = more
-    return body, number
+    body["counters"] = dict(tables.counters)
+    return body, ENTRY * made + PASSED * (number - made) + values // UNIT_ELEMENTS
 
 
-def unoffered(tables: Tables, role: m.Role, name: str, peer: str | None) -> str:
+def unoffered(tables: Tables, role: Role, name: str, peer: str | None) -> str:
     """Return the line that says that no program offers a name, or not the one that was asked for."""
     what, command = ("environment", "env") if role == "environment" else ("agent type", "agent")
     where = f" at {quoted(peer)}" if peer else ""
@@ -69,49 +78,49 @@ def unoffered(tables: Tables, role: m.Role, name: str, peer: str | None) -> str:
     return f"no {what} {quoted(name)} is offered{where}{hint or started(name, command)}"
 
 
-def _all(tables: Tables, instances: Instances, runs: Runs) -> dict[str, Any]:
+def _parts(tables: Tables, instances: Instances, runs: Runs) -> Iterator[tuple[str, Entries]]:
     peers = tables.sessions.values()
+    yield "peers", (partial(_peer, peer) for peer in peers)
+    for part, role in (("environments", "environment"), ("agents", "agent")):
+        holders = [peer for peer in peers if peer.role == role]
+        yield part, (partial(_offer, p, offer) for p in holders for offer in p.offers.values())
+    yield "instances", (partial(_instance, each) for each in instances if each.ready)
+    yield "runs", (partial(_run, run) for run in runs)
+    yield "kept", _names(tables)
 
-    def offers(role: str) -> list[dict[str, Any]]:
-        return [
-            {"peer": peer.name, **msgspec.to_builtins(offer)}
-            for peer in peers
-            if peer.role == role
-            for offer in peer.offers.values()
-        ]
 
-    def described(peer: Peer) -> dict[str, Any]:
-        state = peer.machine.state
-        found = {"name": peer.name, "role": peer.role, "state": state, "software": peer.software}
-        entrant = peer.entrant or peer.key
-        return {**found, "entrant": entrant} if entrant else found
+def _names(tables: Tables) -> Entries:
+    """Yield the names of the stored states; they are sorted once the first is looked at."""
+    yield from (partial(str, name) for name in sorted(tables.states))
 
+
+def _peer(peer: Peer) -> dict[str, Any]:
+    state = peer.machine.state
+    found = {"name": peer.name, "role": peer.role, "state": state, "software": peer.software}
+    entrant = peer.entrant or peer.key
+    return {**found, "entrant": entrant} if entrant else found
+
+
+def _offer(peer: Peer, offer: Offer) -> dict[str, Any]:
+    return {"peer": peer.name, **msgspec.to_builtins(offer)}
+
+
+def _instance(each: Instance) -> dict[str, Any]:
     return {
-        "peers": [described(peer) for peer in peers],
-        "environments": offers("environment"),
-        "agents": offers("agent"),
-        "instances": [
-            {
-                "instance": each.number,
-                "agent": each.agent,
-                "peer": each.peer.name,
-                "busy": each.busy,
-            }
-            for each in instances
-            if each.ready
-        ],
-        "runs": [
-            {
-                "run": run.number,
-                "environment": run.asked.environment,
-                "agents": run.asked.names or [instance.agent for instance in run.agents],
-                "state": run.machine.state,
-                "finished": run.finished,
-                "playing": run.running,
-                "episodes": run.asked.episodes,
-            }
-            for run in runs
-        ],
-        "kept": sorted(tables.states),
-        "counters": dict(tables.counters),
+        "instance": each.number,
+        "agent": each.agent,
+        "peer": each.peer.name,
+        "busy": each.busy,
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.number,
+        "environment": run.asked.environment,
+        "agents": run.asked.names or [instance.agent for instance in run.agents],
+        "state": run.machine.state,
+        "finished": run.finished,
+        "playing": run.running,
+        "episodes": run.asked.episodes,
     }

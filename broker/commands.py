@@ -7,7 +7,7 @@ from msgspec import structs
 from dovetail.broker.catalogue import unoffered
 from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import MATCH, quoted
+from dovetail.broker.limits import MATCH, PLACES, SEATS, quoted
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run, begun, fixed, problem
 from dovetail.broker.runs import SHUTDOWN, Runs
@@ -28,6 +28,11 @@ class Commands:
     def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
         if not peer.asks(asked.id):
             return
+        seats = len(asked.agents)
+        if max(seats, len(asked.substitutes)) > SEATS:
+            text = f"{seats:,} agents; a run may name {SEATS:,}, and as many substitutes"
+            peer.refuse(asked.id, "limit", text)
+            return
         agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
         found = [agent for agent in agents if agent is not None]
         foreign = next((agent for agent in found if not agent.open_to(peer, self._tables)), None)
@@ -44,6 +49,14 @@ class Commands:
         if room <= 0:
             text = f"your runs have {most:,} matches open, and may not have more; wait for a run"
             peer.refuse(asked.id, "limit", text)
+            return
+        open_seats = sum(
+            (match.slots or 1) * len(run.agents) for run in own for match in run.matches.values()
+        )
+        room = min(room, (PLACES - open_seats) // seats)
+        if room <= 0:
+            text = f"your runs have {open_seats:,} seats in open matches, and may have {PLACES:,}"
+            peer.refuse(asked.id, "limit", f"{text}; wait for a run")
             return
         offering = self._runs.matches.offering(asked)
         offers = {each.name: each.offers[asked.environment] for each in offering}
@@ -120,20 +133,20 @@ class Commands:
         run = self._stepped(peer, command)
         if run is None:
             return
-        if command.abandon and run.rules.stepwise:
-            for match, play in list(run.playing.items()):
-                text = "the experiment abandoned the episode"
-                self._runs.episodes.finish(run, play, Ending("truncated", message=text))
-                run.idle.append(match)
+        abandoned = list(run.playing) if command.abandon and run.rules.stepwise else []
+        for match in abandoned:
+            ending = Ending("truncated", message="the experiment abandoned the episode")
+            self._runs.episodes.finish(run, run.playing[match], ending)
         if not run.rules.stepwise or run.playing or run.request is not None or run.permits:
             text = "start begins an episode of a stepwise run, once the last one is over"
             peer.refuse(command.id, "wrong-state", text)
-            return
-        if run.schedule:
+        elif run.schedule:
             run.request = command.id
             run.permits = 1
         else:
             peer.refuse(command.id, "wrong-state", "that was the last episode of the run")
+        for match in abandoned:
+            self._runs.go_on(run, match, now)
         self._runs.advance(run, now)
 
     def on_step(self, peer: Peer, command: m.ExperimentStep, now: float) -> None:

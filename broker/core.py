@@ -122,7 +122,7 @@ class Core:
             self._unusual(address, message, now, size)
             return
         peer.heard = now
-        peer.greeting = None
+        peer.size = size
         handler(peer, message, now)
 
     def _unusual(self, address: Address, message: m.Message, now: float, size: int) -> None:
@@ -139,23 +139,23 @@ class Core:
             self.tables.out.messages.append((address, m.Error("hello-first", UNGREETED)))
         else:
             peer.heard = now
-            peer.greeting = None
+            peer.greeting, peer.size = None, size
             handler = self._handlers[peer.role].get(kind)
-            units = limits.COSTS.get(kind, 0.0) + size // limits.UNIT_BYTES
+            units = limits.asked(message, size, self.tables.settings.limits.elements)
             if handler is None:
-                self.tables.charge(peer, limits.UNREADABLE)
+                self.tables.charge(peer, limits.UNREADABLE + units)
                 name = kind.__struct_config__.tag
                 peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
             elif self._sessions.affords(peer, message, units, now):
                 handler(peer, message, now)
 
-    def refuse(self, address: Address, error: ProtocolError, now: float) -> None:
+    def refuse(self, address: Address, error: ProtocolError, now: float, size: int = 0) -> None:
         """Take a frame that could not be decoded."""
         self.tables.counters["refused"] += 1
         peer = self.tables.connections.get(address)
         if peer is not None:
             peer.heard = now
-            self.tables.charge(peer, limits.UNREADABLE)
+            self.tables.charge(peer, limits.unread(size, self.tables.settings.limits.elements))
             self._refuse(peer, error, now)
             return
         self.tables.strange(address)
@@ -164,17 +164,17 @@ class Core:
             answer = m.Error("hello-first", UNGREETED)
         self.tables.out.messages.append((address, answer))
 
-    def failed(self, address: Address, now: float) -> None:
-        """Send away the sender of a frame at which this program failed; the last line of defence."""
-        error = m.Error("crashed", FAILED)
-        peer = self._connections.get(address)
-        if peer is None:
-            self.tables.out.messages.append((address, error))
-            if not getattr(address, "reliable", False):
-                self.tables.dropped[address] = FAILED
-        else:
+    def failed(self, address: Address, now: float) -> str:
+        """Send away the sender of a frame at which this program failed, the last line of defence; return its name."""
+        error, peer = m.Error("crashed", FAILED), self._connections.get(address)
+        if peer is not None:
             peer.outbox.tell(error)
             self._sessions.drop(peer, FAILED, now)
+            return peer.name
+        self.tables.out.messages.append((address, error))
+        if not getattr(address, "reliable", False):
+            self.tables.dropped[address] = FAILED
+        return "a stranger"
 
     def lost(self, address: Address, now: float) -> None:
         """Take the news that a connection is gone."""
@@ -231,8 +231,7 @@ class Core:
             peer.complain(error.code, str(error))
             text = f"the {error.kind!r} of {peer.name} cannot be read: {error}"
             seq = awaited(self.runs, peer, error.kind, error.about)
-            answered = m.Error("crashed", text, error.about.get("id"), seq)
-            self._on_error(peer, answered, now)
+            self._on_error(peer, m.Error("crashed", text, error.about.get("id"), seq), now)
         elif "id" in error.about:
             peer.refuse(error.about["id"], error.code, str(error))
         else:
@@ -263,8 +262,8 @@ class Core:
 
     def _on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
         if peer.asks(asked.id):
-            body, entries = catalogue(self.tables, self.instances, self.runs, asked.start)
-            self.tables.charge(peer, limits.ENTRY * entries)
+            body, units = catalogue(self.tables, self.instances, self.runs, asked.start)
+            self.tables.charge(peer, units)
             peer.reply(asked.id, body)
 
     # -- what there is to do ---------------------------------------------------------------------
@@ -290,7 +289,7 @@ class Core:
                 self.tables,
                 ("settings", "counters", "stopping", "connections", "sessions", "next", "keepers"),
             ),
-            (self.instances, ("_all", "_at")),
+            (self.instances, ("_all", "_at", "_named")),
             (self._watching, ("peers",)),
             (self.runs, ("_runs",)),
             (self.runs.matches, ("_all", "_served")),
@@ -349,20 +348,6 @@ class Core:
         """Return the role of the peer at a connection, None before its ``hello``."""
         peer = self.tables.connections.get(address)
         return None if peer is None else peer.role
-
-    def name(self, address: Address) -> str:
-        """Return the name of the peer at a connection, for the log."""
-        peer = self.tables.connections.get(address)
-        return "a stranger" if peer is None else peer.name
-
-    def answered(self, address: Address, answer: m.Message) -> int | None:
-        """Return the ``seq`` of what a message of a peer answers, as far as it says."""
-        peer = self.tables.connections.get(address)
-        if peer is None:
-            return None
-        names = ("match", "episode", "turn", "seat", "answers")
-        about = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
-        return awaited(self.runs, peer, str(type(answer).__struct_config__.tag), about)
 
 
 __all__ = ["Core", "Settings"]

@@ -86,7 +86,7 @@ class Episodes:
     def on_turn(self, peer: Peer, turn: m.Turn, now: float) -> None:
         found = self._all.get(turn.episode)
         if found is None:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, turn)
             return
         run, play = found
         episode = play.episode
@@ -100,7 +100,7 @@ class Episodes:
             if play.match.moving and play.match.environment is peer:
                 self.rebuilding.turned(play.match, turn, now)
             else:
-                self._tables.ignore(peer)
+                self._tables.ignore(peer, turn)
             return
         self._tables.counters["turns"] += 1
         peer.outbox.answered(play.asked)
@@ -143,19 +143,19 @@ class Episodes:
     def on_action(self, peer: Peer, action: m.Action, now: float) -> None:
         found = self._all.get(action.episode)
         if found is None:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, action)
             self._heard(peer, now)
             return
         run, play = found
         sitters = play.match.sitters
         number = action.seat
         if not (0 <= number < len(sitters) and sitters[number].instance.peer is peer):
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, action)
             peer.complain("illegal", f"seat {number} of episode {action.episode} is not yours")
             return
         sitter, episode = sitters[number], play.episode
         if sitter.machine.state != "deciding" or action.turn != episode.turn:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, action)
             episode.places[number].ignored += 1
             return
         peer.outbox.answered(sitter.asked)

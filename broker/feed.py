@@ -26,6 +26,8 @@ many, to so many watchers, would take more than its share even with the longest 
 TIMES = 3
 """Sendings in a row that took more than their share before fewer turns are added; one alone may have met a
 pause of the interpreter's."""
+BEHIND = 1 << 18
+"""Bytes waiting for a watcher from which on it is sent the ends of episodes only."""
 FULL = 4 * HELD
 """Bytes gathered from which on nothing is added."""
 

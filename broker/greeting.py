@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 from dovetail.broker import limits
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
@@ -61,6 +62,11 @@ def check(
         raise ProtocolError(
             "invalid", f"{twice[0]!r} is offered twice; give each a name of its own"
         )
+
+
+def same(first: m.Hello | None, hello: m.Hello) -> bool:
+    """Whether a ``hello`` comes again; as bytes, since arrays in one that is not checked have no equality."""
+    return first is not None and codec.encode(first) == codec.encode(hello)
 
 
 def _plain(value: Any) -> bool:

@@ -76,6 +76,8 @@ class Instances:
     def __init__(self) -> None:
         self._all: dict[int, Instance] = {}
         self._at: dict[Peer, dict[int, Instance]] = {}
+        self._named: dict[str, Instance] = {}
+        """Programs that are one agent, by its name, which no two have."""
 
     def __iter__(self) -> Iterator[Instance]:
         return iter(self._all.values())
@@ -84,6 +86,8 @@ class Instances:
         """Add one."""
         self._all[instance.number] = instance
         self._at.setdefault(instance.peer, {})[instance.number] = instance
+        if instance.offer.instance:
+            self._named[instance.agent] = instance
 
     def drop(self, instance: Instance) -> None:
         """Remove one, if it is still there."""
@@ -91,6 +95,8 @@ class Instances:
             del self._at[instance.peer][instance.number]
             if not self._at[instance.peer]:
                 del self._at[instance.peer]
+            if self._named.get(instance.agent) is instance:
+                del self._named[instance.agent]
 
     def get(self, number: int) -> Instance | None:
         """Return the instance of a number, made or in the making."""
@@ -98,10 +104,7 @@ class Instances:
 
     def called(self, name: str) -> Instance | None:
         """Return the program that is one agent of this name."""
-        for instance in self._all.values():
-            if instance.offer.instance and instance.agent == name:
-                return instance
-        return None
+        return self._named.get(name)
 
     def find(self, name: int | str) -> Instance | None:
         """Return the instance that a run names, if it can be seated."""

@@ -15,6 +15,8 @@ from dovetail.protocol.errors import ProtocolError
 
 log = logging.getLogger("dovetail.broker")
 
+AT_ONCE = 16
+"""Frames taken from a stranger before it is seen whether it is sent away."""
 LARGE = 1 << 12
 """Bytes of a frame from which on what follows from it is worth a system call of its own."""
 
@@ -56,14 +58,13 @@ class Intake:
                 try:
                     message = decode(frame)
                 except ProtocolError as error:
-                    core.refuse(address, error, now)
+                    core.refuse(address, error, now, len(frame))
                     continue
                 core.receive(address, message, now, len(frame))
             except Exception:
                 log.exception(
-                    "the broker failed at a frame of %s, which it sends away", core.name(address)
+                    "the broker failed at a frame of %s, now sent away", core.failed(address, now)
                 )
-                core.failed(address, now)
                 return
             if type(message) is m.Hello:
                 decode = self._decoders[core.role(address)].decode

@@ -46,14 +46,26 @@ class Journal:
         self._waiting: list[bytes] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(lock(path))
-            if version_1(path):
-                upgrade(path)
-            end = self._read()
-            _set_aside(path, end)
-            self._file = Appended(path, TITLE, end, sync)
+            self._file = self._open(path, sync)
         except OSError as error:
             raise DovetailError(f"cannot write the journal {path}: {error.strerror}") from None
+
+    def _open(self, path: Path, sync: Sync) -> Appended:
+        """Take in what was written, and return where more is; no other process writes from the first look on."""
+        held = lock(path)
+        try:
+            if version_1(path):
+                os.close(held)  # another file takes its place
+                held = -1
+                upgrade(path)
+                held = lock(path)
+            end = self._read()
+            _set_aside(path, end)
+        except BaseException:
+            if held >= 0:
+                os.close(held)
+            raise
+        return Appended(path, TITLE, end, sync, locked=held)
 
     def _read(self) -> int:
         """Take in what was written; return where to continue."""
@@ -94,6 +106,13 @@ class Journal:
         for record in records:
             record.time = time.time()
             self._waiting.append(pack(self.number + len(self._waiting) + 1, codec.encode(record)))
+
+    def unwritable(self, error: OSError) -> str:
+        """Return a line for people about an error of ``flush``."""
+        return (
+            f"cannot write the journal {self.path}: {error.strerror}; "
+            "the broker waits until it can be written; make room"
+        )
 
     def flush(self) -> None:
         """Append what was added; what could not be written is tried again by the next call.

@@ -1,9 +1,14 @@
 """What one peer may cost the others.  Pure.
 
-Answers that the broker waits for cost nothing: clocks bound them.  All else that a peer says is
-charged to it, a unit for about 10 microseconds of the broker's time, and worn off with time.  A
-peer that owes more than ``SLOW`` is read again later, one that owes more than ``REFUSE`` is refused,
-and one that keeps on is sent away.
+Answers that the broker waits for cost nothing: clocks bound when they come, the limits of a frame how
+large they are, and ``SEATS`` and ``PLACES`` what follows from one.  All else that a peer says is charged
+to it, a unit for about 10 microseconds of the broker's time, and worn off with time: requests by
+``COSTS``, their bytes and values, answers that nothing waits for by their values, frames that cannot
+be read by their bytes, and what the broker makes or sends again for a peer by its number.  A peer that
+owes more than ``SLOW`` is read again later.  One that owes more than ``REFUSE`` has its requests refused,
+and one that keeps on asking, or confirms nothing that it is sent, is sent away.
+
+What strangers say is not charged: ``transport.router`` gives it a share of the time.
 """
 
 from __future__ import annotations
@@ -11,7 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import astuple
 
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
@@ -29,6 +36,11 @@ STRIKES = 5_000
 """Messages refused so, without the debt being paid between, after which a peer is sent away."""
 UNIT_BYTES = 1 << 14
 """Bytes that cost one unit."""
+UNIT_ELEMENTS = 20
+"""Values, as ``Limits.elements`` counts them, that cost one unit where they are read or made for nothing."""
+
+SMALL = 64
+"""Bytes of a frame from which on its values are counted."""
 
 COSTS: dict[type, float] = {
     m.Ping: 1,
@@ -48,13 +60,20 @@ COSTS: dict[type, float] = {
 }
 """Units by the type of message; nothing for the others, but if they are ``IGNORED``."""
 IGNORED = 1.0
-"""Units for an answer that nothing waits for."""
+"""Units for an answer that nothing waits for, besides those of its values."""
 UNREADABLE = 5.0
-"""Units for a frame that cannot be read."""
+"""Units for a frame that cannot be read, besides those of ``unread``."""
 ENTRY = 1.0
-"""Units for each entry of a catalogue."""
+"""Units for each entry of a page of the catalogue, besides those of its values."""
+PASSED = 0.01
+"""Units for each entry before the page."""
 MATCH = 1.0
 """Units for each match that a run opens."""
+LOOKAHEAD = 5.0
+"""Units for a lookahead that is refused; the clock of its decision bounds any other."""
+REPLAYED = 0.25
+"""Units for each frame that is sent again to a peer that resumes; at most ``SLOW`` in all to one that was
+away, which may not have been its own doing."""
 
 STRANGER = 100
 """Messages over a connection without a session after which it is closed."""
@@ -70,8 +89,14 @@ UNANSWERED = 4_096
 """Requests of a peer to other peers' programs that are under way."""
 MATCHES = 4_096
 """Matches open for all the runs of an experiment."""
+SEATS = 1_024
+"""Agents that a run may name: the work of each episode grows with its seats."""
+PLACES = 65_536
+"""Seats in all matches open for all the runs of an experiment."""
 STATES = 10_000
 """States that are kept."""
+KEPT = 256 << 20
+"""Bytes that a peer had time to confirm and did not, which are kept to be sent again; it is sent away."""
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -156,8 +181,41 @@ def started(name: str, command: str) -> str:
     return f"; start one with `dovetail {command} {name}`" if quoted(name) == f"'{name}'" else ""
 
 
+def asked(message: m.Message, size: int, most: int) -> float:
+    """Return the units for a request, or another message that costs something; arguments as for ``values``."""
+    units = COSTS.get(type(message), 0.0) + size // UNIT_BYTES
+    return units if size <= SMALL else units + values(message, size, most)
+
+
+def values(message: m.Message, size: int, most: int) -> float:
+    """Return the units for what is in a message, unknown fields included.
+
+    Args:
+        message: what was read.
+        size: bytes of the frame.
+        most: values that a frame may have.
+    """
+    unknown = 0
+    if size > SMALL:
+        try:
+            unknown = min(most, max(0, size - len(codec.encode(message))))
+        except codec.UNSENDABLE:
+            unknown = min(most, size)
+    return (elements(message) + unknown) // UNIT_ELEMENTS
+
+
+def unread(size: int, most: int) -> float:
+    """Return the units for a frame that is refused.
+
+    Args:
+        size: its bytes.
+        most: values of a frame that are looked at; each has a byte at least.
+    """
+    return UNREADABLE + min(size, most) // UNIT_ELEMENTS + size // UNIT_BYTES
+
+
 def elements(value: Any) -> int:
-    """Return how many values are in a value that was decoded, keys of maps included."""
+    """Return how many values are in a value or message that was decoded, keys of maps included."""
     count = 0
     left = [value]
     while left:
@@ -168,4 +226,6 @@ def elements(value: Any) -> int:
             left += each.values()
         elif isinstance(each, list | tuple):
             left += each
+        elif isinstance(each, Struct):
+            left += astuple(each)
     return count

@@ -66,6 +66,22 @@ class Absent:
     reliable = True
 
 
+def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
+    """Return a core in which nothing is in progress yet.
+
+    Args:
+        settings: of the broker.
+        secret: from which it makes session tokens.
+        journal: whose states it knows, and whose numbers it does not use again.
+    """
+    core = Core(settings, secret)
+    if journal is not None:
+        core.tables.states.update(journal.states)
+        core.tables.keepers.update(journal.keepers)
+        core.tables.next = journal.next
+    return core
+
+
 def replay(
     core: Core, events: Iterable[Event], known: Callable[[Any], Any]
 ) -> tuple[list[AnyRecord], float]:

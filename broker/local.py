@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from dovetail.broker.awaited import answered
 from dovetail.broker.core import Core
 from dovetail.peer.serving import Host
 from dovetail.protocol import codec
@@ -41,5 +42,5 @@ class Local:
             text = str(error)
         instead = self.host.unsendable(message, f"the answer cannot travel: {text}")
         if isinstance(instead, m.Error) and instead.id is None and instead.answers is None:
-            instead.answers = core.answered(self, message)
+            instead.answers = answered(core.runs, core.tables.connections.get(self), message)
         return codec.encode(instead)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 from mypy_extensions import mypyc_attr
 
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 
 Address = Hashable
@@ -38,7 +39,18 @@ class Out:
 class Outbox:
     """The way to one peer, by way of ``out``."""
 
-    __slots__ = ("_kept", "_out", "address", "asked", "present", "reliable", "seq")
+    __slots__ = (
+        "_due",
+        "_kept",
+        "_out",
+        "_sizes",
+        "_unseen",
+        "address",
+        "asked",
+        "present",
+        "reliable",
+        "seq",
+    )
 
     def __init__(self, out: Out, address: Address) -> None:
         self._out = out
@@ -47,6 +59,12 @@ class Outbox:
         self.asked: dict[int, m.Asked] = {}
         """What is not answered yet; ``pop`` what is, or need not even arrive any more."""
         self._kept: dict[int, m.Numbered] = {}
+        self._due = 0
+        """What ``seq`` was at the last call of ``unseen``."""
+        self._sizes: dict[int, int] = {}
+        """Bytes of what is kept since before that."""
+        self._unseen = 0
+        """All of these."""
         self.connect(address)
 
     # -- to send ---------------------------------------------------------------------------------
@@ -91,6 +109,19 @@ class Outbox:
         """Take the peer's word that every frame up to a number has come."""
         for seq in [seq for seq in self._kept if seq <= seen]:
             del self._kept[seq]
+            if self._sizes:
+                self._unseen -= self._sizes.pop(seq, 0)
+
+    def unseen(self) -> int:
+        """Return the bytes that are kept since before the last call, so that a peer had time to confirm them."""
+        for seq in reversed(self._kept):
+            if seq in self._sizes:
+                break
+            if seq <= self._due:
+                self._sizes[seq] = size = _size(self._kept[seq])
+                self._unseen += size
+        self._due = self.seq
+        return self._unseen
 
     def reply_to(self, request: int) -> m.Delivered | None:
         """Return the answer to one of the peer's requests, if it is kept."""
@@ -117,19 +148,29 @@ class Outbox:
         """Send nothing until ``connect``, and keep what must arrive."""
         self.present = False
 
-    def replay(self, seen: int) -> None:
-        """Send again what may have been lost, to a peer that has come back."""
+    def replay(self, seen: int) -> int:
+        """Send again what may have been lost, to a peer that has come back; return how many frames."""
         self.arrived(seen)
-        for seq in sorted({**self._kept, **self.asked}):
+        missed = sorted({**self._kept, **self.asked})
+        for seq in missed:
             message = self.asked.get(seq) or self._kept[seq]
             self._out.messages.append((self.address, message))
+        return len(missed)
 
     def close(self) -> None:
         """Send and keep nothing any more."""
         self.present = False
         self.reliable = True
         self._kept.clear()
+        self._sizes.clear()
         self.asked.clear()
+
+
+def _size(message: m.Message) -> int:
+    try:
+        return len(codec.encode(message))
+    except codec.UNSENDABLE:
+        return 0
 
 
 class Audience:
@@ -157,3 +198,23 @@ def spread(out: Said) -> Said:
         else:
             single.append(said)
     return single
+
+
+def without_heartbeats(out: Said, tell: Callable[[Said], None]) -> Said:
+    """Return what is to be sent without the heartbeats; have those sent that there are.
+
+    They may be heard before anything else is written down: a ping without ``settled`` lets no peer
+    forget an answer that a broker started again would need.
+    """
+    beats: Said = []
+    others: Said = []
+    for to, message in out:
+        if isinstance(message, m.Ping):
+            beats.append((to, m.Ping(message.number)))
+        elif isinstance(message, m.Pong):
+            beats.append((to, message))
+        else:
+            others.append((to, message))
+    if beats:
+        tell(beats)
+    return others

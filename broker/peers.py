@@ -14,6 +14,18 @@ from dovetail.protocol.states import SESSION, Machine, SessionState
 COMPLAINTS = 100
 """Errors about no request that a peer is told; no more until its next ``pong``."""
 BEFORE_ANY = -(1 << 63) - 1
+AT_WORK = 10
+"""How many times longer than others a peer may be silent that is at work on a request."""
+TURNS = (
+    m.Open
+    | m.EnvironmentStart
+    | m.EnvironmentStep
+    | m.EnvironmentSteps
+    | m.AgentStart
+    | m.AgentStep
+    | m.AgentSteps
+)
+"""What clocks bound, so that a peer may be silent while it owes the answer."""
 
 
 def _new() -> Machine[SessionState]:
@@ -32,7 +44,9 @@ class Peer:
     heard: float
     """When its last frame came, in the core's seconds."""
     greeting: m.Hello | None
-    """Its first ``hello``, until it says anything else."""
+    """Its first ``hello``, as long as ``size`` is below 0."""
+    size: int = -1
+    """Bytes of what it said last, 0 if they are not known; below 0 until it says anything but ``hello``."""
     software: str = ""
     entrant: str = ""
     """Whose own access token it came with; empty for the broker's."""
@@ -49,7 +63,7 @@ class Peer:
     request: int = BEFORE_ANY
     """The highest ``id`` of a request that it has made."""
     watching: dict[int | None, m.Watch] = field(default_factory=dict)
-    """By run, what it asked to be shown; None is all runs for which it did not ask by number."""
+    """By run, what it asked to be shown, or not to be; None is all runs for which it did not ask by number."""
     complaints: int = 0
     owed: float = 0.0
     """Units that it was charged for and that have not worn off, at the time ``charged``."""
@@ -95,3 +109,16 @@ class Peer:
         self.complaints += 1
         if self.complaints <= COMPLAINTS:
             self.outbox.tell(m.Error(code, text))
+
+
+def silent(peer: Peer, silence: float, patience: float) -> bool:
+    """Return whether a peer was silent for too long.
+
+    One that is at work on something may be: clocks bound how long it may be at work on a turn;
+    a request may take longer.
+    """
+    if silence <= patience or peer.role not in ("environment", "agent"):
+        return False
+    asking = [each for each in peer.outbox.asked.values() if not isinstance(each, m.Init)]
+    at_turn = any(isinstance(each, TURNS) for each in asking)
+    return not asking or (not at_turn and silence >= AT_WORK * patience)

@@ -99,7 +99,7 @@ class Rebuilding:
         """Take the other environment's answer to ``open``."""
         rebuild = self.all[match.number]
         if not rebuild.machine.takes("spec"):
-            self._tables.ignore(match.environment)
+            self._tables.ignore(match.environment, spec)
             return
         match.environment.outbox.asked.pop(rebuild.asked, None)
         rebuild.machine.on("spec")
@@ -119,7 +119,7 @@ class Rebuilding:
         rebuild = self.all[match.number]
         episode = rebuild.play.episode
         if rebuild.machine.state != "transition" or turn.turn != rebuild.turn + 1:
-            self._tables.ignore(match.environment)
+            self._tables.ignore(match.environment, turn)
             return
         rebuild.turn = number = turn.turn
         outbox = match.environment.outbox

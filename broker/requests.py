@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dovetail.broker.catalogue import unoffered
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import STATES, UNIT_BYTES, quoted
+from dovetail.broker.limits import LOOKAHEAD, UNIT_BYTES, quoted
 from dovetail.broker.peers import Peer
 from dovetail.broker.request import Passed, Request
 from dovetail.broker.runs import Runs
@@ -149,18 +149,20 @@ class Requests:
                 body = m.EnvironmentMessage(number, match.number, message.body)
                 self._pass(match.environment, body, peer, message.id, message.timeout, now)
                 return
-        text = "name the `instance` or the `run` that the message is for"
-        peer.refuse(message.id, "unknown", text)
+        peer.refuse(message.id, "unknown", "name the `instance` or `run` that the message is for")
 
     def on_lookahead(self, peer: Peer, asked: m.AgentLookahead, now: float) -> None:
-        if not _asks(peer, asked.id):
-            return
         play = self._runs.episodes.get(asked.episode)
-        if (
-            play is None
-            or not play.episode.owes(asked.seat, asked.turn)
+        if play is not None and (
+            not play.episode.owes(asked.seat, asked.turn)
             or play.match.sitters[asked.seat].instance.peer is not peer
         ):
+            play = None
+        if play is None or not play.episode.rules.lookahead:
+            self._tables.charge(peer, LOOKAHEAD)  # no clock bounds how many come
+        if not _asks(peer, asked.id):
+            return
+        if play is None:
             text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"
             peer.refuse(asked.id, "wrong-state", text)
             return
@@ -211,16 +213,10 @@ class Requests:
     # -- the answers -----------------------------------------------------------------------------
 
     def on_reply(self, peer: Peer, reply: m.Reply, now: float) -> None:
-        request = self._answered(peer, reply.id)
+        request = self._fits(peer, reply, now)
         if request is None:
             return
-        if isinstance(request.message, m.Save):
-            self._failed(request, "crashed", f"{peer.name} answered `save` with `reply`", now)
-            return
-        if request.given_up:
-            return
-        body = reply.body
-        message = request.message
+        body, message = reply.body, request.message
         if isinstance(message, m.Create):
             instance = self._instances.get(message.instance)
             if instance is not None:
@@ -232,24 +228,17 @@ class Requests:
             request.asker.reply(request.id, body)
 
     def on_saved(self, peer: Peer, saved: m.Saved, now: float) -> None:
-        request = self._answered(peer, saved.id)
+        request = self._fits(peer, saved, now)
         if request is None:
-            return
-        if not isinstance(request.message, m.Save):
-            asked = type(request.message).__struct_config__.tag
-            self._failed(request, "crashed", f"{peer.name} answered `{asked}` with `saved`", now)
-            return
-        if request.given_up:
             return
         if request.internal:
             self.done(request, saved.state, "", now)
             return
-        name = request.state_name
-        asker = request.asker
+        name, asker = request.state_name, request.asker
         if name is not None:
             if not self._may_keep(asker, request.id, name):  # another was faster
                 return
-            full = self._full(asker, name)
+            full = self._tables.full(asker, name)
             if full:
                 asker.refuse(request.id, "limit", full)
                 return
@@ -262,18 +251,6 @@ class Requests:
             self._tables.records.append(StateRecord(name, request.agent, saved.state, key=key))
         self._tables.charge(asker, len(saved.state) // UNIT_BYTES)
         asker.outbox.deliver(m.Saved(request.id, saved.state))
-
-    def _full(self, peer: Peer, name: str) -> str:
-        """Return why a peer may not save another state; empty if it may."""
-        tables = self._tables
-        if name in tables.states:
-            return ""
-        if len(tables.states) >= STATES:
-            return f"the broker stores {STATES:,} states, and no more; use a name that it has"
-        most = peer.allowance.states
-        if most < STATES and sum(each == peer.owner for each in tables.keepers.values()) >= most:
-            return f"your key may store {most:,} states; use a name that it has"
-        return ""
 
     def failed(self, peer: Peer, number: int, code: str, text: str, now: float) -> None:
         """Take a peer's word that it could not do what was asked."""
@@ -291,10 +268,23 @@ class Requests:
             known: Code = "crashed" if code == "crashed" else "unavailable"
             request.asker.refuse(request.id, known, text)
 
-    def _answered(self, peer: Peer, number: int) -> Request | None:
+    def _fits(self, peer: Peer, answer: m.Reply | m.Saved, now: float) -> Request | None:
+        """Return what an answer is for, if it is of the right kind and something waits for it."""
+        request = self._answered(peer, answer.id, answer)
+        if request is None:
+            return None
+        if isinstance(request.message, m.Save) != isinstance(answer, m.Saved):
+            asked, given = (type(e).__struct_config__.tag for e in (request.message, answer))
+            self._failed(request, "crashed", f"{peer.name} answered `{asked}` with `{given}`", now)
+            return None
+        return None if request.given_up else request
+
+    def _answered(
+        self, peer: Peer, number: int, answer: m.Reply | m.Saved | None = None
+    ) -> Request | None:
         request = self._all.get(number)
         if request is None or request.peer is not peer:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, answer)
             return None
         self._forget(request)
         return request

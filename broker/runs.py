@@ -47,6 +47,8 @@ class Runs:
         self.matches = matches = Matches(tables, self._overdue)
         self.ended: Callable[[Run], None] = lambda run: None
         """Called after each episode of a run whose agents are saved, or made again."""
+        self.orphaned: Callable[[Instance], None] = lambda instance: None
+        """Called with an agent whose owner left before its last run was over."""
         self.episodes = Episodes(tables, watching, matches, self.go_on, self._replace, self.revive)
         self.stacked = Stacked(tables, watching, self._went_on, self._replace, self.revive)
 
@@ -82,7 +84,7 @@ class Runs:
             self.episodes.rebuilding.opened(match, spec, now)
             return
         if match is None or match.environment is not peer or not match.machine.takes("spec"):
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, spec)
             return
         run = self._runs[match.run]
         wrong, code = match.opened(spec), "invalid"
@@ -215,6 +217,9 @@ class Runs:
         del self._runs[run.number]
         for instance in run.instances():
             instance.runs.discard(run.number)
+            made = instance.made is not None
+            if made and not instance.runs and instance.owner.machine.state == "gone":
+                self.orphaned(instance)
         if run.request is not None:
             run.experiment.refuse(run.request, "wrong-state", "the run is over")
         message = "; ".join(filter(None, [message, *run.remarks[-REMARKS:]]))

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 from dovetail import transport
 from dovetail.broker.access import Access
-from dovetail.broker.core import Core, Settings
-from dovetail.broker.feed import Feed, encode
-from dovetail.broker.intake import LARGE, Intake, halves
+from dovetail.broker.core import Settings
+from dovetail.broker.feed import BEHIND, Feed, encode
+from dovetail.broker.intake import AT_ONCE, LARGE, Intake, halves
 from dovetail.broker.journal import Journal
-from dovetail.broker.live import Live
+from dovetail.broker.live import Live, fresh
 from dovetail.broker.local import Local
-from dovetail.broker.outbox import Address, Audience
+from dovetail.broker.outbox import Address, Audience, without_heartbeats
 from dovetail.peer.cores import Leader
 from dovetail.peer.serving import Host
 from dovetail.protocol import messages as m
@@ -29,10 +29,6 @@ from dovetail.transport.keys import Guard, Key
 
 log = logging.getLogger("dovetail.broker")
 
-AT_ONCE = 16
-"""Frames taken from a stranger before it is seen whether it is sent away."""
-BEHIND = 1 << 18
-"""Bytes waiting for a watcher from which on it is sent the ends of episodes only."""
 RETRY_JOURNAL = 1.0
 ROUNDS = 64
 """Exchanges with peers in this program before the others have their turn."""
@@ -76,6 +72,8 @@ class Server:
         self._retry = 0.0
         self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
         self._feed = Feed(self._show, self._behind, self.core.tables.out)
+        self._exchanging = False
+        """Whether peers in this program speak and answer in turn, and the time that takes is counted."""
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)
@@ -88,18 +86,14 @@ class Server:
 
     def _begin(self) -> None:
         """Make a core, or the one again that another broker had when it was killed."""
-        live, journal = self._live, self.journal
+        live = self._live
         restored = None if live is None else live.restore(self.settings)
         if restored is not None:
             self.core, self._secret, then = restored
             self._offset = then - time.monotonic()
             self._last = then
         else:
-            self.core = Core(self.settings, self._secret)
-            if journal is not None:
-                self.core.tables.states.update(journal.states)
-                self.core.tables.keepers.update(journal.keepers)
-                self.core.tables.next = journal.next
+            self.core = fresh(self.settings, self._secret, self.journal)
         if live is not None:
             live.begin(self.core, self._secret, self._now())
 
@@ -147,12 +141,11 @@ class Server:
         if self._live is not None and self._live.full and not self._held:
             self._live.renew(self.core, self._secret, now)
         self._still = self._told and bool(self._local)
-        self._last = time.monotonic() + self._offset
 
     def _exchange(self, now: float) -> float:
         """Let peers in this program speak and answer; return the time then."""
         core, said = self.core, self._local
-        self._told = False
+        self._told, self._exchanging = False, True
         until = min(core.deadline(), now + EXACT)
         for _ in range(ROUNDS):
             if not said or self._told or self._held:
@@ -172,6 +165,7 @@ class Server:
                 self._tick(now)
             self._commit(now)
             now = self._last = time.monotonic() + self._offset  # what hosts took counts
+        self._exchanging = False
         return now
 
     def _tick(self, now: float) -> None:
@@ -180,7 +174,7 @@ class Server:
         self.core.tick(now)
 
     def _now(self) -> float:
-        """Return the core's time; it stands still while this program does, or ``_still`` says so."""
+        """Return the core's time; it stands still while this program does or works long, or if ``_still``."""
         now = time.monotonic() + self._offset
         if self._still or now - self._last > STALL:
             self._still = False
@@ -221,19 +215,23 @@ class Server:
     def _meet(
         self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float
     ) -> None:
-        """Take what came from a stranger; it is written down only if it is one no more."""
+        """Take what came from a stranger; it is written down only if there was a session."""
         if frames is None:
             self.core.lost(connection, now)
             return
         begun = time.thread_time()
-        for start in range(0, len(frames), AT_ONCE):
-            if connection not in self.core.tables.dropped:
-                self._intake.take(connection, frames[start : start + AT_ONCE], now)
+        tables, taken = self.core.tables, 0
+        before = tables.next, len(tables.sessions)
+        while taken < len(frames) and connection not in tables.dropped:
+            self._intake.take(connection, frames[taken : taken + AT_ONCE], now)
+            taken += AT_ONCE
         router.spend(time.thread_time() - begun)
-        if self.core.role(connection) is not None:
+        known = self.core.role(connection) is not None
+        if known:
             router.admit(connection)
-            if self._live is not None:
-                self._live.events.append((now, [connection, *frames]))
+        # One that has left again has used numbers, or ended the session that it came back to.
+        if self._live is not None and (known or before != (tables.next, len(tables.sessions))):
+            self._live.events.append((now, [connection, *frames[:taken]]))
 
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
@@ -242,6 +240,7 @@ class Server:
             return
         if self.journal is not None:
             if self._held:
+                out = without_heartbeats(out, self._tell)
                 if now < self._retry and not records:
                     self._held += out
                     return
@@ -262,14 +261,11 @@ class Server:
         self._tell(out)
 
     def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
-        """Keep back everything until the journal can be written again."""
+        """Keep back everything but heartbeats until the journal can be written again."""
         assert self.journal is not None
-        self._held = out
+        self._held = without_heartbeats(out, self._tell)
         if not self._retry:
-            text = (
-                f"cannot write the journal {self.journal.path}: {error.strerror}; "
-                "the broker waits until it can be written; make room"
-            )
+            text = self.journal.unwritable(error)
             log.error(text)
             experiments = self.core.tables.experiments()
             self._tell([(each, m.Error("journal", text)) for each in experiments])
@@ -314,7 +310,10 @@ class Server:
             local.inbox.extend(messages)
             self._told = True
             return
+        begun = 0.0 if self._exchanging else time.monotonic()
         answers = local.host.handle(messages)
+        if begun:  # the host's time counts, in a round that does not look at the clock itself
+            self._last += time.monotonic() - begun
         if answers:
             self._local.append((local, answers))
 
@@ -338,24 +337,22 @@ class Server:
         self._retry = 0.0
         self._commit(now)
         self._feed.flush()
-        self._release(discard=not self._held)
-        if self.journal is not None:
-            self.journal.close(self.core.tables.next)
+        self._release(self.core.tables.next, discard=not self._held)
 
     def abandon(self) -> None:
         """Close socket and files as they are, after a failure of this program.
 
         What is in progress stays on disk for the next broker, and no peer hears that it is over.
         """
-        self._release(discard=False)
-        if self.journal is not None:
-            # A record that the core did not decide would be taken for one that it did.
-            self.journal.close(0 if self._live is not None else self.core.tables.next)
+        # A record that the core did not decide would be taken for one that it did.
+        self._release(0 if self._live is not None else self.core.tables.next, discard=False)
 
-    def _release(self, *, discard: bool) -> None:
+    def _release(self, number: int, *, discard: bool) -> None:
         self._cores.close()
         if self._live is not None:
             self._live.close(discard=discard)
         if self._router is not None:
             self._router.close()
             self._router = None
+        if self.journal is not None:
+            self.journal.close(number)

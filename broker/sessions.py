@@ -9,33 +9,14 @@ from dovetail.broker import greeting, limits
 from dovetail.broker.access import Access, public_key
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.outbox import Address, Outbox
-from dovetail.broker.peers import Peer
+from dovetail.broker.peers import Peer, silent
 from dovetail.broker.remake import Remaking
 from dovetail.broker.requests import Requests
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
-from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
-
-AT_WORK = 10
-"""How many times longer than others a peer may be silent that is at work on a request."""
-TURNS = (
-    m.Open
-    | m.EnvironmentStart
-    | m.EnvironmentStep
-    | m.EnvironmentSteps
-    | m.AgentStart
-    | m.AgentStep
-    | m.AgentSteps
-)
-"""What clocks bound, so that a peer may be silent while it owes the answer."""
-
-
-def _same(greeting: m.Hello | None, hello: m.Hello) -> bool:
-    """Whether a ``hello`` comes again; as bytes, since arrays in one that is not checked have no equality."""
-    return greeting is not None and codec.encode(greeting) == codec.encode(hello)
 
 
 class Sessions:
@@ -58,14 +39,15 @@ class Sessions:
         self._watching = watching
         self._remaking = remaking
         self._secret = secret
+        runs.orphaned = requests.dismiss
 
     # -- hello -----------------------------------------------------------------------------------
 
     def greet(self, address: Address, hello: m.Hello, now: float) -> None:
         """Take a ``hello`` from a connection."""
         known = self._tables.connections.get(address)
-        if known is not None and _same(known.greeting, hello):  # its welcome may have been lost
-            self._welcome(known, resumed=False)
+        if known is not None and known.size < 0 and greeting.same(known.greeting, hello):
+            self._welcome(known, resumed=False)  # the first was lost
             return
         try:
             public, key = self._identified(address, hello)
@@ -81,9 +63,7 @@ class Sessions:
                 peer.public, peer.allowance = public, allowance
                 self._resume(address, peer, hello.seen, now)
                 return
-            holders = self._holders(
-                hello, key
-            )  # nothing has changed if this refuses; see Server._meet
+            holders = self._holders(hello, key)  # nothing has changed if this refuses
         except ProtocolError as error:
             self._tables.out.messages.append((address, m.Error(error.code, str(error))))
             return
@@ -111,8 +91,7 @@ class Sessions:
             each.public == public and not each.away and each.session != hello.resume
             for each in self._tables.sessions.values()
         )
-        offers = [offer.name for offer in hello.offers]
-        return public, access.admit(public, hello.role, offers, present)
+        return public, access.admit(public, hello.role, [o.name for o in hello.offers], present)
 
     def _resumed(self, hello: m.Hello, key: str) -> Peer | None:
         """Return the peer that comes back, if the session that it names is its own, and its key's."""
@@ -128,13 +107,11 @@ class Sessions:
             ProtocolError: code ``name-taken``: one that is present holds it.
         """
         held: dict[str, Peer] = {}
-        named = self._named(hello.name) if hello.name else None
-        if named is not None:
+        if hello.name and (named := self._named(hello.name)) is not None:
             held[f"another peer is called {hello.name!r}"] = named
         if hello.role == "agent":
             for offer in hello.offers:
-                instance = self._instances.called(offer.name) if offer.instance else None
-                if instance is not None:
+                if offer.instance and (instance := self._instances.called(offer.name)) is not None:
                     held[f"another agent is called {offer.name!r}"] = instance.peer
         for text, peer in held.items():
             if not peer.away or peer.key != key:
@@ -177,7 +154,8 @@ class Sessions:
             self._remaking.arrived(now)
 
     def _resume(self, address: Address, peer: Peer, seen: int, now: float) -> None:
-        if not peer.away:
+        present = not peer.away
+        if present:
             self._tables.connections.pop(peer.outbox.address, None)
         peer.machine.on("hello")
         peer.heard = now
@@ -187,7 +165,8 @@ class Sessions:
         peer.outbox.connect(address)
         self._watching.moved()
         self._welcome(peer, resumed=True)
-        peer.outbox.replay(seen)
+        units = limits.REPLAYED * peer.outbox.replay(seen)
+        self._tables.charge(peer, units if present else min(units, limits.SLOW))
         self._runs.episodes.back(peer, now)
         self._runs.stacked.back(peer, now)
 
@@ -238,31 +217,19 @@ class Sessions:
 
     def beat(self, now: float) -> None:
         """Ping every peer; give up those that were silent or away for too long."""
-        grace = self._tables.settings.grace
         for peer in list(self._tables.sessions.values()):
             if peer.away:
-                if now - peer.lost >= grace:
+                if now - peer.lost >= self._tables.settings.grace:
                     self._forget(peer, "grace over", "did not come back", now)
             elif not peer.outbox.reliable and peer.machine.state == "ready":
-                if self._silent(peer, now - peer.heard):
+                if silent(peer, now - peer.heard, self._tables.settings.peer_timeout):
                     self.lost(peer.outbox.address, now)
+                    continue
+                if peer.outbox.unseen() > limits.KEPT:
+                    self.drop(peer, "it does not confirm what it is sent; `pong` needs `seen`", now)
                     continue
                 peer.ping += 1
                 peer.outbox.tell(m.Ping(peer.ping, peer.outbox.settled))
-
-    def _silent(self, peer: Peer, silence: float) -> bool:
-        """Whether a peer was silent for too long.
-
-        One that is at work on something may be: clocks bound how long it may be at work on a turn;
-        a request may take longer.
-        """
-        patience = self._tables.settings.peer_timeout
-        if silence <= patience or peer.role not in ("environment", "agent"):
-            return False
-        asking = [each for each in peer.outbox.asked.values() if not isinstance(each, m.Init)]
-        if any(isinstance(each, TURNS) for each in asking):
-            return False
-        return not asking or silence >= AT_WORK * patience
 
     # -- keys ------------------------------------------------------------------------------------
 
@@ -360,7 +327,8 @@ class Sessions:
         if peer.role == "experiment":
             self._runs.experiment_gone(peer, f"the experiment {what}", now)
             for instance in self._instances.made_for(peer):
-                self._requests.dismiss(instance)
+                if not instance.runs:  # others play with it until their runs are over
+                    self._requests.dismiss(instance)
         for instance in self._instances.at(peer):
             self._instances.drop(instance)
             text = f"{instance.agent} ({peer.name}) {what}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -208,7 +209,7 @@ def _difference(found: Column, wanted: Column) -> str:
     came, asked = found.tolist(), wanted.tolist()
     seen: set[int] = set()
     twice = {each for each in came if each in seen or seen.add(each)}  # type: ignore[func-returns-value]
-    doubled = sorted(twice - {each for each in asked if asked.count(each) > 1})
+    doubled = sorted(twice - {each for each, count in Counter(asked).items() if count > 1})
     foreign, missing = sorted(set(came) - set(asked)), sorted(set(asked) - set(came))
     for what, slots in (("foreign", foreign), ("missing", missing), ("doubled", doubled)):
         if slots:

@@ -166,12 +166,12 @@ class Stacked:
     def on_turns(self, peer: Peer, turns: m.Turns, now: float) -> None:
         run, stack = self._all.get(turns.match, (None, None))
         if run is None or stack is None or stack.match.environment is not peer:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, turns)
             if stack is not None:
                 peer.complain("illegal", f"group {turns.match} is not yours")
             return
         if stack.match.machine.state != "transition" or turns.batch != stack.batch:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, turns)
             return
         peer.outbox.asked.pop(stack.seq, None)
         try:
@@ -189,19 +189,19 @@ class Stacked:
     def on_actions(self, peer: Peer, answer: m.Actions, now: float) -> None:
         run, stack = self._all.get(answer.match, (None, None))
         if run is None or stack is None:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, answer)
             self._heard(peer, now)
             return
         numbers = [instance.number for instance in stack.instances]
         holder = numbers.index(answer.instance) if answer.instance in numbers else -1
         if holder < 0 or stack.instances[holder].peer is not peer:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, answer)
             text = f"instance {answer.instance} in group {answer.match} is not yours"
             peer.complain("illegal", text)
             return
         asked = stack.asked.get(holder)
         if asked is None or answer.batch != stack.batch:
-            self._tables.ignore(peer)
+            self._tables.ignore(peer, answer)
             return
         peer.outbox.asked.pop(asked.seq, None)
         for seq in stack.inits.pop(holder, ()):

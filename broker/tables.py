@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from dovetail.broker import limits
 from dovetail.broker.access import Access
+from dovetail.broker.limits import STATES
 from dovetail.broker.outbox import Address, Out
 from dovetail.broker.peers import Peer
 from dovetail.broker.timers import Timers
@@ -75,6 +76,17 @@ class Tables:
             return access is None or access.may_use(peer.key, other)
         return keeper not in self.sessions
 
+    def full(self, peer: Peer, name: str) -> str:
+        """Return why a peer may not save another state; empty if it may."""
+        if name in self.states:
+            return ""
+        if len(self.states) >= STATES:
+            return f"the broker stores {STATES:,} states, and no more; use a name that it has"
+        most = peer.allowance.states
+        if most < STATES and sum(each == peer.owner for each in self.keepers.values()) >= most:
+            return f"your key may store {most:,} states; use a name that it has"
+        return ""
+
     def admits(self, public: str) -> bool:
         """Whether a program with this public key may connect."""
         access = self.settings.access
@@ -107,10 +119,14 @@ class Tables:
         self.next = first + count
         return range(first, self.next)
 
-    def ignore(self, peer: Peer) -> None:
-        """Count a message that is late, doubled or foreign."""
+    def ignore(self, peer: Peer, message: m.Message | None = None) -> None:
+        """Count a message that is late, doubled or foreign; it may have many values."""
         self.counters["ignored"] += 1
-        self.charge(peer, limits.IGNORED)
+        if not peer.outbox.reliable:
+            units = 0.0
+            if message is not None:
+                units = limits.values(message, peer.size, self.settings.limits.elements)
+            self.charge(peer, limits.IGNORED + units)
 
     def charge(self, peer: Peer, units: float) -> None:
         """Charge a peer that was just heard; one in this program is trusted."""

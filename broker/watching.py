@@ -52,14 +52,22 @@ class Watching:
         Returns:
             Whether it begins to see turns that it has not seen.
         """
-        before = peer.watching.get(asked.run)
+        watching = peer.watching
+        before = watching.get(asked.run)
+        if before is not None and not before.on:
+            before = None
         begins = asked.on and (before is None or before.every > asked.every == 0)
         if asked.on:
-            peer.watching[asked.run] = asked
+            watching[asked.run] = asked
             if peer not in self.peers:
                 self.peers.append(peer)
+        elif asked.run is not None and None in watching:
+            watching[asked.run] = asked  # shown all runs but this
         else:
-            peer.watching.pop(asked.run, None)
+            watching.pop(asked.run, None)
+            if asked.run is None:
+                for run in [run for run, each in watching.items() if not each.on]:
+                    del watching[run]
         self._changed()
         return begins
 
@@ -67,7 +75,8 @@ class Watching:
         """Return what a peer wants to be shown of a run; None if nothing."""
         if run.asked.secret:
             return None
-        return peer.watching.get(run.number) or peer.watching.get(None)
+        found = peer.watching.get(run.number) or peer.watching.get(None)
+        return found if found is not None and found.on else None
 
     def of(self, run: Run) -> Interest:
         """Return who watches a run."""

@@ -136,3 +136,31 @@ def test_a_run_may_name_the_peer_that_serves_its_environment() -> None:
     other.says(m.Run(4, "game", ["p0", "p1"], peer="third"))
     other.hears(m.Error, id=4, code="unknown")
     assert "'third'" in other.last.message  # type: ignore[attr-defined]
+
+
+def test_a_shared_instance_is_cleaned_up_once_no_run_has_it_any_more() -> None:
+    table, maker, other = scene()
+    number = made(table, maker, shared=True)
+    runs = []
+    for request in (1, 2):
+        other.says(m.Run(request, "game", [number, "p1"], concurrency=1))
+        runs.append(other.hears(m.Reply, id=request).body["run"])
+    table.experiment.says(m.Bye())
+    assert not any(isinstance(each, m.Cleanup) for each in maker.heard)
+    other.says(m.Cancel(3, run=runs[0]))
+    assert not any(isinstance(each, m.Cleanup) for each in maker.heard)
+    assert table.core.instances.get(number) is not None
+    other.says(m.Cancel(4, run=runs[1]))
+    assert [each.instance for each in maker.heard if isinstance(each, m.Cleanup)] == [number]
+    assert table.core.instances.get(number) is None
+
+
+def test_the_loss_of_a_shared_instance_ends_the_run_although_its_owner_left() -> None:
+    table, maker, other = scene()
+    number = made(table, maker, shared=True)
+    other.says(m.Run(1, "game", [number, "p1"]))
+    other.hears(m.Reply, id=1)
+    table.experiment.says(m.Bye())
+    maker.says(m.Bye())
+    other.hears(m.Done, reason="failed", blame=0)
+    assert not list(table.core.runs)

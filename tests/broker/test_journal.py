@@ -94,6 +94,29 @@ def test_a_cut_end_is_kept_aside(tmp_path: Path) -> None:
         torn.unlink()
 
 
+def test_no_other_broker_writes_between_reading_and_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "games"
+    Journal(path).close()
+    seen = []
+    whole = Journal._read
+
+    def reads(journal: Journal) -> int:
+        end = whole(journal)
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "_read", whole)
+            with pytest.raises(DovetailError, match="in use by another broker"):
+                Journal(path).write([StateRecord("late", "other", b"lost")])
+        seen.append(end)
+        return end
+
+    monkeypatch.setattr(Journal, "_read", reads)
+    Journal(path).close()
+    assert len(seen) == 1
+    assert not path.with_name("games.torn").exists()
+
+
 def test_the_old_format_is_read_and_upgraded(tmp_path: Path) -> None:
     path = tmp_path / "games"
     play(path, 3)

@@ -11,14 +11,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
+from dovetail.broker import catalogue as catalogue_module
 from dovetail.broker import feed as feed_module
 from dovetail.broker import limits
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.core import Settings
 from dovetail.broker.feed import HELD, LEAST, LONGEST, SHARE, TIMES, Feed
+from dovetail.broker.intake import Intake
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live
 from dovetail.broker.outbox import Audience, Out, Outbox
@@ -125,6 +128,201 @@ def test_answers_that_are_waited_for_cost_nothing() -> None:
         table.environment.hears(m.EnvironmentStep)
     owed = {peer.name: peer.owed for peer in table.core.tables.sessions.values()}
     assert owed["p0"] == owed["rules"] == 0
+
+
+def owed(voice: Voice) -> float:
+    return voice.table.core.tables.sessions[voice.token].owed
+
+
+def cost(voice: Voice, message: m.Message) -> float:
+    """Return the units that a message costs its sender."""
+    voice.table.now += 1e6
+    voice.says(message)
+    return owed(voice)
+
+
+NESTED: list[Any] = [[number] for number in range(40_000)]
+
+
+@pytest.mark.parametrize("frame", [b"\xc1", b"\xc1" * 1_000_000], ids=["short", "long"])
+def test_a_frame_that_is_refused_costs_by_its_size(frame: bytes) -> None:
+    table = Conversation()
+    Intake(table.core).take(table.agents[0].address, [frame], 0.0)
+    units = owed(table.agents[0])
+    assert (limits.UNREADABLE <= units < 10) if len(frame) == 1 else (4_000 < units < 10_000)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_an_answer_that_nothing_waits_for_costs_by_its_values(many: bool) -> None:
+    table = Conversation().opens()
+    much: Any = NESTED if many else 0
+    views = [m.View(0, much, [0])]
+    symmetries = [m.Symmetry(list(range(80_000)), [])] if many else []
+    spec = m.Spec(99, "game", 2, [], [], symmetries=symmetries)
+    for voice, message in (
+        (table.agents[0], m.Action(99, 0, 0, much)),
+        (table.agents[0], m.Reply(99, much)),
+        (table.environment, m.Reply(99, much)),
+        (table.environment, m.Turn(99, 0, [0], views)),
+        (table.environment, m.Turns(99, 0, much, much, much, much)),
+        (table.environment, spec),
+    ):
+        units = cost(voice, message)
+        assert (units > 3_000) if many else (1 <= units < 3), message
+
+
+@pytest.mark.parametrize("name", ["ping", "catalogue", "action"])
+def test_fields_that_no_one_knows_are_charged(name: str) -> None:
+    table = Conversation()
+    voice = table.agents[0] if name == "action" else table.experiment
+    fields = {"action": {"episode": 99, "turn": 0, "seat": 0, "action": 0}}.get(name, {"id": 9})
+    costs = []
+    junks: list[list[Any]] = [[], [[]] * 90_000]
+    for junk in junks:
+        table.now += 1e6
+        frame = msgspec.msgpack.encode({"type": name, **fields, "junk": junk})
+        Intake(table.core).take(voice.address, [frame], table.now)
+        costs.append(owed(voice))
+    assert costs[0] < 50
+    assert costs[1] > 4_000
+
+
+def test_a_state_costs_by_its_bytes_alone() -> None:
+    table = Conversation()
+    load = codec.encode(m.Load(2, 99, bytes(10 << 20)))
+    Intake(table.core).take(table.experiment.address, [load], table.now)
+    assert 600 < owed(table.experiment) < 700
+
+
+def test_a_lookahead_that_is_refused_costs_as_often_as_it_is_sent() -> None:
+    table = Conversation().opens()
+    agent = table.agents[0]
+    for number in (1, 2, 2):
+        assert cost(agent, m.AgentLookahead(number, 99, 0, 0, [])) == limits.LOOKAHEAD
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    assert cost(agent, m.AgentLookahead(3, 99, 0, 0, [])) == limits.LOOKAHEAD  # not allowed
+
+
+def test_a_lookahead_for_a_decision_costs_nothing() -> None:
+    table = Conversation(lookahead=True).opens()
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    table.agents[0].hears(m.Init)
+    asked = table.agents[0].hears(m.AgentStart)
+    assert cost(table.agents[0], m.AgentLookahead(1, asked.episode, 0, 0, [])) == 0
+    table.environment.hears(m.EnvironmentLookahead)
+
+
+def test_a_catalogue_costs_by_the_values_of_its_page() -> None:
+    table = Conversation()
+    small = cost(table.experiment, m.Catalogue(2))
+    for number in range(8):
+        offers = [m.Offer("game", parameters={"x": [0] * 19_000})]
+        Voice(table, "environment", f"rules {number}", *offers)
+    units = cost(table.experiment, m.Catalogue(3))
+    assert small < 100 < 3_000 < units < 5_000  # a page's, however many there are
+    body = table.experiment.heard.pop().body
+    assert "more" in body
+
+
+def test_of_a_catalogue_only_the_page_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Conversation()
+    for number in range(8):
+        offers = [m.Offer("game", parameters={"x": [0] * 19_000})]
+        Voice(table, "environment", f"rules {number}", *offers)
+    made = []
+    whole = catalogue_module._offer
+
+    def offer(*arguments: Any) -> Any:
+        made.append(arguments)
+        return whole(*arguments)
+
+    monkeypatch.setattr(catalogue_module, "_offer", offer)
+    table.experiment.says(m.Catalogue(2))
+    body = table.experiment.heard.pop().body
+    assert len(made) == sum(len(body[part]) for part in ("environments", "agents")) < 8
+    assert body["counters"]
+
+
+def unconfirmed(table: Conversation, count: int) -> Voice:
+    """Return an agent that has not confirmed so many refusals."""
+    agent = table.agents[0]
+    for number in range(count):
+        table.core.receive(agent.address, m.AgentLookahead(number, 99, 0, 0, []), table.now)
+    table.core.take()
+    return agent
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_resumption_costs_by_what_is_sent_again(away: bool) -> None:
+    table = Conversation()
+    agent = unconfirmed(table, 40_000)
+    table.now += 1e3
+    if away:
+        table.core.lost(agent.address, table.now)
+    hello = m.Hello(1, "agent", resume=agent.token, seen=0)
+    table.core.receive(agent.address, hello, table.now)
+    units = owed(agent)
+    assert limits.SLOW <= units <= limits.SLOW + 2 if away else units >= 40_000 * limits.REPLAYED
+
+
+def test_a_peer_that_confirms_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "KEPT", 10_000)
+    table = Conversation()
+    agent = unconfirmed(table, 1_000)
+    address = agent.address
+    table.core.tick(1.0)  # it had no time yet
+    assert table.core.role(address) == "agent"
+    table.core.receive(address, m.Pong(1, 10**6), 1.5)
+    table.core.tick(2.0)
+    assert table.core.role(address) == "agent"
+    unconfirmed(table, 3_000)
+    table.core.tick(3.0)
+    assert table.core.role(address) == "agent"
+    table.core.tick(4.0)
+    assert table.core.role(address) is None
+    assert any(isinstance(each, m.Bye) for _, each in table.core.take()[1])
+
+
+def test_what_is_not_confirmed_is_weighed_once() -> None:
+    outbox = Outbox(Out(), "peer")
+    for _ in range(100):
+        outbox.deliver(m.Leave(1))
+    assert outbox.unseen() == 0
+    size = outbox.unseen()
+    assert size > 500
+    outbox.deliver(m.Leave(1))
+    assert outbox.unseen() == size
+    outbox.arrived(50)
+    assert size / 3 < outbox.unseen() < size
+    outbox.arrived(200)
+    assert outbox.unseen() == 0
+
+
+def test_a_run_may_have_so_many_seats() -> None:
+    table = Conversation()
+    many: Any = ["p0"] * (limits.SEATS + 1)
+    table.experiment.says(m.Run(2, "game", agents=many))
+    table.experiment.hears(m.Error, id=2, code="limit")
+    number = limits.PLACES // limits.SEATS
+    many.pop()
+    table.experiment.says(m.Run(3, "game", agents=many, episodes=10**6, concurrency=10**6))
+    table.experiment.hears(m.Reply, id=3)
+    opened = [each for each in table.environment.heard if isinstance(each, m.Open)]
+    assert number - 1 <= len(opened) <= number
+    table.experiment.says(m.Run(4, "game", agents=many))
+    table.experiment.hears(m.Error, id=4, code="limit")
+
+
+def test_a_single_agent_is_found_by_its_name_without_a_search() -> None:
+    table = Conversation()
+    instances = table.core.instances
+    found = instances.called("p0")
+    assert found is not None
+    instances._all = dict.fromkeys(range(3))  # type: ignore[assignment]
+    assert instances.called("p0") is found
+    assert instances.called("p9") is None
 
 
 def test_runs_of_an_experiment_share_the_matches() -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
+import msgspec
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker import live as live_module
 from dovetail.broker import snapshot
-from dovetail.broker.appended import Mapped
+from dovetail.broker.appended import Appended, Mapped
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.graph import Graph
 from dovetail.broker.journal import Journal
@@ -21,6 +25,7 @@ from dovetail.broker.live import Live, place
 from dovetail.broker.local import Local
 from dovetail.broker.serve import serve
 from dovetail.broker.server import Server
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, read
 
@@ -104,7 +109,7 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
         type(core.tables): {"out", "records", "states", "timers", "entrant", "missed"}
         | {"slowed", "dropped", "_strangers"},  # of connections, which end with the program
         type(core.runs): {"_tables", "_instances", "_watching", "matches", "episodes", "ended"}
-        | {"stacked"},
+        | {"stacked", "orphaned"},
         type(core.runs.matches): {"_tables", "_overdue"},
         type(core.runs.episodes): {"_tables", "_watching", "_matches", "_over", "_silent", "_heard"}
         | {"rebuilding"},
@@ -239,6 +244,36 @@ def test_time_in_which_the_broker_stood_still_does_not_count(monkeypatch: Any) -
     server.close()
 
 
+@pytest.mark.parametrize("works", ["broker", "host"])
+def test_long_work_of_the_broker_is_not_on_the_clocks_but_a_hosts_is(
+    monkeypatch: Any, works: str
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    server, router = Server(None, Settings()), Strangers()
+    server._router = router
+    hello, ping = codec.encode(m.Hello(1, "observer")), codec.encode(m.Ping(1))
+    router.coming.append((b"one", [hello]))
+    server.pump(0.0)
+    begun = server._now()
+
+    def work(*_: Any) -> list[m.Message]:
+        nonlocal now
+        now += 6.0
+        return []
+
+    def ask_host(*_: Any) -> None:
+        host: Any = SimpleNamespace(handle=work)
+        server.core.tables.out.messages.append((Local(host), m.Ping(1)))
+
+    server.core._free["observer"][m.Ping] = work if works == "broker" else ask_host  # type: ignore
+    router.coming.append((b"one", [ping]))
+    for _ in range(3):
+        server.pump(0.0)
+    assert server._now() - begun == (0.0 if works == "broker" else 6.0)
+    server.close()
+
+
 def test_another_version_does_not_read_it(
     tmp_path: Path, monkeypatch: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -266,3 +301,84 @@ def test_the_file_stays_small(tmp_path: Path, monkeypatch: Any) -> None:
     second = Shell(tmp_path / "games")
     second.server.close()
     assert EpisodeRecord not in map(type, read(tmp_path / "games"))
+
+
+class Strangers:
+    """Connections without sockets, which say something once."""
+
+    address = ""
+
+    def __init__(self) -> None:
+        self.coming: list[tuple[bytes, list[bytes] | None]] = []
+        self.sent: list[str] = []
+        """The session tokens that it welcomed with."""
+        self.heard: list[Any] = []
+
+    def receive(self, timeout: float) -> list[tuple[bytes, list[bytes] | None]]:
+        coming, self.coming = self.coming, []
+        return coming
+
+    def send(self, name: bytes, frames: Sequence[bytes]) -> None:
+        heard = [msgspec.msgpack.decode(frame) for frame in frames]
+        self.heard += heard
+        self.sent += [each["session"] for each in heard if each["type"] == "welcome"]
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+@pytest.mark.parametrize("first", ["stays", "leaves at once", "comes back and leaves at once"])
+def test_one_that_left_as_soon_as_it_came_does_not_cost_the_others_their_sessions(
+    tmp_path: Path, first: str
+) -> None:
+    hello, bye = codec.encode(m.Hello(1, "observer")), codec.encode(m.Bye())
+    shell, router = Shell(tmp_path / "games"), Strangers()
+    shell.server._router = router
+
+    def says(name: bytes, *frames: bytes) -> None:
+        router.coming.append((name, list(frames)))
+        shell.server.pump(0.0)
+
+    if first == "comes back and leaves at once":
+        says(b"before", hello)
+        back = codec.encode(m.Hello(1, "observer", resume=router.sent[-1]))
+        says(b"first", back, bye)
+    else:
+        says(b"first", hello, *([] if first == "stays" else [bye]))
+    says(b"second", hello)
+    before = shell.server.core.tables
+    shell.die()
+    second = Shell(tmp_path / "games")
+    after = second.server.core.tables
+    assert after.next == before.next
+    assert set(after.sessions) == set(before.sessions)
+    assert router.sent[-1] in after.sessions
+    second.server.close()
+
+
+def test_heartbeats_are_heard_while_the_disk_is_full(tmp_path: Path, monkeypatch: Any) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    shell, router = Shell(tmp_path / "games"), Strangers()
+    shell.server._router = router
+
+    def hears(*frames: m.Message) -> list[Any]:
+        """Say something; return what is heard half a second later."""
+        nonlocal now
+        now += 0.5
+        router.heard.clear()
+        router.coming.append((b"one", [codec.encode(each) for each in frames]))
+        shell.server.pump(0.0)
+        return [(each["type"], each.get("settled", 0)) for each in router.heard]
+
+    hears(m.Hello(1, "experiment"), m.Catalogue(1))
+    with monkeypatch.context() as full:
+        full.setattr(Appended, "append", Mock(side_effect=OSError(28, "No space left")))
+        assert hears(m.Catalogue(2), m.Ping(5)) == [("pong", 0), ("error", 0)]
+        beats = [each for _ in range(6) for each in hears(m.Ping(6))]
+        assert beats.count(("pong", 0)) == 6
+        assert beats.count(("ping", 0)) == len(beats) - 6 >= 2  # nothing is settled meanwhile
+    after = [each for _ in range(6) for each in hears(m.Ping(7))]
+    assert after.count(("reply", 0)) == 1
+    assert any(settled for _, settled in after)
+    shell.server.close()

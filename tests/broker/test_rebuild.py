@@ -209,3 +209,31 @@ def test_an_option_that_only_one_of_the_programs_has_is_left_to_it() -> None:
     Voice(table, "environment", "other", m.Offer("game", parameters=more))
     table.experiment.says(m.Run(7, "game", agents=["p0", "p1"]))
     assert table.experiment.hears(m.Reply, id=7).body["run"]
+
+
+@pytest.mark.parametrize("opened", [True, False], ids=["opened", "not opened yet"])
+def test_one_that_is_abandoned_while_it_moves_leaves_its_place_to_the_next(opened: bool) -> None:
+    table = Conversation(settings=Settings(grace=5.0), stepwise=True, episodes=2).opens()
+    other = Voice(table, "environment", "other", m.Offer("game"))
+    table.experiment.says(m.ExperimentStart(2, table.run))
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    first = table.experiment.hears(m.Reply, id=2).body.episode
+    lose(table)
+    moved = other.hears(m.Open).match
+    spec = m.Spec(moved, "game", 2, table.spec.observation_spaces, table.spec.action_spaces)
+    if opened:
+        other.says(spec)
+        other.hears(m.EnvironmentStart, episode=first)
+    table.experiment.says(m.ExperimentStart(3, table.run, abandon=True))
+    table.experiment.hears(m.Episode, reason="truncated")
+    other.hears(m.Open)
+    fresh = other.last
+    other.hears(m.Close, match=moved)
+    other.says(spec)  # in answer to what has been closed since
+    assert not other.heard
+    spec.match = fresh.match  # type: ignore[attr-defined]
+    other.says(spec)
+    assert other.hears(m.EnvironmentStart).episode != first
+    other.turns(0)
+    table.experiment.hears(m.Reply, id=3)

@@ -15,7 +15,7 @@ from dovetail.broker import snapshot
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.legality import chosen
 from dovetail.broker.stack_ledger import Ledger
-from dovetail.broker.stack_reading import problem
+from dovetail.broker.stack_reading import _difference, problem
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
@@ -669,3 +669,20 @@ def test_a_history_is_what_was_noted(episodes: list[list[dict[int, int]]]) -> No
         found = ledger.histories(slots)
         pairs = [[sorted(turn.items()) for turn in turns] for turns in noted]
         assert found == [(msgspec.Raw(codec.encode(turns)), len(turns)) for turns in pairs]
+
+
+def test_what_is_wrong_with_the_slots_is_found_without_counting_each() -> None:
+    class Slots(list[int]):
+        def tolist(self) -> Slots:
+            return self
+
+        def count(self, value: Any) -> int:
+            raise AssertionError("a list is walked for each of its values")
+
+    asked = Slots([0, 0, 1, 1, 2])
+    for came, expected in (
+        ([0, 0, 1, 2, 2], "slot 2 doubled"),
+        ([0, 0, 1, 1, 3], "slot 3 foreign"),
+    ):
+        found: Any = Slots(came)
+        assert _difference(found, asked).startswith(expected)  # type: ignore[arg-type]

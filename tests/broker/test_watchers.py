@@ -124,3 +124,30 @@ def test_nothing_is_made_for_watchers_who_are_away_and_they_see_the_rest_once_th
     assert observer.hears(m.WatchedTurn).reason == "terminated"
     observer.hears(m.Episode)
     table.environment.hears(m.EnvironmentStart, watched=True, scenes=True)
+
+
+def test_a_run_may_be_left_out_of_all_that_are_watched() -> None:
+    table = Conversation(seats=1, episodes=2).opens()
+    watcher = Voice(table, "observer")
+
+    def shown() -> bool:
+        """Whether the next turn is shown."""
+        watcher.heard.clear()
+        table.environment.turns(0)
+        table.agents[0].acts(0, table.agents[0].heard[-1])
+        table.environment.last = table.environment.heard.pop()
+        return any(isinstance(each, m.WatchedTurn) for each in watcher.heard)
+
+    table.environment.hears(m.EnvironmentStart)
+    watcher.says(m.Watch(1))
+    assert shown()
+    watcher.says(m.Watch(2, run=table.run, on=False))
+    assert not shown()
+    watcher.says(m.Watch(3, run=table.run))
+    assert shown()
+    watcher.says(m.Watch(4, run=table.run, on=False))
+    assert not shown()
+    watcher.says(m.Watch(5, on=False))
+    assert not table.core._watching.peers
+    watcher.says(m.Watch(6))
+    assert shown()

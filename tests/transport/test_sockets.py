@@ -449,6 +449,19 @@ def test_both_sides_send_much_before_either_reads_and_keep_the_order(router: Pum
         thread.join()
 
 
+def test_a_broker_that_reads_nothing_is_given_up(router: Pumped) -> None:
+    made = Dealer(router.router.address, lambda: b"echo hello")
+    made.patience = 0.05
+    over, thread = pumping(router)
+    assert hear(made, 1) == [b"echo hello"]
+    over.set()
+    thread.join()
+    made.send([bytes(MOST)] * 32)
+    assert made.trouble == "the broker read nothing for 0.05 s"
+    assert not made.ready
+    made.close(0.0)
+
+
 def test_what_was_sent_before_close_arrives(router: Pumped) -> None:
     made = Dealer(router.router.address, lambda: b"echo hello")
     over, thread = pumping(router)

@@ -46,6 +46,7 @@ class Link:
         wait: seconds to wait for the broker's first answer; None waits for ever.
         stop: ends that wait when it is set; there may be no welcome then.
         give_up: seconds of the broker's silence after which ``receive`` raises; None waits for ever.
+            After as many in which the broker reads nothing, ``send`` ends the connection.
         idle: called periodically while no message arrives; an exception from it ends the wait.
         warn: called with a line of text when the broker is not there yet, becomes silent or is back, and
             when this peer waits for its name.
@@ -77,6 +78,8 @@ class Link:
         self._dealer: transport.AnyDealer | None = transport.connect(
             address, lambda: session.greet(time.monotonic()), self._key
         )
+        if give_up is not None:
+            self._dealer.patience = give_up
         try:
             self._join(self._dealer, wait, stop or threading.Event())
         except BaseException:

@@ -78,6 +78,8 @@ class AnyDealer(Protocol):
     """A peer's end."""
 
     trouble: str
+    patience: float
+    """Seconds for which ``send`` waits for a broker that neither reads nor speaks, if it waits at all."""
 
     @property
     def process(self) -> int:

@@ -33,6 +33,8 @@ HANDSHAKE = 5.0
 """Seconds that the broker's socket has to greet."""
 ATTEMPTS = 3
 """Handshakes that a broker may break off one after the other, before its key is taken for another."""
+PATIENCE = 60.0
+"""Seconds for which a broker may take nothing of what is sent, and say nothing."""
 CHUNK = 1 << 18
 """Bytes sent at a time, and read while there is much to read."""
 LITTLE = 1 << 16
@@ -81,6 +83,8 @@ class Dealer:
         self._attempt = 0
         self.trouble = ""
         """Why there is no connection, as far as is known."""
+        self.patience = PATIENCE
+        """Seconds for which ``send`` waits for a broker that neither reads nor speaks."""
 
     @property
     def ready(self) -> bool:
@@ -189,7 +193,7 @@ class Dealer:
         """Send frames as one message; without a connection they are dropped.
 
         What is lost with a connection is said again after the next ``hello`` (S5).  This waits for a
-        broker that is slow to read.
+        broker that is slow to read, and ends the connection after ``patience``.
         """
         if not self._wire.ready:
             return
@@ -208,8 +212,14 @@ class Dealer:
                 return
             data = data[sent:]
         self._outbox += data
+        left, end = len(self._outbox), time.monotonic() + self.patience
         while self._outbox and self._wire.ready:
-            self._frames += self._progress(1.0)  # the broker may wait for us to read
+            frames = self._progress(min(1.0, self.patience))  # the broker may wait for us to read
+            self._frames += frames
+            if frames or len(self._outbox) < left:
+                left, end = len(self._outbox), time.monotonic() + self.patience
+            elif time.monotonic() >= end:
+                self._lost(f"the broker read nothing for {self.patience:g} s")
 
     def _push(self) -> None:
         """Send what waits, as far as the system takes it now."""

@@ -252,6 +252,7 @@ class Dealer:
         self._met = False
         """Whether any has succeeded."""
         self.trouble = ""
+        self.patience = 0.0  # libzmq takes everything at once
         self.ready = key is None
         self.reset()
 
