@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dovetail.env_servers.amazons.rules import Board, start_position
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.statistics import Estimate, mean, wilson
 from dovetail.experiments.studies.playing import match
+from dovetail.experiments.studies.results import Results, key
 from dovetail.experiments.studies.rows import (
     HEAD,
     PERCENT,
@@ -36,6 +38,7 @@ from dovetail.experiments.studies.rows import (
     total,
     within,
 )
+from dovetail.protocol.errors import DovetailError
 
 BOARD = {"rows": 8, "columns": 8}
 FEATURES = (
@@ -296,9 +299,25 @@ PRESETS = {
 
 
 def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    names = list(PLAYERS)
+    """Return the pairs with the study's weights, and again with those that each seed learned here."""
+    names, games = list(PLAYERS), values["games"]
     pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
-    return [{"players": list(pair), **values, "seed": n} for pair in pairs for n in seeds]
+    units = [{"players": list(pair), "games": games, "seed": n} for pair in pairs for n in seeds]
+    return units + [{**unit, "learned": "here"} for unit in units if values.get("learned")]
+
+
+def _learned(run: str, seed: int) -> list[float]:
+    """Return the weights that a training of the row ``weights`` ended with."""
+    places = (Path("docs/studies/results"), Path("out/studies"))
+    results = Results([place / "amazons" / "trainings.study.jsonl" for place in places])
+    [unit] = _train_units([run], _SIZES["study"].values, [seed])
+    record = results.records.get(key(unit))
+    if record is None:
+        raise DovetailError(
+            "there are no trainings to take weights from; run `dovetail study amazons weights` first, at the top of a checkout"
+        )
+    weights: list[float] = record.result["weights"]
+    return weights
 
 
 def _meeting(unit: Unit) -> Result:
@@ -308,7 +327,8 @@ def _meeting(unit: Unit) -> Result:
             if name == "Random":
                 players.append(experiment.create("random", seed=unit["seed"]))
             else:
-                given = {"weights": PRESETS[name]}
+                own = "learned" in unit and name != "MP"
+                given = {"weights": _learned(name, unit["seed"]) if own else PRESETS[name]}
                 players.append(
                     experiment.create("amazons-player", parameters=given, seed=unit["seed"])
                 )
@@ -321,17 +341,20 @@ def _meeting(unit: Unit) -> Result:
     }
 
 
-def _meetings_draw(done: Done) -> Drawn:
+def _won(done: Done) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the wins and the games of each player."""
     wins, games = dict.fromkeys(PLAYERS, 0), dict.fromkeys(PLAYERS, 0)
-    distinct = total = 0
     for unit, result in done:
         one, other = unit["players"]
         wins[one] += result["wins"]
         wins[other] += result["losses"]
         games[one] += result["games"]
         games[other] += result["games"]
-        distinct += result["distinct"]
-        total += result["games"]
+    return wins, games
+
+
+def _meetings_draw(done: Done) -> Drawn:
+    wins, games = _won([each for each in done if "learned" not in each[0]])
     lines, compared = [], []
     for name, printed in PLAYERS.items():
         found = wilson(wins[name], games[name])
@@ -344,15 +367,24 @@ def _meetings_draw(done: Done) -> Drawn:
             ]
         )
         compared.append(Compared(name, printed / 400, found, 1, (0, 1)))
-    note = "The study's table cannot be one round robin: its wins add up to 1,071 and its losses to 929. First and last are what to compare."
-    return Drawn(
-        ["player", "study: wins", "ours", "share"],
-        lines,
-        total,
-        f"{distinct} of {total}",
-        compared,
-        note,
+    learned = [each for each in done if "learned" in each[0]]
+    by_seed = [
+        _won([each for each in learned if each[0]["seed"] == seed])
+        for seed in sorted({unit["seed"] for unit, _ in learned})
+    ]
+    for name in PLAYERS if by_seed else ():
+        shares = [100 * wins[name] / games[name] for wins, games in by_seed]
+        counts = f"{sum(wins[name] for wins, _ in by_seed)} of {sum(games[name] for _, games in by_seed)}"
+        share = interval(within(mean(shares), *PERCENT), 1, sign=" %")
+        lines.append([f"{name}, weights learned here", "-", counts, share])
+    note = (
+        "The study's table cannot be one round robin: its wins add up to 1,071 and its losses to 929. First and last are what to compare. "
+        "The first lines are of the weights that the study published, one training each, and their intervals are over games; those of *weights learned here* are over "
+        "five tournaments, each with the weights of one seed of the row [weights](#weights-learned-by-three-of-the-runs)."
     )
+    count, distinct = total(done, "games"), total(done, "distinct")
+    columns = ["player", "study: wins", "ours", "share"]
+    return Drawn(columns, lines, count, f"{distinct} of {count}", compared, note)
 
 
 # -- depth 2 with Monte Carlo against depth 3 ----------------------------------------------------------
@@ -443,7 +475,7 @@ STUDY = Study(
             {
                 "quick": Size("{games} of 100 games a pair", {"games": 2}, 1),
                 "part": Size("{games} of 100 games a pair", {"games": 4}),
-                "study": Size("{games} games a pair", {"games": 20}),
+                "study": Size("{games} games a pair", {"games": 20, "learned": 1}),
             },
             _meetings,
             _meeting,

@@ -93,6 +93,9 @@ class Link:
         told = False
         taken: float | None = None
         while self.session.welcome is None and not stop.is_set():
+            if not told and taken is None and time.monotonic() - begun > SLOW:
+                told = True
+                self._warn(f"waiting for a broker at {self.address}")
             try:
                 self._first += self.receive(0.1)
             except NameTaken as error:
@@ -106,10 +109,6 @@ class Link:
                     raise
                 stop.wait(AGAIN)
                 dealer.send([self.session.greet(time.monotonic())])
-            late = self.session.welcome is None and time.monotonic() - begun > SLOW
-            if late and taken is None and not told:
-                told = True
-                self._warn(f"waiting for a broker at {self.address}")
             if taken is None and end is not None and time.monotonic() > end:
                 why = f" ({dealer.trouble})" if dealer.trouble else ""
                 raise DovetailError(
