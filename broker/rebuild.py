@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from msgspec.structs import replace
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.match import Match, Play, opening
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run
 from dovetail.broker.tables import Tables
-from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import Machine, MatchState
 
@@ -24,12 +26,17 @@ MOVES = 3
 """How often one episode may move."""
 
 
-_spec: codec.Decoder[m.Spec] = codec.Decoder(m.Spec, codec.UNLIMITED)
-
-
-def _bytes(spec: m.Spec) -> bytes:
-    """Return a spec as it would come over a socket; a bound in it may be an array, which has no equality."""
-    return codec.encode(_spec.decode(codec.encode(spec)))
+def _plain(value: Any) -> Any:
+    """Return a value of a spec with an equality: an array among its bounds has none, nor has NaN."""
+    if isinstance(value, Struct):
+        return [type(value).__name__, *map(_plain, astuple(value))]
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    return "nan" if value != value else value
 
 
 @dataclass(eq=False, slots=True)
@@ -104,7 +111,7 @@ class Rebuilding:
         match.environment.outbox.asked.pop(rebuild.asked, None)
         rebuild.machine.on("spec")
         spec.match = match.number
-        if _bytes(spec) != _bytes(match.spec):
+        if _plain(spec) != _plain(match.spec):
             text = f"environment {match.environment.name} describes another game"
             self._failed(rebuild.run, match, text, now)
             return

@@ -327,7 +327,7 @@ def test_the_environment_refuses_an_action_of_one_slot(
 
 @pytest.mark.rule("S16.10")
 def test_a_forfeit_earns_what_the_game_says() -> None:
-    found = refuses(Stack({"forfeit": [-5.0, 2.0]}, on_illegal="forfeit").begun(), 0)
+    found = refuses(Stack({"forfeit": (-5.0, 2.0)}, on_illegal="forfeit").begun(), 0)
     assert [each.total for each in found.seats] == [-5.0, 2.0]
 
 
