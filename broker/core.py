@@ -27,7 +27,8 @@ from dovetail.broker.remake import Remaking
 from dovetail.broker.requests import Requests
 from dovetail.broker.runs import SHUTDOWN, Runs
 from dovetail.broker.sessions import Sessions
-from dovetail.broker.tables import Settings, Tables
+from dovetail.broker.tables import Settings as Settings
+from dovetail.broker.tables import Tables
 from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
@@ -284,11 +285,9 @@ class Core:
 
     def _owners(self) -> list[tuple[Any, tuple[str, ...]]]:
         """Return the parts and their fields that hold state; timers follow from it."""
+        peers = ("settings", "counters", "stopping", "connections", "sessions", "next", "keepers")
         return [
-            (
-                self.tables,
-                ("settings", "counters", "stopping", "connections", "sessions", "next", "keepers"),
-            ),
+            (self.tables, peers),
             (self.instances, ("_all", "_at", "_named")),
             (self._watching, ("peers",)),
             (self.runs, ("_runs",)),
@@ -348,6 +347,3 @@ class Core:
         """Return the role of the peer at a connection, None before its ``hello``."""
         peer = self.tables.connections.get(address)
         return None if peer is None else peer.role
-
-
-__all__ = ["Core", "Settings"]

@@ -116,9 +116,7 @@ class Requests:
                 peer.refuse(asked.id, "wrong-state", text)
                 return
             if instance.made is None:
-                text = (
-                    f"agent {instance.number} is the program {instance.peer.name} itself; stop that"
-                )
+                text = f"agent {instance.number} is the program {instance.peer.name}; stop that"
                 peer.refuse(asked.id, "wrong-state", text)
                 return
             message = m.Cleanup(number, instance.number)
@@ -218,8 +216,7 @@ class Requests:
             return
         body, message = reply.body, request.message
         if isinstance(message, m.Create):
-            instance = self._instances.get(message.instance)
-            if instance is not None:
+            if (instance := self._instances.get(message.instance)) is not None:
                 instance.ready = True
             body = {"instance": message.instance}
         if request.internal:
@@ -271,17 +268,14 @@ class Requests:
     def _fits(self, peer: Peer, answer: m.Reply | m.Saved, now: float) -> Request | None:
         """Return what an answer is for, if it is of the right kind and something waits for it."""
         request = self._answered(peer, answer.id, answer)
-        if request is None:
-            return None
-        if isinstance(request.message, m.Save) != isinstance(answer, m.Saved):
+        saves = request is not None and isinstance(request.message, m.Save)
+        if request is not None and saves != isinstance(answer, m.Saved):
             asked, given = (type(e).__struct_config__.tag for e in (request.message, answer))
             self._failed(request, "crashed", f"{peer.name} answered `{asked}` with `{given}`", now)
             return None
-        return None if request.given_up else request
+        return None if request is None or request.given_up else request
 
-    def _answered(
-        self, peer: Peer, number: int, answer: m.Reply | m.Saved | None = None
-    ) -> Request | None:
+    def _answered(self, peer: Peer, number: int, answer: m.Message | None = None) -> Request | None:
         request = self._all.get(number)
         if request is None or request.peer is not peer:
             self._tables.ignore(peer, answer)

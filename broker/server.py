@@ -90,8 +90,7 @@ class Server:
         restored = None if live is None else live.restore(self.settings)
         if restored is not None:
             self.core, self._secret, then = restored
-            self._offset = then - time.monotonic()
-            self._last = then
+            self._offset, self._last = then - time.monotonic(), then
         else:
             self.core = fresh(self.settings, self._secret, self.journal)
         if live is not None:
@@ -226,8 +225,7 @@ class Server:
             self._intake.take(connection, frames[taken : taken + AT_ONCE], now)
             taken += AT_ONCE
         router.spend(time.thread_time() - begun)
-        known = self.core.role(connection) is not None
-        if known:
+        if known := self.core.role(connection) is not None:
             router.admit(connection)
         # One that has left again has used numbers, or ended the session that it came back to.
         if self._live is not None and (known or before != (tables.next, len(tables.sessions))):
@@ -246,13 +244,12 @@ class Server:
                     return
                 out = self._held + out
                 self._held = []
-            live = self._live
-            if records or self._retry or live is not None:
+            if records or self._retry or self._live is not None:
                 if records:
                     self.journal.add(records)
                 try:
-                    if live is not None and live.events:
-                        live.flush()
+                    if self._live is not None and self._live.events:
+                        self._live.flush()
                     self.journal.flush()
                     self._retry = 0.0
                 except OSError as error:
@@ -267,8 +264,7 @@ class Server:
         if not self._retry:
             text = self.journal.unwritable(error)
             log.error(text)
-            experiments = self.core.tables.experiments()
-            self._tell([(each, m.Error("journal", text)) for each in experiments])
+            self._tell([(e, m.Error("journal", text)) for e in self.core.tables.experiments()])
         self._retry = now + RETRY_JOURNAL
 
     def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
@@ -311,11 +307,10 @@ class Server:
             self._told = True
             return
         begun = 0.0 if self._exchanging else time.monotonic()
-        answers = local.host.handle(messages)
+        if answers := local.host.handle(messages):
+            self._local.append((local, answers))
         if begun:  # the host's time counts, in a round that does not look at the clock itself
             self._last += time.monotonic() - begun
-        if answers:
-            self._local.append((local, answers))
 
     def _behind(self, connection: Address) -> bool:
         """Whether a watcher reads too slowly."""
@@ -340,10 +335,7 @@ class Server:
         self._release(self.core.tables.next, discard=not self._held)
 
     def abandon(self) -> None:
-        """Close socket and files as they are, after a failure of this program.
-
-        What is in progress stays on disk for the next broker, and no peer hears that it is over.
-        """
+        """Close socket and files after a failure; what is in progress stays on disk for the next broker."""
         # A record that the core did not decide would be taken for one that it did.
         self._release(0 if self._live is not None else self.core.tables.next, discard=False)
 

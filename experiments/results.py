@@ -18,45 +18,7 @@ SHOWN = 10
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of ``Experiment.run``; each is a field of the message ``run``.
-
-    Attributes:
-        configuration: options of the environment by name; the others keep their defaults. Default {}.
-        episodes: how many episodes to play. Default 1.
-        seed: the master seed, from which the seeds of the episodes are derived. Default 0.
-        seeds: the environment seed of each episode, in place of derived ones. Default None.
-        first_index: the index of the first episode, to continue an earlier run. Default 0.
-        mode: ``learn`` or ``evaluate``, in which agents must not change. Default "learn".
-        modes: the mode of each agent, if they differ. Default [].
-        concurrency: how many episodes to play at once, up to the agents' capacity. Default 1.
-        stacked: whether to play many episodes in one message, if all allow it; docs/stacked.md. Default False.
-        rotate: whether agents move on by one seat each episode; such a round shares a seed. Default False.
-        clock: seconds that a seat may think, a dict of ``decision``, ``episode`` (all its decisions),
-            ``increment`` (added after each) and ``margin`` (for the network). Default: no limit.
-        answer_timeout: seconds for any answer without a clock; None waits for ever. Default 60.0.
-        max_turns: truncate episodes after this many turns. Default None.
-        on_timeout: what a late answer costs: ``forfeit``, ``random`` (a random legal action is played)
-            or ``truncate``. Default "forfeit".
-        on_illegal: what an illegal action costs, in the same words. Default "forfeit".
-        retries: how many times to play an interrupted episode again. Default 1.
-        on_agent_lost: what happens if an agent's program does not come back: ``fail``, ``forfeit``,
-            ``truncate``, ``wait`` or ``substitute``; docs/durable.md. Default "fail".
-        substitutes: who plays in place of a lost agent until it is back: one for all, or one for each of
-            the agents; with them ``on_agent_lost`` is ``substitute`` by default. Default [].
-        save_every: after how many episodes the broker saves the learners, to recreate lost ones from;
-            0 for never. Default 0.
-        openings: lines of joint actions with which the broker begins episodes. Default [].
-        opening_turns: without ``openings``, how many first turns are random legal actions. Default 0.
-        lookahead: whether agents may ask the environment what would follow. Default False.
-        check: whether to check observations and rewards against the declared spaces. Default False.
-        stepwise: whether you drive the run with ``start`` and ``step``. Default False.
-        texts: in a stepwise run, whether each turn has the position as text. Default True.
-        secret: whether watching is forbidden. Default False.
-        thoughts: whether all watchers may see agents' thoughts, not only you. Default False.
-        label: what the run is called in the journal. Default "".
-        names: what watchers see each agent called; empty for the offered names. Default [].
-        peer: the program that serves the environment, by its name; None for any. Default None.
-    """
+    """The options of ``Experiment.run``, which says what each means; each is a field of the message ``run``."""
 
     configuration: dict[str, Any]
     episodes: int

@@ -44,7 +44,7 @@ def test_the_path_of_a_module_is_the_path_that_git_knows() -> None:
 def test_no_module_of_the_broker_is_longer_than_can_be_read_at_once() -> None:
     sizes = {each.name: len(each.read_text().splitlines()) for each in TOP.glob("broker/*.py")}
     assert len(sizes) > 30
-    assert {name: size for name, size in sizes.items() if size > 360} == {}
+    assert {name: size for name, size in sizes.items() if size > 350} == {}
 
 
 def test_a_checkout_without_links_imports(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_program_that_is_one_agent_is_not_cleaned_up(table: Conversation) -> N
     one = Voice(table, "agent", "one", m.Offer("solo", instance=True))
     (number,) = [each.number for each in table.core.instances if each.agent == "solo"]
     table.experiment.says(m.Cleanup(2, number))
-    text = f"agent {number} is the program one itself; stop that"
+    text = f"agent {number} is the program one; stop that"
     table.experiment.hears(m.Error, id=2, code="wrong-state", message=text)
     assert not one.heard
     table.experiment.says(m.Run(3, "game", agents=["solo", "p1"]))
