@@ -1,15 +1,17 @@
-"""Exact values of the actions at a position, where a solver reaches it in milliseconds."""
+"""Exact values of the actions at a position, where a solver reaches it in milliseconds.
+
+Solvers are imported where they are used: they are compiled, and most reports need none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dovetail.agent_servers.games.amazons.endgame import UNKNOWN, WON, Endgame
-from dovetail.agent_servers.games.connect_four.solver import MOST_BITS, MOST_SQUARES, solver
-from dovetail.agent_servers.games.dots.perfect import ending
-from dovetail.env_servers import amazons, connect_four, dots
+if TYPE_CHECKING:
+    from dovetail.agent_servers.games.amazons.endgame import Endgame
+    from dovetail.env_servers import amazons, connect_four, dots
 
 Values = dict[int, int]
 """By legal action what it leads to for the side to move: 1 a win, 0 a draw, -1 a loss, if both sides
@@ -28,6 +30,8 @@ def connect_four_values(board: connect_four.Board) -> Values | None:
 
     None before that, and on boards or with rows to connect that the solver does not know.
     """
+    from dovetail.agent_servers.games.connect_four.solver import MOST_BITS, MOST_SQUARES, solver
+
     squares = board.rows * board.columns
     solvable = squares <= MOST_SQUARES and (board.rows + 1) * board.columns <= MOST_BITS
     if board.over or board.connect != 4 or not solvable or squares - board.moves > EMPTY:
@@ -37,6 +41,8 @@ def connect_four_values(board: connect_four.Board) -> Values | None:
 
 @lru_cache(maxsize=4)
 def _endgame(rows: int, columns: int) -> Endgame:
+    from dovetail.agent_servers.games.amazons.endgame import Endgame
+
     return Endgame(rows, columns)
 
 
@@ -45,6 +51,8 @@ def amazons_values(board: amazons.Board) -> Values | None:
 
     None before that, in games of steps, and in the rare positions that take too long.
     """
+    from dovetail.agent_servers.games.amazons.endgame import UNKNOWN, WON
+
     if board.over or board.steps or (board.squares == 0).sum() > FREE:
         return None
     actions = board.legal()
@@ -57,6 +65,8 @@ def amazons_values(board: amazons.Board) -> Values | None:
 
 def dots_values(board: dots.Board) -> Values | None:
     """Return the values of a position of dots and boxes with at most ``LINES`` lines left; else None."""
+    from dovetail.agent_servers.games.dots.perfect import ending
+
     if board.over or len(board.free) > LINES:
         return None
     lead = board.scores[board.mover] - board.scores[1 - board.mover]
