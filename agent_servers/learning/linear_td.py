@@ -156,13 +156,17 @@ class LinearTD(Agent[P]):
             self.snapshots.append(self.weights.copy())
 
     def message(self, body: Any) -> Any:
-        """Answer ``weights`` and ``snapshots``; the latter one row per ``snapshot_every``
-        updates."""
+        """Answer ``weights``, ``updates`` (how many there were) and ``snapshots``, one row per
+        ``snapshot_every`` updates."""
         if body == "weights":
             return self.weights
+        if body == "updates":
+            return self.updates
         if body == "snapshots":
             return np.array(self.snapshots).reshape(-1, len(self.weights))
-        raise DovetailError(f'{self.name} answers "weights" and "snapshots", not {body!r}')
+        raise DovetailError(
+            f'{self.name} answers "weights", "updates" and "snapshots", not {body!r}'
+        )
 
     def memory(self) -> dict[bytes, int]:
         """Return what a game's rate remembers beside the weights."""

@@ -1,17 +1,19 @@
 """The learners of the studies against each other, which none of the studies could do.
 
 A row is a game for two.  Each learner plays so many games against itself, the same number for all;
-then all of them and a random player meet in a round robin.
+then all of them and a random player meet in a round robin.  One row more lets the trainings of the
+Amazons study meet.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.games.amazons import AmazonsPlayer
@@ -25,7 +27,9 @@ from dovetail.env_servers.dots import Dots
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.rlgame import RLGame
 from dovetail.experiments.inprocess import InProcess
+from dovetail.experiments.statistics import mean
 from dovetail.experiments.statistics.ratings import SCALE, fit
+from dovetail.experiments.studies.amazons.rows import meeting, won
 from dovetail.experiments.studies.keeping import KEEPS, kept
 from dovetail.experiments.studies.playing import match
 from dovetail.experiments.studies.rows import (
@@ -40,8 +44,10 @@ from dovetail.experiments.studies.rows import (
     interval,
     over,
     total,
+    within,
 )
 
+Array = NDArray[Any]
 ENVIRONMENTS: list[type[Environment]] = [ConnectFour, Dots, Amazons, RLGame, *KEEPS.values()]
 AGENTS: list[type[Agent[Any]]] = [
     *(Random, TD, RLGameTD, QLearning, AmazonsPlayer, DotsPlayer),
@@ -154,10 +160,87 @@ def _row(game: str) -> Row:
     )
 
 
+# -- the trainings of Amazons ---------------------------------------------------------------------------
+
+FIRST = ("Zeros", "Ones", "Mp")
+AGAINST = ("Random", "AbMp", "McMp")
+
+
+def _trainings(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    """Return the pairs of trainings from all first weights against so many opponents, for each seed."""
+    names = [f"{first}Vs{other}" for other in AGAINST[: values["opponents"]] for first in FIRST]
+    return [
+        {"players": [one, other], "games": values["games"], "seed": seed, "learned": "here"}
+        for one, other in itertools.combinations(names, 2)
+        for seed in seeds
+    ]
+
+
+def _explained(shares: Array) -> list[float]:
+    """Return how much of the variance of a table its rows explain, its columns, and neither."""
+    centred = shares - shares.mean()
+    parts = [(centred.mean(axis) ** 2).sum() * shares.shape[axis] for axis in (1, 0)]
+    whole = (centred**2).sum()
+    return [float(part / whole) for part in (*parts, whole - sum(parts))]
+
+
+def _trainings_draw(done: Done) -> Drawn:
+    tables = []
+    for seed in sorted({unit["seed"] for unit, _ in done}):
+        wins, games = won([each for each in done if each[0]["seed"] == seed])
+        against = [other for other in AGAINST if f"{FIRST[0]}Vs{other}" in games]
+        names = [[f"{first}Vs{other}" for first in FIRST] for other in against]
+        tables.append([[wins[name] / games[name] for name in row] for row in names])
+    shares = np.array(tables)  # seeds, opponents, first weights
+
+    def cell(values: Array) -> str:
+        return interval(within(mean(values.tolist()), 0, 1), 1, 100)
+
+    lines = [
+        [f"against {other}", *(cell(shares[:, m, n]) for n in range(3)), cell(shares[:, m].mean(1))]
+        for m, other in enumerate(against)
+    ]
+    lines.append(["all", *(cell(shares[:, :, n].mean(1)) for n in range(3)), ""])
+    note = (
+        "Points in percent of the round robin of each seed's trainings, intervals over the seeds."
+    )
+    if len(against) > 1:
+        by_opponent, by_first, rest = (
+            interval(within(mean(each), 0, 1), 0, 100, " %")
+            for each in zip(*(_explained(table) for table in shares), strict=True)
+        )
+        note += (
+            f" Of the variance between the trainings of a seed the opponent explains {by_opponent}, the first weights {by_first}, "
+            f"and {rest} is left to chance and to the two together."
+        )
+    columns = ["trained", *(f"from {first}" for first in FIRST), "all"]
+    games_, distinct = total(done, "games"), total(done, "distinct")
+    return Drawn(columns, lines, games_, f"{distinct:,} of {games_:,}", (), note)
+
+
+_TRAININGS = Row(
+    "amazons-trainings",
+    "The trainings of Amazons against each other",
+    "three of its nine trainings met, and it concludes that the opponent matters more than the first weights.",
+    {
+        "quick": Size(
+            "{games} games a pair, trainings against Random", {"opponents": 1, "games": 2}, 1
+        ),
+        "part": Size(
+            "20 games a pair, without those against McMp, {seeds}", {"opponents": 2, "games": 20}
+        ),
+        "study": Size("20 games a pair, {seeds}", {"opponents": 3, "games": 20}),
+    },
+    _trainings,
+    meeting,
+    _trainings_draw,
+)
+
+
 STUDY = Study(
     "across",
     "The learners of all studies at one table",
-    tuple(_row(game) for game in GAMES),
+    (*(_row(game) for game in GAMES), _TRAININGS),
     "Each learner plays the same number of games against itself and then meets the others. It looks one move ahead, `dots-player` one turn, which may be "
     "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` the RLGame study's with its settings, if "
     "[not in every detail](../agents/td.md). Boards are smaller than the studies', but for Connect Four. The Tetris study's network and its search play a game for one and cannot take part, "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,32 +48,38 @@ FEATURES = (
     *("own trapped", "opponent's trapped", "own one per quadrant", "opponent's one per quadrant"),
 )
 
-# Name, the study's words, what it says of the first check (score), if anything.
-RUNS: list[tuple[str, str, float | None]] = [
-    ("ZerosVsRandom", "at the maximum very quickly; settled at 40,000 moves (figure 13).", None),
-    (
-        "ZerosVsAbMp",
-        "loses all at first, near the maximum before 20,000 moves; settled at 65,000 (figure 14).",
-        -100,
-    ),
-    ("ZerosVsMcMp", "not good; settled at 30,000 moves (figure 15).", None),
-    ("OnesVsRandom", "at the maximum quickly; settled at 20,000 moves (figure 16).", None),
-    (
-        "OnesVsAbMp",
-        "loses all at first, near the maximum at 60,000 moves; settled at 80,000 (figure 17).",
-        -100,
-    ),
-    ("OnesVsMcMp", "ends level; settled at 50,000 moves (figure 18).", None),
-    ("MpVsRandom", "at the maximum throughout; settled at 20,000 moves (figure 19).", 100),
-    (
-        "MpVsAbMp",
-        "wins most games from the start, improves almost at once; settled at 60,000 moves (figure 20).",
-        None,
-    ),
-    ("MpVsMcMp", "level, drops, rises again; settled at 60,000 moves (figure 21).", 0),
-]
+
+class Run(NamedTuple):
+    """What the study says of a training run; figures where its words are one."""
+
+    name: str
+    printed: str
+    settled: int
+    """Moves at which it reads from a plot that the weights do not change any more."""
+    first: float | None = None
+    """The score before training."""
+    last: float | None = None
+    """The score at the end."""
+
+
+RUNS = (
+    Run("ZerosVsRandom", "at the maximum very quickly", 40_000, last=100),
+    Run("ZerosVsAbMp", "loses all at first, near the maximum before 20,000 moves", 65_000, -100),
+    Run("ZerosVsMcMp", "not good", 30_000),
+    Run("OnesVsRandom", "at the maximum quickly", 20_000, last=100),
+    Run("OnesVsAbMp", "loses all at first, near the maximum at 60,000 moves", 80_000, -100),
+    Run("OnesVsMcMp", "ends level", 50_000, last=0),
+    Run("MpVsRandom", "at the maximum throughout", 20_000, 100, 100),
+    Run("MpVsAbMp", "wins most games from the start, improves almost at once", 60_000),
+    Run("MpVsMcMp", "level, drops, rises again", 60_000, 0),
+)
+"""In the study's order: figures 13 to 21."""
 RATE_STEPS = 20
 """The step size is halved after each twentieth of a run: in the study every 5,000 moves."""
+SPAN = 50
+"""Moves between the weights whose distance says whether they have settled."""
+SETTLED = 0.01
+"""Weights have settled when they move by less than this share of what they moved at most."""
 OPPONENTS: dict[str, Mapping[str, Any]] = {"AbMp": {"rollouts": False}, "McMp": {"rollouts": True}}
 
 
@@ -90,7 +97,7 @@ def train(unit: Unit) -> Result:
         "weights": start.lower(),
         "rollouts": bool(unit["rollouts"]),
         "halving": _halving(unit),
-        "snapshot_every": 1,
+        "snapshot_every": SPAN,
     }
     checks: list[dict[str, Any]] = []
     games = 0
@@ -130,16 +137,17 @@ def train(unit: Unit) -> Result:
             )
             games += found.games
             block += 1
-            snapshots = experiment.message(learner, "snapshots")
-            done = len(snapshots)
+            done = experiment.message(learner, "updates")
             if done >= len(checks) * unit["moves"] / unit["checks"]:
                 check(done)
-        weights = np.array(snapshots)
-    moved = np.linalg.norm(weights[50:] - weights[:-50], axis=1) if len(weights) > 50 else [0.0]
+        weights = experiment.message(learner, "weights")
+        snapshots = experiment.message(learner, "snapshots")
+    distances = np.linalg.norm(np.diff([WEIGHTS[start.lower()], *snapshots], axis=0), axis=1)
+    parts = np.array_split(distances, RATE_STEPS) if len(distances) >= RATE_STEPS else []
     return {
         "checks": checks,
-        "weights": [round(float(x), 3) for x in weights[-1]],
-        "moved": round(float(moved[-1]), 4),
+        "weights": [round(float(x), 3) for x in weights],
+        "distances": [float(f"{part.mean():.4g}") for part in parts],
         "games": games,
     }
 
@@ -157,25 +165,45 @@ def _score(results: Sequence[Result], check: int) -> Estimate:
     return within(over(results, "checks", check, "score"), *SCORES)
 
 
-def _train_draw(first: float | None, done: Done) -> Drawn:
+def _settled(result: Result, unit: Unit) -> float:
+    """Return the moves at the end of the last part in which the weights had not settled."""
+    moved = result["distances"]
+    last = max(n for n, each in enumerate(moved) if each >= SETTLED * max(moved))
+    return (last + 1) * float(unit["moves"]) / len(moved)
+
+
+def _train_draw(run: Run, done: Done) -> Drawn:
     results, unit = [result for _, result in done], done[0][0]
+    whole = _halving(unit) == 5_000
     lines, compared = [], []
     count = min(len(each["checks"]) for each in results)
+    printed = {0: run.first, count - 1: run.last if whole else None}
     for number in range(count):
         found = _score(results, number)
         moves = over(results, "checks", number, "moves").value
-        printed = "-" if number or first is None else f"{first:+.0f}"
-        lines.append([f"score after {moves:,.0f} moves", printed, interval(found, 0)])
-    if first is not None:
-        compared.append(Compared("first check", first, _score(results, 0), len(results), SCORES))
-    lines.append(
-        ["distance of weights over 50 moves at the end", "-", interval(over(results, "moved"), 3)]
-    )
+        study, name = printed.get(number), f"score after {moves:,.0f} moves"
+        lines.append([name, "-" if study is None else f"{study:+.0f}", interval(found, 0)])
+        if study is not None:
+            compared.append(Compared(name, study, found, len(results), SCORES))
+    if all(each.get("distances") for each in results):
+        for n, words in ((0, "first"), (-1, "last")):
+            moved = interval(within(over(results, "distances", n)), 4 if n else 1)
+            lines.append([f"weights move in {SPAN} moves, {words} twentieth", "-", moved])
+        found = within(mean([_settled(each, unit) for each in results]), 0, unit["moves"])
+        lines.append(
+            [
+                f"moves until they move by less than {SETTLED:.0%} of the most",
+                f"{run.settled:,}",
+                interval(found, 0),
+            ]
+        )
+        if whole:
+            range_ = (0, float(unit["moves"]))
+            compared.append(Compared("settled", run.settled, found, len(results), range_))
     distinct = sum(check["distinct"] for each in results for check in each["checks"])
     tests = sum(len(each["checks"]) for each in results) * unit["tests"]
     note = (
-        "Scores against the opponent of the training, -100 for all games lost and +100 for all won; the study draws curves and prints words. "
-        + ("The figure compared is that before the training. " if first is not None else "")
+        "Scores against the opponent of the training, -100 for all games lost and +100 for all won; the study draws curves and prints words, and what is compared is what they say as a figure. "
         + (
             ""
             if unit["rollouts"]
@@ -183,7 +211,7 @@ def _train_draw(first: float | None, done: Done) -> Drawn:
         )
         + (
             "The step size is halved every 5,000 moves, as in the study."
-            if _halving(unit) == 5_000
+            if whole
             else f"The step size is halved every {_halving(unit):,} moves, in the study every 5,000: here learning ends long before the study's does."
         )
     )
@@ -257,7 +285,8 @@ def _tree_draw(done: Done) -> Drawn:
         ["the study's board", "more than 1,600", f"{found['8']:,}"],
     ]
     note = "The study's board is 8 x 8, where 1,232 moves are legal; 1,600 are passed between 8 x 8 and 10 x 10. Counted, not measured."
-    return Drawn(HEAD, lines, 0, "-", (), note)
+    counted = Estimate(found["8"], found["8"], found["8"])
+    return Drawn(HEAD, lines, 0, "-", (Compared("moves", 1_600, counted, 0),), note)
 
 
 def _cost(unit: Unit) -> Result:
@@ -320,7 +349,8 @@ def _learned(run: str, seed: int) -> list[float]:
     return weights
 
 
-def _meeting(unit: Unit) -> Result:
+def meeting(unit: Unit) -> Result:
+    """Play the games of a pair of players, seats in turn."""
     with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
         players = []
         for name in unit["players"]:
@@ -341,9 +371,10 @@ def _meeting(unit: Unit) -> Result:
     }
 
 
-def _won(done: Done) -> tuple[dict[str, int], dict[str, int]]:
+def won(done: Done) -> tuple[Counter[str], Counter[str]]:
     """Return the wins and the games of each player."""
-    wins, games = dict.fromkeys(PLAYERS, 0), dict.fromkeys(PLAYERS, 0)
+    wins: Counter[str] = Counter()
+    games: Counter[str] = Counter()
     for unit, result in done:
         one, other = unit["players"]
         wins[one] += result["wins"]
@@ -354,7 +385,7 @@ def _won(done: Done) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _meetings_draw(done: Done) -> Drawn:
-    wins, games = _won([each for each in done if "learned" not in each[0]])
+    wins, games = won([each for each in done if "learned" not in each[0]])
     lines, compared = [], []
     for name, printed in PLAYERS.items():
         found = wilson(wins[name], games[name])
@@ -369,7 +400,7 @@ def _meetings_draw(done: Done) -> Drawn:
         compared.append(Compared(name, printed / 400, found, 1, (0, 1)))
     learned = [each for each in done if "learned" in each[0]]
     by_seed = [
-        _won([each for each in learned if each[0]["seed"] == seed])
+        won([each for each in learned if each[0]["seed"] == seed])
         for seed in sorted({unit["seed"] for unit, _ in learned})
     ]
     for name in PLAYERS if by_seed else ():
@@ -448,15 +479,15 @@ STUDY = Study(
         *(
             Row(
                 f"run-{n}",
-                f"Training run {n}: {name}",
-                printed,
+                f"Training run {n}: {run.name}",
+                f"{run.printed}; settled at {run.settled:,} moves (figure {12 + n}).",
                 _SIZES,
-                partial(_train_units, [name]),
+                partial(_train_units, [run.name]),
                 train,
-                partial(_train_draw, first),
+                partial(_train_draw, run),
                 shares="trainings",
             )
-            for n, (name, printed, first) in enumerate(RUNS, 1)
+            for n, run in enumerate(RUNS, 1)
         ),
         Row(
             "weights",
@@ -478,7 +509,7 @@ STUDY = Study(
                 "study": Size("{games} games a pair", {"games": 20, "learned": 1}),
             },
             _meetings,
-            _meeting,
+            meeting,
             _meetings_draw,
         ),
         Row(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dovetail.experiments.studies import working
-from dovetail.experiments.studies.rows import study
+from dovetail.experiments.studies.rows import Result, Unit, study
 
 
 @pytest.mark.parametrize("game", ["connect_four", "rlgame", "amazons", "dots"])
@@ -22,3 +22,24 @@ def test_learners_of_all_studies_meet(game: str) -> None:
     assert {line[0] for line in drawn.lines} == {f"`{name}`" for name in players}
     assert ("value kept in hard positions %" in drawn.columns) == (game != "rlgame")
     assert all(0 <= share <= 1 for share in found[0][1].get("kept", {}).values())
+
+
+def test_the_trainings_of_amazons_meet_and_what_explains_their_points_is_told() -> None:
+    row = study("across").row("amazons-trainings")
+    assert row.draw
+    units = working.units(row, "part", 2)
+    assert len(units) == 2 * 15
+    strength = {"Random": 1.0, "AbMp": 3.0}
+
+    def result(unit: Unit) -> Result:
+        """The opponent alone makes the difference."""
+        one, other = (strength[name.split("Vs")[1]] for name in unit["players"])
+        wins = round(unit["games"] * one / (one + other))
+        games = unit["games"]
+        return {"games": games, "wins": wins, "losses": games - wins, "distinct": games}
+
+    drawn = row.draw([(unit, result(unit)) for unit in units])
+    assert [line[0] for line in drawn.lines] == ["against Random", "against AbMp", "all"]
+    assert drawn.lines[0][1:] == ["35.0"] * 4
+    assert drawn.lines[1][1:] == ["65.0"] * 4
+    assert "the opponent explains 100 %, the first weights 0 %, and 0 % is left" in drawn.note
