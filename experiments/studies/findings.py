@@ -115,7 +115,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "Training against Random is the worst, and between the other opponents it matters little.",
             "yes",
-            "Trained against Random it wins 9 % (0..20) against three Money, trained against the others 53 to 56 %; in the study 68 and 75 to 78 (`transfer`). The size of the difference depends on the learning rate: with one that falls it is [44 and 55 to 59 %](../agents/dominion.md).",
+            "Trained against Random it wins 9 % (0..20) against three Money, trained against the others 53 to 56 %; in the study 68 and 75 to 78 (`transfer`). The size of the difference depends on the learning rate: with one that falls it is [42 and 55 to 60 %](../agents/dominion.md#trained-against-one-tested-against-another).",
         ),
         Finding(
             "For two players version 14.5 is slightly worse than 14.0 with a thirtieth of its table.",

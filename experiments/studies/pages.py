@@ -156,7 +156,7 @@ def page(whole: Study, all_found: Sequence[Found]) -> str:
         f"`dovetail study {whole.name} --page` writes this page from "
         f"the results in `docs/studies/results/{whole.name}`, which the command below each table produced. "
         "The last column says at what size: figures that were run at less than the study's size are not "
-        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns.",
+        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns; a figure without one is exact, or was the same for all seeds.",
         "",
     ]
     if whole.text:
@@ -219,7 +219,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         "at a small part of the study's size shows that its code works; its levels say little about the study's.",
         "",
         "A figure *agrees* if the study's lies where one more experiment of ours would in 95 of 100 cases: the study's is one training, which varies more than "
-        "our mean, so this interval is wider than the one in the tables. It is *too uncertain to say* if it does, but that interval covers more than half of all possible values, or reaches zero.",
+        "our mean, so this interval is wider than the one in the tables. It is *too uncertain to say* if it does, but that interval covers more than half of all possible values, or reaches zero; or if all of ours were alike, and the study's differs.",
         "",
         "The first table of each study has its conclusions, and whether they hold here. `dovetail study NAME ROW` runs a row, `--quick` "
         "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages.",

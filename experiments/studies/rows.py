@@ -53,6 +53,8 @@ class Size:
 
 
 Verdict = Literal["agrees", "differs", "wide"]
+ANY = (-math.inf, math.inf)
+"""The range of a figure that may have any value."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Compared:
     more: float
     """How many times the study's trainings ours rest on, or its games where nothing learns; 0 for a
     figure that has no error of its own."""
-    range: tuple[float, float] = (-math.inf, math.inf)
+    range: tuple[float, float] = ANY
     """The values that the figure may have."""
 
     @property
@@ -84,15 +86,20 @@ class Compared:
         """Whether the study's figure lies in ``again``; None without an interval.
 
         If it does, but ``again`` covers more than half of the range, or, where there is none, reaches
-        zero, it is too wide to say.
+        zero, it is too wide to say.  So it is if all trainings gave one figure, and the study another:
+        then nothing is known of how much they vary.
 
         >>> Compared("wins, %", 60.0, Estimate(50.0, 45.0, 55.0), 5, (0, 100)).verdict
         'agrees'
         >>> Compared("wins, %", 60.0, Estimate(50.0, 35.0, 65.0), 5, (0, 100)).verdict
         'wide'
+        >>> Compared("wins, %", 99.9, Estimate(100.0, 100.0, 100.0), 5, (0, 100)).verdict
+        'wide'
         """
         if not (math.isfinite(self.ours.low) and math.isfinite(self.ours.high)):
             return None
+        if self.more and self.ours.low == self.ours.high:
+            return "agrees" if self.study == self.ours.value else "wide"
         again, (least, most) = self.again, self.range
         if not again.low <= self.study <= again.high:
             return "differs"
@@ -214,7 +221,7 @@ def share(wins: int, games: int) -> str:
 
 
 def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "") -> str:
-    """Return a figure with its 95 % interval.
+    """Return a figure with its 95 % interval, unless it is exact or was the same each time.
 
     >>> interval(Estimate(0.5, 0.4, 0.6), 1, 100, " %")
     '50.0 % (40.0..60.0)'
@@ -223,9 +230,29 @@ def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "
     """
     # The "z" leaves no minus before a zero.
     text = f"{scale * found.value:z,.{digits}f}{sign}"
-    if math.isfinite(found.low) and math.isfinite(found.high):
+    if found.low < found.high and math.isfinite(found.high - found.low):
         text += f" ({scale * found.low:z,.{digits}f}..{scale * found.high:z,.{digits}f})"
     return text
+
+
+def beside(
+    name: str,
+    study: float,
+    ours: Estimate,
+    more: float,
+    digits: int = 0,
+    limits: tuple[float, float] = ANY,
+) -> tuple[list[str], Compared]:
+    """Return the line of a figure and its comparison.
+
+    Args:
+        name: of the figure.
+        study: the study's, printed with so many ``digits``, ours with one of them at most.
+        ours: the same here.
+        more, limits: see ``Compared``.
+    """
+    line = [name, f"{study:,.{digits}f}", interval(ours, min(digits, 1))]
+    return line, Compared(name, study, ours, more, limits)
 
 
 def within(found: Estimate, low: float = 0.0, high: float = math.inf) -> Estimate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from dovetail.experiments.statistics import mean
+from dovetail.experiments.statistics import Estimate, mean
 from dovetail.experiments.studies.dominion.learning import (
     BOTH,
     EPSILON,
@@ -22,6 +22,7 @@ from dovetail.experiments.studies.dominion.learning import (
     percent,
 )
 from dovetail.experiments.studies.rows import (
+    ANY,
     HEAD,
     PERCENT,
     Compared,
@@ -30,6 +31,7 @@ from dovetail.experiments.studies.rows import (
     Row,
     Size,
     Unit,
+    beside,
     by,
     interval,
     over,
@@ -50,6 +52,7 @@ LAST: dict[int, dict[int, tuple[float, ...]]] = {
 }
 PILE = (0.0, 10.0)
 """Of each kingdom card there are ten."""
+TREASURES = ("Copper", "Silver", "Gold")
 DECKS: dict[str, tuple[float, float, float, float]] = {
     "Copper": (7.45, 7.46, 7.57, 7.58),
     "Silver": (3.75, 3.53, 5.95, 4.62),
@@ -75,20 +78,22 @@ def _last_draw(players: int, done: Done) -> Drawn:
     lines, compared = [], []
     for setting, trained in by_setting(done):
         for (visits,), results in by(trained, "visits").items():
-            study, name = LAST[players][visits], f"{METHODS[visits]}{setting}"
-            best = percent(results, "best")
-            compared.append(Compared(name, study[0], best, len(results), PERCENT))
-            lines += [
-                [f"{name}: best test %", f"{study[0]:.2f}", interval(best)],
-                [f"{name}: after games", f"{study[1]:,.0f}", interval(over(results, "best at"), 0)],
-                [f"{name}: rounds", f"{study[2]:.2f}", interval(over(results, "rounds"), 2)],
-                [
-                    f"{name}: explored entries",
-                    f"{study[3]:,.0f}",
-                    interval(over(results, "explored"), 0),
-                ],
-                [f"{name}: best table tested again %", "-", interval(percent(results, "again"))],
+            games = (0.0, float(trained[0][0]["games"]))
+            figures: list[tuple[str, Estimate, int, tuple[float, float]]] = [
+                ("best test %", percent(results, "best"), 2, PERCENT),
+                ("best test after games", over(results, "best at"), 0, games),
+                ("rounds", over(results, "rounds"), 2, ANY),
+                ("explored entries", over(results, "explored"), 0, ANY),
             ]
+            name = f"{METHODS[visits]}{setting}"
+            for (what, ours, digits, limits), study in zip(
+                figures, LAST[players][visits], strict=True
+            ):
+                line, one = beside(f"{name}: {what}", study, ours, len(results), digits, limits)
+                lines.append(line)
+                compared.append(one)
+            again = interval(percent(results, "again"))
+            lines.append([f"{name}: best table tested again %", "-", again])
     return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, NOTE)
 
 
@@ -123,7 +128,8 @@ def _decks_draw(done: Done) -> Drawn:
                 found = within(over(results, "cards", card))
                 line.append(interval(found, 2))
                 name = f"{card}, {players} players, {METHODS[visits]}{setting}"
-                compared.append(Compared(name, printed[column], found, len(results), PILE))
+                limits = ANY if card in TREASURES else PILE
+                compared.append(Compared(name, printed[column], found, len(results), limits))
     return Drawn(columns, lines, total(done, "games"), SHUFFLED, compared, NOTE)
 
 

@@ -55,7 +55,9 @@ def _transfer_draw(done: Done) -> Drawn:
         lines.append(
             [f"{names[row]}, study", f"{study[0]:.2f}", *(f"{each:.2f}" for each in study[1:])]
         )
-        cells = [f"{over(results, 'rounds').value:.2f}"]
+        rounds = over(results, "rounds")
+        compared.append(Compared(f"{names[row]}: rounds", study[0], rounds, len(results)))
+        cells = [interval(rounds, 2)]
         for column in range(len(SETS)):
             won = percent(results, "won", column)
             cells.append(interval(won))

@@ -26,6 +26,7 @@ from dovetail.experiments.studies.dominion.learning import (
     percent,
 )
 from dovetail.experiments.studies.rows import (
+    ANY,
     HEAD,
     PERCENT,
     Compared,
@@ -35,6 +36,7 @@ from dovetail.experiments.studies.rows import (
     Row,
     Size,
     Unit,
+    beside,
     by,
     each_seed,
     interval,
@@ -98,23 +100,24 @@ def _methods_draw(version: str, done: Done) -> Drawn:
     lines, compared = [], []
     for setting, trained in by_setting(done):
         for (visits,), results in by(trained, "visits").items():
-            study, name = METHOD_TABLES[version][visits], f"{METHODS[visits]}{setting}"
-            best = percent(results, "best")
-            compared.append(Compared(name, study[0], best, len(results), PERCENT))
-            good = percent(results, "good")
-            lines += [
-                [f"{name}: best test %", f"{study[0]:.2f}", interval(best)],
-                [f"{name}: after games", f"{study[1]:,.0f}", interval(over(results, "best at"), 0)],
-                [f"{name}: first good test %", f"{study[2]:.2f}", interval(good)],
-                [f"{name}: after games", f"{study[3]:,.0f}", interval(over(results, "good at"), 0)],
-                [
-                    f"{name}: explored entries",
-                    f"{study[4]:,.0f}",
-                    interval(over(results, "explored"), 0),
-                ],
-                [f"{name}: ten visits", f"{study[5]:,.0f}", interval(over(results, "passed"), 0)],
-                [f"{name}: best table tested again %", "-", interval(percent(results, "again"))],
+            games = (0.0, float(trained[0][0]["games"]))
+            figures: list[tuple[str, Estimate, int, tuple[float, float]]] = [
+                ("best test %", percent(results, "best"), 2, PERCENT),
+                ("best test after games", over(results, "best at"), 0, games),
+                ("first good test %", percent(results, "good"), 2, PERCENT),
+                ("first good test after games", over(results, "good at"), 0, games),
+                ("explored entries", over(results, "explored"), 0, ANY),
+                ("ten visits", over(results, "passed"), 0, ANY),
             ]
+            name = f"{METHODS[visits]}{setting}"
+            for (what, ours, digits, limits), study in zip(
+                figures, METHOD_TABLES[version][visits], strict=True
+            ):
+                line, one = beside(f"{name}: {what}", study, ours, len(results), digits, limits)
+                lines.append(line)
+                compared.append(one)
+            again = interval(percent(results, "again"))
+            lines.append([f"{name}: best table tested again %", "-", again])
     note = (
         "The study names neither its reward nor its first values; here a purchase earns its victory points and first "
         f"values lie between 0 and 1. {LINES} The best of many tests is biased upward, in the study as here; the last "
