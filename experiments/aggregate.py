@@ -50,6 +50,8 @@ class Band:
             return "one run: no interval"
         if self.runs < FEW:
             return "few seeds"
+        if self.low == self.high:
+            return "all runs alike: no interval"
         return "bootstrap approximate" if self.runs < ENOUGH else ""
 
 
@@ -60,16 +62,22 @@ def iqm(values: ArrayLike) -> float:
     return float(stats.trim_mean(np.asarray(values, float), 0.25, axis=None))
 
 
-def band(values: Sequence[float], seed: int = 0) -> Band:
+def band(
+    values: Sequence[float], seed: int = 0, least: float = -math.inf, most: float = math.inf
+) -> Band:
     """Return the mean and the interquartile mean of one value from each run, with intervals.
 
     Args:
         values: one from each run.
         seed: of the bootstrap.
+        least, most: the values that there can be, where the interval of the mean ends.
 
     >>> found = band([1.0, 2.0])
     >>> round(found.low, 4), round(found.high, 4)
     (-4.8531, 7.8531)
+    >>> found = band([0.9, 1.0], least=0, most=1)
+    >>> round(found.low, 4), round(found.high, 4)
+    (0.3147, 1.0)
     """
     x = np.asarray(values, float)
     n = len(x)
@@ -78,7 +86,10 @@ def band(values: Sequence[float], seed: int = 0) -> Band:
     middle = (-math.inf, math.inf)
     if n >= FEW:
         middle = bootstrap(x[:, None], iqm, seed)
-    return Band(n, float(x.mean()), *student(x), iqm(x), *middle)
+    low, high = student(x)
+    if n > 1:
+        low, high = max(low, least), min(high, most)
+    return Band(n, float(x.mean()), low, high, iqm(x), *middle)
 
 
 def student(values: ArrayLike) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,6 +47,12 @@ class Series:
     def final(self) -> list[float]:
         """The last value of each run."""
         return self.at(self.trained[-1])
+
+    def band(self, trained: int) -> Band:
+        """Return the mean over the runs and its interval; a score lies between 0 and 1."""
+        if self.measure == "score":
+            return aggregate.band(self.at(trained), least=0.0, most=1.0)
+        return aggregate.band(self.at(trained))
 
     @property
     def mean(self) -> float:
@@ -140,7 +147,7 @@ def _group(group: Sequence[Series], level: float | None) -> list[Row]:
     return [
         Row(
             each,
-            aggregate.band(each.final),
+            each.band(each.trained[-1]),
             None if level is None else _level(each, level),
             comparison,
             None if comparison is None else next(adjusted),
@@ -161,7 +168,7 @@ def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
     for group in groups:
         first = group[0].series
         table = Table(
-            title=f"{first.agent} in {first.evaluation}, after the last episode: {first.measure} over seeds",
+            title=f"{first.evaluation}: {first.measure} of {first.agent} after the last episode, over seeds",
             title_justify="left",
             box=box.SIMPLE_HEAD,
             pad_edge=False,
@@ -225,8 +232,8 @@ def best(found: Sequence[Series], aim: Objective | None) -> Text | None:
 
 
 def _interval(low: float, high: float) -> str:
-    finite = low > float("-inf") and high < float("inf")
-    return f" ({low:.3f}..{high:.3f})" if finite else ""
+    known = low < high and math.isfinite(high - low)
+    return f" ({low:.3f}..{high:.3f})" if known else ""
 
 
 def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[str]) -> list[Path]:
@@ -250,7 +257,7 @@ def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[s
 
 def curve(each: Series) -> Runs:
     """Return the curve of a series: the mean with few seeds, the interquartile mean with many."""
-    bands = [aggregate.band(each.at(trained)) for trained in each.trained]
+    bands = [each.band(trained) for trained in each.trained]
     robust = len(each.runs) >= aggregate.ENOUGH
     return Runs(
         each.trained,

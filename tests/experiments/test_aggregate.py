@@ -55,6 +55,8 @@ def test_student_for_a_mean_over_runs() -> None:
     one = a.band([0.5])
     assert (one.mean, one.low, one.high) == (0.5, -math.inf, math.inf)
     assert a.band(list(range(10))).note == ""
+    assert a.band([0.7, 1.0, 1.0, 1.0], least=0, most=1).high == 1.0
+    assert a.band([1.0] * 5).note == "all runs alike: no interval"
     assert a.band([1.0, 2.0, 6.0]).iqm == a.band([1.0, 2.0, 6.0]).mean
 
 
