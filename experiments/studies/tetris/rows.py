@@ -556,7 +556,7 @@ STUDY = Study(
                     "{games} games, cut at 100,000 pieces", {"games": 20, "most": 100_000}
                 ),
                 "study": Size(
-                    "{games} games, cut at 10,000,000 pieces", {"games": 40, "most": 10_000_000}
+                    "{games} games, cut at 1,000,000 pieces", {"games": 20, "most": 1_000_000}
                 ),
             },
             _literature_units,
