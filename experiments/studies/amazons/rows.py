@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -165,11 +166,14 @@ def _score(results: Sequence[Result], check: int) -> Estimate:
     return within(over(results, "checks", check, "score"), *SCORES)
 
 
-def _settled(result: Result, unit: Unit) -> float:
-    """Return the moves at the end of the last part in which the weights had not settled."""
-    moved = result["distances"]
-    last = max(n for n, each in enumerate(moved) if each >= SETTLED * max(moved))
-    return (last + 1) * float(unit["moves"]) / len(moved)
+def _settled(result: Result, moves: int) -> float:
+    """Return after how many moves the weights had settled: between two parts in proportion to the logarithm."""
+    moved = np.log(result["distances"])
+    part, level = moves / len(moved), moved.max() + math.log(SETTLED)
+    last = int(np.flatnonzero(moved >= level)[-1])
+    if last + 1 == len(moved):
+        return float(moves)
+    return float((last + 0.5 + (moved[last] - level) / (moved[last] - moved[last + 1])) * part)
 
 
 def _train_draw(run: Run, done: Done) -> Drawn:
@@ -187,9 +191,9 @@ def _train_draw(run: Run, done: Done) -> Drawn:
             compared.append(Compared(name, study, found, len(results), SCORES))
     if all(each.get("distances") for each in results):
         for n, words in ((0, "first"), (-1, "last")):
-            moved = interval(within(over(results, "distances", n)), 4 if n else 1)
+            moved = interval(within(over(results, "distances", n)), 5 if n else 1)
             lines.append([f"weights move in {SPAN} moves, {words} twentieth", "-", moved])
-        found = within(mean([_settled(each, unit) for each in results]), 0, unit["moves"])
+        found = within(mean([_settled(each, unit["moves"]) for each in results]), 0, unit["moves"])
         lines.append(
             [
                 f"moves until they move by less than {SETTLED:.0%} of the most",
@@ -202,19 +206,21 @@ def _train_draw(run: Run, done: Done) -> Drawn:
             compared.append(Compared("settled", run.settled, found, len(results), range_))
     distinct = sum(check["distinct"] for each in results for check in each["checks"])
     tests = sum(len(each["checks"]) for each in results) * unit["tests"]
-    note = (
-        "Scores against the opponent of the training, -100 for all games lost and +100 for all won; the study draws curves and prints words, and what is compared is what they say as a figure. "
-        + (
-            ""
-            if unit["rollouts"]
-            else "The learner plays without its Monte Carlo step, unlike the study's. "
+    words = []
+    if whole:
+        words.append(
+            "The step size is halved every 5,000 moves, in the study as here, and with it how far the weights move, whatever the run: "
+            "when they seem to settle in a plot depends on its scale."
         )
-        + (
-            "The step size is halved every 5,000 moves, as in the study."
-            if whole
-            else f"The step size is halved every {_halving(unit):,} moves, in the study every 5,000: here learning ends long before the study's does."
-        )
+    words.append(
+        "Scores are against the opponent of the training, -100 for all games lost and +100 for all won; the study draws curves and prints words, and what is compared is what they say as a figure."
     )
+    if not unit["rollouts"]:
+        words.append("The learner plays without its Monte Carlo step, unlike the study's.")
+    if not whole:
+        words.append(
+            f"The step size is halved every {_halving(unit):,} moves, in the study every 5,000: here learning ends long before the study's does."
+        )
     games = total(done, "games")
     return Drawn(
         HEAD,
@@ -222,7 +228,7 @@ def _train_draw(run: Run, done: Done) -> Drawn:
         games,
         f"{distinct} of {tests} games of the checks",
         compared,
-        note,
+        " ".join(words),
     )
 
 
