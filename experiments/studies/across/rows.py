@@ -163,7 +163,7 @@ def _row(game: str) -> Row:
 # -- the trainings of Amazons ---------------------------------------------------------------------------
 
 FIRST = ("Zeros", "Ones", "Mp")
-AGAINST = ("Random", "AbMp", "McMp")
+AGAINST = ("AbMp", "Random", "McMp")
 
 
 def _trainings(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
@@ -224,7 +224,7 @@ _TRAININGS = Row(
     "three of its nine trainings met, and it concludes that the opponent matters more than the first weights.",
     {
         "quick": Size(
-            "{games} games a pair, trainings against Random", {"opponents": 1, "games": 2}, 1
+            "{games} games a pair, trainings against AbMp", {"opponents": 1, "games": 2}, 1
         ),
         "part": Size(
             "20 games a pair, without those against McMp, {seeds}", {"opponents": 2, "games": 20}
