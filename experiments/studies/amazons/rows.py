@@ -190,9 +190,9 @@ def _train_draw(run: Run, done: Done) -> Drawn:
         if study is not None:
             compared.append(Compared(name, study, found, len(results), SCORES))
     if all(each.get("distances") for each in results):
-        for n, words in ((0, "first"), (-1, "last")):
+        for n, which in ((0, "first"), (-1, "last")):
             moved = interval(within(over(results, "distances", n)), 5 if n else 1)
-            lines.append([f"weights move in {SPAN} moves, {words} twentieth", "-", moved])
+            lines.append([f"weights move in {SPAN} moves, {which} twentieth", "-", moved])
         found = within(mean([_settled(each, unit["moves"]) for each in results]), 0, unit["moves"])
         lines.append(
             [
