@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.host import AgentHost
+from dovetail.peer.plugins import complete
 from dovetail.peer.serving import serve_host
 from dovetail.transport.keys import Key
 
@@ -37,6 +38,7 @@ def serve(
     else:
         types = [agent] if isinstance(agent, type) else agent
         for each in types:
+            complete(each, each.__name__)
             each.offered()
         host = AgentHost(types)
     serve_host(host, address, name, token, key=key, **options)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
+from dovetail.peer.plugins import complete
 from dovetail.peer.serving import serve_host
 from dovetail.transport.keys import Key
 
@@ -27,7 +28,9 @@ def serve(
     and DOVETAIL_KEY say where the broker is and how it lets this program in.
 
     Raises:
-        DovetailError: there is no broker at ``address``, or it refuses this peer.
+        DovetailError: there is no broker at ``address``, or it refuses this peer, or a type lacks a method.
     """
     types = [environment] if isinstance(environment, type) else environment
+    for each in types:
+        complete(each, each.__name__)
     serve_host(EnvironmentHost(types), address, name, token, key=key, **options)

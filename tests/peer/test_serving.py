@@ -1,13 +1,16 @@
-"""What came at once is answered in halves, so that both sides work at the same time."""
+"""What is served, and that what came at once is answered in halves, so that both sides work at the same time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
 
+from dovetail import Agent, DovetailError, Environment
+from dovetail.agent_servers.serve import serve as serve_agents
 from dovetail.broker.intake import LARGE, halves
+from dovetail.env_servers.serve import serve as serve_environments
 from dovetail.peer import cores, serving
 from dovetail.peer.cores import Cores
 from dovetail.peer.link import Link
@@ -117,3 +120,21 @@ def test_the_cores_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_program_has_a_core() -> None:
     assert cores.available() >= 1
+
+
+@pytest.mark.parametrize(
+    ("serve", "kind", "lacking"),
+    [
+        (serve_agents, Agent, "'Half' cannot be served: the class must define step$"),
+        (
+            serve_environments,
+            Environment,
+            "'Half' cannot be served: the class must define init, start, step$",
+        ),
+    ],
+)
+def test_a_class_that_lacks_a_method_is_refused_before_there_is_a_broker(
+    serve: Callable[[type], None], kind: type, lacking: str
+) -> None:
+    with pytest.raises(DovetailError, match=lacking):
+        serve(type("Half", (kind,), {}))

@@ -58,11 +58,20 @@ def find(kind: Kind, name: str) -> type[Any]:
         hasattr(found, each) for each in ("step", _STRUCT[kind])
     ):
         raise DovetailError(f"{name!r} is not a subclass of {kind.title()}")
+    complete(found, name)
+    return found
+
+
+def complete(found: type[Any], name: str) -> None:
+    """Check that a class defines what its kind must.
+
+    Raises:
+        DovetailError: it is abstract; one line names what it lacks.
+    """
     if inspect.isabstract(found):
         methods: frozenset[str] = vars(found)["__abstractmethods__"]
         lacking = ", ".join(sorted(methods))
         raise DovetailError(f"{name!r} cannot be served: the class must define {lacking}")
-    return found
 
 
 def function(name: str, what: str) -> Callable[..., Any]:
