@@ -20,6 +20,11 @@ from dovetail.experiments.plot import Runs, curves_over_runs
 from dovetail.experiments.records import Records
 from dovetail.experiments.sweep import Objective
 
+COLUMNS = (
+    "mean: 95 % by Student's t over seeds; IQM: interquartile mean, 95 % by bootstrap over seeds"
+)
+COMPARED = "; P: probability that a run is better than one of the first variant; p: paired by seed, adjusted (Holm)"
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
@@ -163,8 +168,9 @@ def _level(each: Series, level: float) -> Level:
 
 
 def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
-    """Return a table for each evaluation and agent."""
+    """Return a table for each evaluation and agent, the last with what its columns are."""
     made = []
+    columns = COLUMNS + (COMPARED if any(len(each) > 1 for each in groups) else "")
     for group in groups:
         first = group[0].series
         table = Table(
@@ -172,8 +178,7 @@ def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
             title_justify="left",
             box=box.SIMPLE_HEAD,
             pad_edge=False,
-            caption="mean: 95 % by Student's t over seeds; IQM: interquartile mean, 95 % by bootstrap over seeds; "
-            "P: probability that a run is better than one of the first variant; p: paired by seed, adjusted (Holm)",
+            caption=columns if group is groups[-1] else None,
             caption_justify="left",
         )
         table.add_column("variant")
