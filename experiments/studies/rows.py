@@ -6,7 +6,7 @@ import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from dovetail.experiments.statistics import Estimate, mean, wilson
 from dovetail.protocol.errors import DovetailError
@@ -235,24 +235,35 @@ def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "
     return text
 
 
+class Figure(NamedTuple):
+    """A figure of ours that the study prints, too."""
+
+    name: str
+    ours: Estimate
+    digits: int = 0
+    """Of the study's; ours has one at most."""
+    limits: tuple[float, float] = ANY
+    """The values that it may have."""
+
+
 def beside(
-    name: str,
-    study: float,
-    ours: Estimate,
-    more: float,
-    digits: int = 0,
-    limits: tuple[float, float] = ANY,
-) -> tuple[list[str], Compared]:
-    """Return the line of a figure and its comparison.
+    name: str, figures: Sequence[Figure], study: Sequence[float], more: float
+) -> tuple[list[list[str]], list[Compared]]:
+    """Return the lines of figures beside the study's, and their comparisons.
 
     Args:
-        name: of the figure.
-        study: the study's, printed with so many ``digits``, ours with one of them at most.
-        ours: the same here.
-        more, limits: see ``Compared``.
+        name: of what they are figures of.
+        figures: ours.
+        study: the study's, in the same order.
+        more: see ``Compared``.
     """
-    line = [name, f"{study:,.{digits}f}", interval(ours, min(digits, 1))]
-    return line, Compared(name, study, ours, more, limits)
+    lines, compared = [], []
+    for figure, printed in zip(figures, study, strict=True):
+        title = f"{name}: {figure.name}"
+        ours = interval(figure.ours, min(figure.digits, 1))
+        lines.append([title, f"{printed:,.{figure.digits}f}", ours])
+        compared.append(Compared(title, printed, figure.ours, more, figure.limits))
+    return lines, compared
 
 
 def within(found: Estimate, low: float = 0.0, high: float = math.inf) -> Estimate:

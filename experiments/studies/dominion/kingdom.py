@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.statistics import mean
 from dovetail.experiments.studies.dominion.learning import (
     BOTH,
     EPSILON,
@@ -28,6 +28,7 @@ from dovetail.experiments.studies.rows import (
     Compared,
     Done,
     Drawn,
+    Figure,
     Row,
     Size,
     Unit,
@@ -79,19 +80,16 @@ def _last_draw(players: int, done: Done) -> Drawn:
     for setting, trained in by_setting(done):
         for (visits,), results in by(trained, "visits").items():
             games = (0.0, float(trained[0][0]["games"]))
-            figures: list[tuple[str, Estimate, int, tuple[float, float]]] = [
-                ("best test %", percent(results, "best"), 2, PERCENT),
-                ("best test after games", over(results, "best at"), 0, games),
-                ("rounds", over(results, "rounds"), 2, ANY),
-                ("explored entries", over(results, "explored"), 0, ANY),
+            figures = [
+                Figure("best test %", percent(results, "best"), 2, PERCENT),
+                Figure("best test after games", over(results, "best at"), 0, games),
+                Figure("rounds", over(results, "rounds"), 2),
+                Figure("explored entries", over(results, "explored")),
             ]
             name = f"{METHODS[visits]}{setting}"
-            for (what, ours, digits, limits), study in zip(
-                figures, LAST[players][visits], strict=True
-            ):
-                line, one = beside(f"{name}: {what}", study, ours, len(results), digits, limits)
-                lines.append(line)
-                compared.append(one)
+            more, judged = beside(name, figures, LAST[players][visits], len(results))
+            lines += more
+            compared += judged
             again = interval(percent(results, "again"))
             lines.append([f"{name}: best table tested again %", "-", again])
     return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, NOTE)

@@ -26,12 +26,12 @@ from dovetail.experiments.studies.dominion.learning import (
     percent,
 )
 from dovetail.experiments.studies.rows import (
-    ANY,
     HEAD,
     PERCENT,
     Compared,
     Done,
     Drawn,
+    Figure,
     Result,
     Row,
     Size,
@@ -101,21 +101,18 @@ def _methods_draw(version: str, done: Done) -> Drawn:
     for setting, trained in by_setting(done):
         for (visits,), results in by(trained, "visits").items():
             games = (0.0, float(trained[0][0]["games"]))
-            figures: list[tuple[str, Estimate, int, tuple[float, float]]] = [
-                ("best test %", percent(results, "best"), 2, PERCENT),
-                ("best test after games", over(results, "best at"), 0, games),
-                ("first good test %", percent(results, "good"), 2, PERCENT),
-                ("first good test after games", over(results, "good at"), 0, games),
-                ("explored entries", over(results, "explored"), 0, ANY),
-                ("ten visits", over(results, "passed"), 0, ANY),
+            figures = [
+                Figure("best test %", percent(results, "best"), 2, PERCENT),
+                Figure("best test after games", over(results, "best at"), 0, games),
+                Figure("first good test %", percent(results, "good"), 2, PERCENT),
+                Figure("first good test after games", over(results, "good at"), 0, games),
+                Figure("explored entries", over(results, "explored")),
+                Figure("ten visits", over(results, "passed")),
             ]
             name = f"{METHODS[visits]}{setting}"
-            for (what, ours, digits, limits), study in zip(
-                figures, METHOD_TABLES[version][visits], strict=True
-            ):
-                line, one = beside(f"{name}: {what}", study, ours, len(results), digits, limits)
-                lines.append(line)
-                compared.append(one)
+            more, judged = beside(name, figures, METHOD_TABLES[version][visits], len(results))
+            lines += more
+            compared += judged
             again = interval(percent(results, "again"))
             lines.append([f"{name}: best table tested again %", "-", again])
     note = (
