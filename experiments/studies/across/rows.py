@@ -196,11 +196,12 @@ def _trainings_draw(done: Done) -> Drawn:
     def cell(values: Array) -> str:
         return interval(within(mean(values.tolist()), 0, 1), 1, 100)
 
+    first = range(len(FIRST))
     lines = [
-        [f"against {other}", *(cell(shares[:, m, n]) for n in range(3)), cell(shares[:, m].mean(1))]
+        [f"against {other}", *(cell(shares[:, m, n]) for n in first), cell(shares[:, m].mean(1))]
         for m, other in enumerate(against)
     ]
-    lines.append(["all", *(cell(shares[:, :, n].mean(1)) for n in range(3)), ""])
+    lines.append(["all", *(cell(shares[:, :, n].mean(1)) for n in first), ""])
     note = (
         "Points in percent of the round robin of each seed's trainings, intervals over the seeds."
     )
@@ -214,8 +215,8 @@ def _trainings_draw(done: Done) -> Drawn:
             f"and {rest} is left to chance and to the two together."
         )
     columns = ["trained", *(f"from {first}" for first in FIRST), "all"]
-    games_, distinct = total(done, "games"), total(done, "distinct")
-    return Drawn(columns, lines, games_, f"{distinct:,} of {games_:,}", (), note)
+    played, distinct = total(done, "games"), total(done, "distinct")
+    return Drawn(columns, lines, played, f"{distinct:,} of {played:,}", (), note)
 
 
 _TRAININGS = Row(
