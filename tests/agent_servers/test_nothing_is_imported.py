@@ -151,6 +151,8 @@ def test_no_parameter_state_or_game_of_an_agent_names_an_import(name: str, watch
         number += 1
         made = host.handle([m.Create(number, number, name, REQUIRED.get(name, {}), 1)])
         if isinstance(made[0], m.Error):
+            if "needs the program" in made[0].message and not os.environ.get("CI"):
+                pytest.skip(made[0].message)  # .ci/run installs the engines
             assert name in NOT_MADE, made[0].message
             continue
         if name != "human":  # it would ask the terminal
