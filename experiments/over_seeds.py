@@ -174,7 +174,7 @@ def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
     for group in groups:
         first = group[0].series
         table = Table(
-            title=f"{first.evaluation}: {first.measure} of {first.agent} after the last episode, over seeds",
+            title=f"{first.agent} in {first.evaluation}, after the last episode: {first.measure} over seeds",
             title_justify="left",
             box=box.SIMPLE_HEAD,
             pad_edge=False,
