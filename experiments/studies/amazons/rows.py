@@ -166,7 +166,7 @@ def _score(results: Sequence[Result], check: int) -> Estimate:
     return within(over(results, "checks", check, "score"), *SCORES)
 
 
-def _settled(result: Result, moves: int) -> float:
+def settled(result: Result, moves: int) -> float:
     """Return after how many moves the weights had settled: between two parts in proportion to the logarithm."""
     moved = np.log(result["distances"])
     part, level = moves / len(moved), moved.max() + math.log(SETTLED)
@@ -193,7 +193,7 @@ def _train_draw(run: Run, done: Done) -> Drawn:
         for n, which in ((0, "first"), (-1, "last")):
             moved = interval(within(over(results, "distances", n)), 5 if n else 1)
             lines.append([f"weights move in {SPAN} moves, {which} twentieth", "-", moved])
-        found = within(mean([_settled(each, unit["moves"]) for each in results]), 0, unit["moves"])
+        found = within(mean([settled(each, unit["moves"]) for each in results]), 0, unit["moves"])
         lines.append(
             [
                 f"moves until they move by less than {SETTLED:.0%} of the most",

@@ -14,6 +14,7 @@ from dovetail.experiments.studies.dominion.learning import (
     METHODS,
     SHUFFLED,
     TRAININGS,
+    beside_study,
     both_settings,
     by_setting,
     learn,
@@ -29,10 +30,10 @@ from dovetail.experiments.studies.rows import (
     Done,
     Drawn,
     Figure,
+    Result,
     Row,
     Size,
     Unit,
-    beside,
     by,
     interval,
     over,
@@ -75,23 +76,17 @@ NOTE = (
 )
 
 
+def _last_figures(results: Sequence[Result], games: tuple[float, float]) -> list[Figure]:
+    return [
+        Figure("best test %", percent(results, "best"), 2, PERCENT),
+        Figure("best test after games", over(results, "best at"), 0, games),
+        Figure("rounds", over(results, "rounds"), 2),
+        Figure("explored entries", over(results, "explored")),
+    ]
+
+
 def _last_draw(players: int, done: Done) -> Drawn:
-    lines, compared = [], []
-    for setting, trained in by_setting(done):
-        for (visits,), results in by(trained, "visits").items():
-            games = (0.0, float(trained[0][0]["games"]))
-            figures = [
-                Figure("best test %", percent(results, "best"), 2, PERCENT),
-                Figure("best test after games", over(results, "best at"), 0, games),
-                Figure("rounds", over(results, "rounds"), 2),
-                Figure("explored entries", over(results, "explored")),
-            ]
-            name = f"{METHODS[visits]}{setting}"
-            more, judged = beside(name, figures, LAST[players][visits], len(results))
-            lines += more
-            compared += judged
-            again = interval(percent(results, "again"))
-            lines.append([f"{name}: best table tested again %", "-", again])
+    lines, compared = beside_study(done, LAST[players], _last_figures)
     return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, NOTE)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dovetail.agent_servers.games.dominion.q_learning import (
@@ -14,7 +14,18 @@ from dovetail.agent_servers.games.dominion.q_learning import (
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
 from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies.dominion import study as s
-from dovetail.experiments.studies.rows import Done, Result, Size, Unit, over
+from dovetail.experiments.studies.rows import (
+    Compared,
+    Done,
+    Figure,
+    Result,
+    Size,
+    Unit,
+    beside,
+    by,
+    interval,
+    over,
+)
 from dovetail.peer.registry import register
 
 SHUFFLED = "all, as every game is shuffled from its own seed"
@@ -146,6 +157,32 @@ def by_setting(done: Done) -> list[tuple[str, Done]]:
     told = [each for each in done if "options" not in each[0]]
     found = [each for each in done if "options" in each[0]]
     return [(name, each) for name, each in (("", told), (", falling rate", found)) if each]
+
+
+def beside_study(
+    done: Done,
+    printed: Mapping[int, Sequence[float]],
+    figures: Callable[[Sequence[Result], tuple[float, float]], Sequence[Figure]],
+) -> tuple[list[list[str]], list[Compared]]:
+    """Return the lines of trainings by setting and method beside the study's figures, and their comparisons.
+
+    Args:
+        done: the trainings.
+        printed: the study's figures by method.
+        figures: returns ours in the same order, of results and the range of their training games.
+    """
+    lines: list[list[str]] = []
+    compared: list[Compared] = []
+    for setting, trained in by_setting(done):
+        games = (0.0, float(trained[0][0]["games"]))
+        for (visits,), results in by(trained, "visits").items():
+            name = f"{METHODS[visits]}{setting}"
+            ours = figures(results, games)
+            more, judged = beside(name, ours, printed[visits], len(results))
+            again = interval(percent(results, "again"))
+            lines += [*more, [f"{name}: best table tested again %", "-", again]]
+            compared += judged
+    return lines, compared
 
 
 def percent(results: Sequence[Result], *keys: str | int) -> Estimate:

@@ -17,8 +17,8 @@ from dovetail.experiments.studies.dominion.learning import (
     METHODS,
     SHUFFLED,
     TRAININGS,
+    beside_study,
     both_settings,
-    by_setting,
     learn,
     learn_units,
     learned_sizes,
@@ -36,7 +36,6 @@ from dovetail.experiments.studies.rows import (
     Row,
     Size,
     Unit,
-    beside,
     by,
     each_seed,
     interval,
@@ -96,25 +95,19 @@ METHOD_TABLES: dict[str, dict[int, tuple[float, ...]]] = {
 }
 
 
+def _method_figures(results: Sequence[Result], games: tuple[float, float]) -> list[Figure]:
+    return [
+        Figure("best test %", percent(results, "best"), 2, PERCENT),
+        Figure("best test after games", over(results, "best at"), 0, games),
+        Figure("first good test %", percent(results, "good"), 2, PERCENT),
+        Figure("first good test after games", over(results, "good at"), 0, games),
+        Figure("explored entries", over(results, "explored")),
+        Figure("ten visits", over(results, "passed")),
+    ]
+
+
 def _methods_draw(version: str, done: Done) -> Drawn:
-    lines, compared = [], []
-    for setting, trained in by_setting(done):
-        for (visits,), results in by(trained, "visits").items():
-            games = (0.0, float(trained[0][0]["games"]))
-            figures = [
-                Figure("best test %", percent(results, "best"), 2, PERCENT),
-                Figure("best test after games", over(results, "best at"), 0, games),
-                Figure("first good test %", percent(results, "good"), 2, PERCENT),
-                Figure("first good test after games", over(results, "good at"), 0, games),
-                Figure("explored entries", over(results, "explored")),
-                Figure("ten visits", over(results, "passed")),
-            ]
-            name = f"{METHODS[visits]}{setting}"
-            more, judged = beside(name, figures, METHOD_TABLES[version][visits], len(results))
-            lines += more
-            compared += judged
-            again = interval(percent(results, "again"))
-            lines.append([f"{name}: best table tested again %", "-", again])
+    lines, compared = beside_study(done, METHOD_TABLES[version], _method_figures)
     note = (
         "The study names neither its reward nor its first values; here a purchase earns its victory points and first "
         f"values lie between 0 and 1. {LINES} The best of many tests is biased upward, in the study as here; the last "
