@@ -30,8 +30,9 @@ parameters = { simulations = 50 }
 [[tournaments]]
 name = "all"
 players = ["one", "dice", "search"]
-episodes = 4
+episodes = 2000
 """
+"""It lasts longer than the test, which ends it; a short one may be over before the page asks for the runs again."""
 
 
 @pytest.mark.slow
