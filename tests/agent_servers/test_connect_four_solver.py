@@ -89,10 +89,10 @@ def test_mirror_images_share_a_place_in_the_book() -> None:
 def test_a_book_is_continued_and_parents_follow_from_their_children(tmp_path: Path) -> None:
     path = tmp_path / "book.txt"
     path.write_text("1 2\n2 1\n4 -1\n3 0\n")
-    lines = list(build(1, path, bits=10))
-    assert [line.split(",")[0] for line in lines] == [" 1"]
+    lines = list(build(1, path, bits=10, jobs=1))
+    assert lines == [" 1"]
     assert path.read_text().endswith("3 0\n 1\n")
-    assert not list(build(1, path, bits=10))
+    assert not list(build(1, path, bits=10, jobs=1))
 
 
 def test_it_wins_what_is_won_and_refuses_boards_that_are_too_large() -> None:

@@ -1,13 +1,16 @@
 """Build the opening book of Connect Four.
 
-``python -m dovetail.agent_servers.games.connect_four.build --plies 4`` takes hours, and continues
-where it was stopped.
+``python -m dovetail.agent_servers.games.connect_four.build --plies 4`` takes an hour or two of a
+processor core, and continues where it was stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from dovetail.agent_servers.games.connect_four.book import (
@@ -20,38 +23,63 @@ from dovetail.agent_servers.games.connect_four.book import (
 )
 from dovetail.agent_servers.games.connect_four.solver import Solver
 
+_solver: Solver
 
-def build(plies: int, path: Path, bits: int) -> Iterator[str]:
+
+def _begin(bits: int) -> None:
+    """Give a process the solver for all its positions."""
+    global _solver
+    _solver = Solver(bits=bits, book=False)
+
+
+def _searched(moves: str) -> int:
+    return _solver.score(reached(moves))
+
+
+def build(plies: int, path: Path, *, bits: int, jobs: int) -> Iterator[str]:
     """Add to a book what it lacks up to so many plies; yield each line once it is written.
 
-    The last plies are searched, each position after its neighbours; the earlier ones follow.
+    The last plies are searched, by so many processes, each position after its neighbours; the
+    scores of the earlier ones follow.
     """
-    solver = Solver(bits=bits, book=False)
     known = read(path)
-    for ply in range(plies, -1, -1):
+
+    def add(position: tuple[int, int], moves: str, score: int) -> str:
+        known[position] = score
+        with path.open("a", encoding="ascii") as file:
+            file.write(f"{moves} {score}\n")
+        return f"{moves} {score}"
+
+    last = {
+        position: moves for position, moves in positions(plies).items() if position not in known
+    }
+    if last:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(bits,)) as pool:
+            scores = pool.map(_searched, last.values(), chunksize=4)
+            for (position, moves), score in zip(last.items(), scores, strict=True):
+                yield add(position, moves, score)
+    for ply in range(plies - 1, -1, -1):
         for position, moves in positions(ply).items():
-            if position in known:
-                continue
-            board = reached(moves)
-            if ply == plies:
-                score = solver.score(board)
-            else:
-                after = (each for _, each in children(board))
-                score = max(-(solver.score(x) if x.over else known[key(x)]) for x in after)
-            known[position] = score
-            with path.open("a", encoding="ascii") as file:
-                file.write(f"{moves} {score}\n")
-            yield f"{moves} {score}, {solver.nodes:,} positions searched"
+            if position not in known:
+                after = (each for _, each in children(reached(moves)))
+                yield add(position, moves, max(-known[key(each)] for each in after))
 
 
 def main() -> None:
     """Build the book."""
     parser = argparse.ArgumentParser(description="Build the opening book of Connect Four.")
-    parser.add_argument("--plies", type=int, default=5, help="to this many plies")
-    parser.add_argument("--bits", type=int, default=26, help="table: 2^BITS positions of 8 bytes")
+    parser.add_argument("--plies", type=int, default=4, help="to this many plies, at most 6")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
+    parser.add_argument(
+        "--bits",
+        type=int,
+        default=25,
+        help="logarithm of the positions each remembers, 8 bytes each",
+    )
     parser.add_argument("--out", type=Path, default=BOOK, help="the file; it is continued")
     given = parser.parse_args()
-    for line in build(given.plies, given.out, given.bits):
+    for line in build(given.plies, given.out, bits=given.bits, jobs=given.jobs):
         print(line, flush=True)
 
 

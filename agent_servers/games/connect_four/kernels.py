@@ -8,8 +8,9 @@ if the opponent wins, 0 for a draw.  So sooner wins and later losses score highe
 Pons' test sets, http://blog.gamesolver.org/solving-connect-four/02-test-protocol/).
 
 The search is alpha-beta with null windows over a table of bounds (Knuth and Moore 1975; Allis 1988
-and Tromp's Fhourstones for the game).  It leaves out moves that let the opponent win at once, and
-tries first what makes the most squares that would complete four.
+and Tromp's Fhourstones for the game).  It leaves out moves that let the opponent win at once, tries
+first what makes the most squares that would complete four, and looks up what follows before it
+searches (enhanced transposition cutoffs, Schaeffer and Plaat 1996).
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 LEAST = -64
 """Below every score; a table entry of 0 is free, so bounds are stored from ``LEAST`` up."""
+REMEMBERED = 12
+"""Free squares from which a position is kept in the table; closer to the end a search costs less."""
+LOOKED_UP = REMEMBERED + 2
+"""Free squares from which a position's successors are looked up first."""
 
 
 @njit(cache=True, nogil=True)
@@ -45,6 +50,12 @@ def _count(bits: int) -> int:
         bits &= bits - 1
         found += 1
     return found
+
+
+@njit(cache=True, nogil=True)
+def _place(key: int, shift: int, table: Array) -> int:
+    """Return where a position is kept, by multiplicative hashing (Knuth, volume 3, 6.4)."""
+    return (key * 0x1E3779B97F4A7C15) >> shift & (table.size - 1)  # without the sign that >> copies
 
 
 @njit(
@@ -94,22 +105,35 @@ def _search(
         if alpha >= beta:
             return alpha
     key = own + all_
-    # Multiplicative hashing (Knuth, volume 3, 6.4); the mask clears the sign that a shift copies.
-    place = (key * 0x1E3779B97F4A7C15) >> shift & (table.size - 1)
-    entry = table[place]
-    if entry >> 8 == key and entry != 0:
-        bound = (entry & 127) + LEAST
-        if entry & 128:  # a lower bound
-            if bound > alpha:
-                alpha = bound
-                if alpha >= beta:
-                    return alpha
-        elif bound < high:
-            high = bound
+    kept = left >= REMEMBERED
+    place = 0
+    if kept:
+        place = _place(key, shift, table)
+        entry = table[place]
+        if entry >> 8 == key and entry != 0:
+            bound = (entry & 127) + LEAST
+            if entry & 128:  # a lower bound
+                if bound > alpha:
+                    alpha = bound
+                    if alpha >= beta:
+                        return alpha
+            elif bound < high:
+                high = bound
     if beta > high:
         beta = high
         if alpha >= beta:
             return beta
+    if left >= LOOKED_UP:
+        rest = reach
+        while rest:
+            move = rest & -rest
+            rest ^= move
+            after = other + (all_ | move)
+            entry = table[_place(after, shift, table)]
+            if entry >> 8 == after and entry != 0 and not entry & 128:
+                bound = -((entry & 127) + LEAST)
+                if bound >= beta:
+                    return bound
     count = 0
     moves, worth = stack[left, 0], stack[left, 1]
     for number in range(order.size):
@@ -143,11 +167,13 @@ def _search(
             nodes,
         )
         if value >= beta:
-            table[place] = key << 8 | 128 | (value - LEAST)
+            if kept:
+                table[place] = key << 8 | 128 | (value - LEAST)
             return value
         if value > alpha:
             alpha = value
-    table[place] = key << 8 | (alpha - LEAST)
+    if kept:
+        table[place] = key << 8 | (alpha - LEAST)
     return alpha
 
 
