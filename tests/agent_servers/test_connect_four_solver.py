@@ -7,7 +7,15 @@ import pytest
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.games.connect_four import ConnectFourSolver
-from dovetail.agent_servers.games.connect_four.book import children, key, reached
+from dovetail.agent_servers.games.connect_four.book import (
+    BOOK,
+    PLIES,
+    children,
+    key,
+    positions,
+    reached,
+    read,
+)
 from dovetail.agent_servers.games.connect_four.build import build
 from dovetail.agent_servers.games.connect_four.solver import Solver
 from dovetail.agent_servers.general.random_agent import Random
@@ -67,6 +75,8 @@ def test_endings_are_exact(solver: Solver) -> None:
         expected = {column: -minimax(after) for column, after in children(board)}
         assert solver.scores(board) == expected
         assert solver.score(board) == max(expected.values())
+        most = max(expected.values())
+        assert solver.best(board) == [x for x in sorted(expected) if expected[x] == most]
         signs = {column: (score > 0) - (score < 0) for column, score in expected.items()}
         assert solver.values(board) == signs
 
@@ -93,6 +103,17 @@ def test_a_book_is_continued_and_parents_follow_from_their_children(tmp_path: Pa
     assert lines == [" 1"]
     assert path.read_text().endswith("3 0\n 1\n")
     assert not list(build(1, path, bits=10, jobs=1))
+
+
+def test_the_book_is_whole_and_has_the_published_scores_of_the_first_columns() -> None:
+    known = read(BOOK)
+    assert set(known) == {each for ply in range(PLIES + 1) for each in positions(ply)}
+    for ply in range(PLIES):
+        for position, moves in positions(ply).items():
+            after = (each for _, each in children(reached(moves)))
+            assert known[position] == max(-known[key(each)] for each in after)
+    # The middle wins, its neighbours draw (Allis 1988); with the number of moves, Pons.
+    assert list(Solver().scores(Board()).values()) == [-2, -1, 0, 1, 0, -1, -2]
 
 
 def test_it_wins_what_is_won_and_refuses_boards_that_are_too_large() -> None:

@@ -43,6 +43,7 @@ PLAYS = {
     "connect-four-solver": {"connect_four"},
     "tetris-player": {"tetris"},
     "ntuple-2048": {"2048"},
+    "ntuple-connect-four": {"connect_four"},
     "dominion-q": {"dominion"},
 }
 """Games that some of them must play, lest a refusal of everything pass."""

@@ -27,6 +27,7 @@ LEARNERS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int]] = {
     "dominion-q": ("dominion", {"version": "12"}, {}, 3),
     "q-learning": ("dots", {}, {"rows": 2, "columns": 3}, 20),
     "ntuple-2048": ("2048", {}, {}, 2),
+    "ntuple-connect-four": ("connect_four", {"tuples": 5, "length": 4}, {}, 6),
 }
 """Game, parameters, configuration, episodes."""
 

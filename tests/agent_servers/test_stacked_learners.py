@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dovetail import InProcess
+from dovetail.agent_servers.games.connect_four.ntuple import NTupleConnectFour
 from dovetail.agent_servers.games.game_2048 import NTuple2048
 from dovetail.agent_servers.general.q_learning import QLearning
 from dovetail.agent_servers.general.td import TDBatch
@@ -18,6 +19,9 @@ from dovetail.env_servers.tetris import Tetris
 FOUR = {"rows": 4, "columns": 4, "connect": 3}
 CASES: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any], int]] = {
     "ntuple-2048": (NTuple2048, {}, Game2048, {"rows": 3, "columns": 3}, 40),
+    "ntuple-connect-four": (
+        *(NTupleConnectFour, {"tuples": 5, "length": 4, "connect": 3}, ConnectFour, FOUR, 9),
+    ),
     "q-learning": (
         *(QLearning, {"min_visits": 2, "rate_power": 0.7, "spread": 0.5, "epsilon": 0.3}),
         *(Dots, {"rows": 2, "columns": 3}, 6),

@@ -21,6 +21,7 @@ CASES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("amazons-player", {"depth": 1, "rollouts": False}, "amazons", {"rows": 5, "columns": 5}),
     ("tetris-player", {}, "tetris", {"height": 10, "max_pieces": 20}),
     ("ntuple-2048", {}, "2048", {}),
+    ("ntuple-connect-four", {}, "connect_four", {}),
 ]
 
 

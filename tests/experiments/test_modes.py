@@ -43,6 +43,7 @@ CASES = (
     Case("dominion", "dominion-q", {"version": "12"}, {}),
     Case("tetris", "tetris-player", {}, {}, 30),
     Case("2048", "ntuple-2048", {}, {}, 60),
+    Case("connect_four", "ntuple-connect-four", {"tuples": 5, "length": 4}, {}),
 )
 Account: TypeAlias = tuple[list[Any], bytes, list[Any]]
 GAMES = sorted({case.game for case in CASES})

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
 from dovetail.agent_servers.games.connect_four.solver import Solver, solver
-from dovetail.agent_servers.learning.sampling import pick
 from dovetail.env_servers.connect_four.rules import Board
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
@@ -42,8 +41,8 @@ class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
         self._solvers[seat.match] = solver(*space.shape[1:])
 
     def step(self, decision: Decision) -> int:
-        scores = self._solvers[decision.seat.match].scores(position(decision.observation))
-        return pick(list(scores), [float(each) for each in scores.values()], decision.rng)
+        columns = self._solvers[decision.seat.match].best(position(decision.observation))
+        return decision.rng.choice(columns)
 
 
 def position(observation: Any) -> Board:

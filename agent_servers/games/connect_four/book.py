@@ -11,6 +11,8 @@ from pathlib import Path
 from dovetail.env_servers.connect_four.rules import Board
 
 BOOK = Path(__file__).with_name("book.txt")
+PLIES = 4
+"""Positions after so many plies, and all before, are in it."""
 
 
 def reached(columns: str) -> Board:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dovetail.agent_servers.games.connect_four.book import (
     BOOK,
+    PLIES,
     children,
     key,
     positions,
@@ -69,7 +70,7 @@ def build(plies: int, path: Path, *, bits: int, jobs: int) -> Iterator[str]:
 def main() -> None:
     """Build the book."""
     parser = argparse.ArgumentParser(description="Build the opening book of Connect Four.")
-    parser.add_argument("--plies", type=int, default=4, help="to this many plies, at most 6")
+    parser.add_argument("--plies", type=int, default=PLIES, help="to this many plies")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of processes")
     parser.add_argument(
         "--bits",

@@ -1,12 +1,13 @@
-"""Connect Four: ``td`` against exact values, and against alpha-beta."""
+"""Connect Four: learners against exact values, alpha-beta and the solver."""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.games.connect_four import ConnectFourSolver
+from dovetail.agent_servers.games.connect_four.ntuple import NTupleConnectFour
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.general.search.agents import AlphaBetaAgent
 from dovetail.agent_servers.general.td import TD
@@ -17,7 +18,6 @@ from dovetail.experiments.studies.best.parts import (
     added,
     counted,
     percent,
-    players,
     points,
     shared,
     train,
@@ -47,35 +47,63 @@ LEARNER = {
 }
 """Of ``experiments/files/connect_four_strength.toml``."""
 PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "`ntuple-connect-four`": ("ntuple-connect-four", {}),
     "`td`": ("td", LEARNER),
     "`random`": ("random", {}),
     "`alpha-beta`, depth 2": ("alpha-beta", {"depth": 2}),
     "`alpha-beta`, depth 4": ("alpha-beta", {"depth": 4}),
     "`connect-four-solver`": ("connect-four-solver", {}),
 }
-DEPTHS = (3, 4)
-"""Of the opponents: the study's minimax looked 3 plies ahead."""
+OPPONENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "3": ("`alpha-beta`, depth 3", "alpha-beta", {"depth": 3}),
+    "4": ("`alpha-beta`, depth 4", "alpha-beta", {"depth": 4}),
+    "solver": ("`connect-four-solver`", "connect-four-solver", {}),
+}
+"""The study's minimax looked 3 plies ahead."""
+LEARNERS = {"`ntuple-connect-four`": ("3", "4", "solver"), "`td`": ("3", "4")}
+"""Whom each meets: the solver thinks for some seconds a game, and only the stronger is shown against it."""
 HELD_OUT = 1_000_000
 """Added to the seeds of positions, so that no training uses them."""
-AGENTS: list[type[Agent[Any]]] = [TD, Random, AlphaBetaAgent, ConnectFourSolver]
+AGENTS: list[type[Agent[Any]]] = [
+    NTupleConnectFour,
+    TD,
+    Random,
+    AlphaBetaAgent,
+    ConnectFourSolver,
+]
+
+
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    shared = {"positions": values["positions"], "tests": values["tests"]}
+    games = {"`ntuple-connect-four`": values["ntuple"]}
+    return [
+        {"player": name, "games": games.get(name, values["games"]), **shared, "seed": seed}
+        for name in PLAYERS
+        for seed in seeds
+    ]
 
 
 def _work(unit: Unit) -> Result:
     kind, parameters = PLAYERS[unit["player"]]
+    opponents = LEARNERS.get(unit["player"], ())
     found: Result = {"games": 0, "matches": {}}
     with InProcess([ConnectFour, KeepValue], AGENTS) as experiment:
         player = experiment.create(kind, parameters=dict(parameters), seed=unit["seed"])
-        if kind == "td":
-            train(experiment, "connect_four", [player, player], unit["games"], unit["seed"])
+        if opponents:
+            together = 64 if kind == "ntuple-connect-four" else 1
+            seats, seed = [player, player], unit["seed"]
+            train(experiment, "connect_four", seats, unit["games"], seed, together=together)
             found["games"] += unit["games"]
         shown = kept(experiment, player, unit["positions"], HELD_OUT + unit["seed"])
         found["kept"] = [shown.kept, shown.positions]
         found["lost"], found["chance"] = round(shown.lost, 5), round(shown.chance, 5)
-        for depth in DEPTHS if kind == "td" else ():
-            other = experiment.create("alpha-beta", parameters={"depth": depth}, seed=unit["seed"])
+        for name in opponents:
+            _, opponent, given = OPPONENTS[name]
+            other = experiment.create(opponent, parameters=dict(given), seed=unit["seed"])
             pair = [player, other]
-            score = match(experiment, "connect_four", pair, unit["tests"], unit["seed"], openings=2)
-            found["matches"][str(depth)] = counted(score)
+            tests = unit["tests"] // (5 if name == "solver" else 1)
+            score = match(experiment, "connect_four", pair, tests, unit["seed"], openings=2)
+            found["matches"][name] = counted(score)
             found["games"] += score.games
     return found
 
@@ -89,31 +117,33 @@ def _draw(done: Done) -> Drawn:
         lines.append([f"{name}: moves that keep the value, %", percent(keeps), "-", best])
         lost = interval(over(results, "lost"), 3)
         lines.append([f"{name}: points lost a position", lost, "-", "-"])
-    learned = groups["`td`"]
-    study = {3: "14.3 (708 wins and 10 draws of 5,000, as second, while it learned)"}
-    for depth in DEPTHS:
-        won = percent(points(learned, "matches", str(depth)))
-        lines.append(
-            [f"`td` against `alpha-beta`, depth {depth}: points %", won, study.get(depth, "-"), "-"]
-        )
+    study = {"3": "14.3 (708 wins and 10 draws of 5,000, as second, while it learned)"}
+    limits = {"solver": "50 (perfect play)"}
+    for player, opponents in LEARNERS.items():
+        for name in opponents:
+            won = percent(points(groups[player], "matches", name))
+            ours = f"{player} against {OPPONENTS[name][0]}: points %"
+            lines.append([ours, won, study.get(name, "-"), limits.get(name, "-")])
+    learned = [each for player in LEARNERS for each in groups[player]]
     note = (
         "A *position* comes from a random game and has 14 to 34 discs, moves that keep its value (win, draw or loss) and moves that do not; "
-        f"a random choice keeps it in {100 * over(learned, 'chance').value:.1f} %. All players answer the same ones, from seeds that no training uses. "
+        f"a random choice keeps it in {100 * over(groups['`td`'], 'chance').value:.1f} %. All players answer the same ones, from seeds that no training uses. "
         "A win is worth 1 point, a draw a half. Games begin with two plies drawn at random, each opening played from both seats. "
         "Thill, Koch and Konen (2012) report that n-tuples learned by TD beat a perfect player wherever a win is possible; there is no figure "
-        "on these positions to set beside ours. Games against the solver are left out: its first moves take minutes each."
+        "on these positions to set beside ours."
     )
     tested = added(learned, "matches")
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
     return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
 
 
-def _size(games: int, positions: int, tests: int, seeds: int = 5) -> Size:
+def _size(games: int, ntuple: int, positions: int, tests: int, seeds: int = 5) -> Size:
     text = (
-        f"{games:,} games of training (the documented run: 300,000), {positions} positions, {tests} games against each depth, "
-        "for each of {seeds}"
+        f"{ntuple:,} games of training for the n-tuples and {games:,} for `td` (the documented run: 300,000), {positions} positions, "
+        f"{tests} games against each depth and {tests // 5} against the solver, for each of {{seeds}}"
     )
-    return Size(text, {"games": games, "positions": positions, "tests": tests}, seeds)
+    values = {"games": games, "ntuple": ntuple, "positions": positions, "tests": tests}
+    return Size(text, values, seeds)
 
 
 ROW = Row(
@@ -121,11 +151,11 @@ ROW = Row(
     "Connect Four",
     "the RLGame study's learner wins 708 of 5,000 games against minimax of depth 3.",
     {
-        "quick": _size(200, 20, 4, 2),
-        "part": _size(20_000, 200, 40),
-        "study": _size(120_000, 400, 100),
+        "quick": _size(200, 500, 20, 10, 2),
+        "part": _size(20_000, 50_000, 200, 40),
+        "study": _size(120_000, 300_000, 400, 100),
     },
-    partial(players, list(PLAYERS)),
+    _units,
     _work,
     _draw,
 )

@@ -28,6 +28,8 @@ def train(
     seed: int,
     configuration: Mapping[str, Any] | None = None,
     most: int | None = None,
+    *,
+    together: int = 1,
 ) -> int:
     """Let agents learn from games with each other; return how many were cut short.
 
@@ -39,6 +41,7 @@ def train(
         seed: of the games.
         configuration: of the game.
         most: turns after which a game is cut short; None for no limit.
+        together: how many games travel in one message.
     """
     cut = 0
     for block, first in enumerate(range(0, games, BLOCK)):
@@ -49,6 +52,8 @@ def train(
             seed=seed * 10_007 + block,
             configuration=dict(configuration or {}),
             max_turns=most,
+            concurrency=together,
+            stacked=together > 1,
         )
         cut += sum(episode.reason != "terminated" for episode in run)
     return cut

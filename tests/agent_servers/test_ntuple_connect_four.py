@@ -1,0 +1,181 @@
+"""The n-tuple network of Connect Four."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail import DovetailError, InProcess
+from dovetail.agent_servers.games.connect_four.ntuple import NTupleConnectFour, Parameters
+from dovetail.agent_servers.games.connect_four.ntuple.agent import looks
+from dovetail.agent_servers.games.connect_four.ntuple.kernels import COHERENCE
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.env_servers.connect_four.rules import Board
+
+SMALL = Parameters(tuples=6, length=4, learning_rate=0.1)
+
+
+class Plain:
+    """The same by the rules and dictionaries."""
+
+    def __init__(self, agent: NTupleConnectFour) -> None:
+        self.places, self.tables = looks(6, 7, SMALL.tuples, SMALL.length, agent.seed)
+        self.weights: Any = defaultdict(float)
+        self.errors: Any = defaultdict(float)
+        self.sizes: Any = defaultdict(float)
+
+    def keys(self, board: Board) -> list[tuple[int, int, tuple[str, ...]]]:
+        """Return the entries of a position for the side that has just moved."""
+        side = 1 - board.mover
+        seen = {}
+        for row in range(6):
+            for column in range(7):
+                bit = 1 << column * 7 + row
+                if board.discs[side] & bit:
+                    seen[row * 7 + column] = "own"
+                elif board.discs[1 - side] & bit:
+                    seen[row * 7 + column] = "other"
+                else:
+                    seen[row * 7 + column] = "next" if board.heights[column] == row else "free"
+        return [
+            (side, table, tuple(seen[square] for square in look))
+            for table, look in zip(self.tables.tolist(), self.places.tolist(), strict=True)
+        ]
+
+    def value(self, board: Board) -> float:
+        """Return what a position is worth to the side that has just moved."""
+        if board.over:
+            return 0.0 if board.winner is None else 1.0
+        return math.tanh(sum(self.weights[key] for key in self.keys(board)))
+
+    def learn(self, board: Board) -> list[float]:
+        """Return the values of all columns, and learn."""
+        found = []
+        for column in board.legal():
+            after = board.copy()
+            after.drop(column)
+            found.append(self.value(after))
+        if board.moves:
+            was = self.value(board)
+            step = SMALL.learning_rate * (-max(found) - was) * (1 - was**2)
+            for key in self.keys(board):
+                size = self.sizes[key]
+                agreed = abs(self.errors[key]) / size if size else 1.0
+                self.weights[key] += step * math.exp(COHERENCE * (agreed - 1))
+                self.errors[key] += step
+                self.sizes[key] += abs(step)
+        return found
+
+
+def planes(board: Board) -> np.ndarray[Any, Any]:
+    """Return what the side to move sees."""
+    discs = board.discs[board.mover], board.discs[1 - board.mover]
+    return np.array(
+        [[[of >> c * 7 + r & 1 for c in range(7)] for r in range(6)] for of in discs], np.uint8
+    )
+
+
+def agent(parameters: Parameters = SMALL, seed: int = 1) -> NTupleConnectFour:
+    found = NTupleConnectFour(parameters, seed)
+    found._prepare((6, 7))
+    return found
+
+
+def values(learner: NTupleConnectFour, board: Board, *, learning: bool) -> list[float]:
+    legal = np.zeros((1, 7), bool)
+    legal[0, board.legal()] = True
+    found: list[float] = learner._values(planes(board)[None], legal, learning)[legal].tolist()
+    return found
+
+
+def test_it_learns_what_a_plain_implementation_learns() -> None:
+    learner, rng = agent(), random.Random(5)
+    plain = Plain(learner)
+    for _ in range(60):
+        board = Board()
+        while not board.over:
+            expected = plain.learn(board)
+            assert values(learner, board, learning=True) == pytest.approx(expected, abs=1e-4)
+            board.drop(rng.choice(board.legal()))
+    assert np.count_nonzero(learner.sizes) == sum(1 for size in plain.sizes.values() if size)
+
+
+def test_mirror_images_are_worth_the_same() -> None:
+    learner, rng = agent(), random.Random(6)
+    board = Board()
+    for _ in range(300):
+        if board.over:
+            board = Board()
+        values(learner, board, learning=True)
+        board.drop(rng.choice(board.legal()))
+    for _ in range(30):
+        board, image = Board(), Board()
+        for _ in range(rng.randrange(20)):
+            if not board.over:
+                column = rng.choice(board.legal())
+                board.drop(column)
+                image.drop(6 - column)
+        if not board.over:
+            turned = values(learner, image, learning=False)[::-1]
+            assert values(learner, board, learning=False) == pytest.approx(turned, abs=1e-6)
+
+
+def test_walks_are_of_neighbours_and_seeds_draw_others() -> None:
+    places, tables = looks(6, 7, 30, 8, 3)
+    assert places.shape == (60, 8)
+    assert tables.tolist() == [*range(30), *range(30)]
+    for walk in places.tolist():
+        assert len(set(walk)) == 8
+        for at, square in enumerate(walk[1:], 1):
+            near = (max(abs(square // 7 - x // 7), abs(square % 7 - x % 7)) for x in walk[:at])
+            assert min(near) == 1
+    assert (looks(6, 7, 30, 8, 4)[0] != places).any()
+    assert looks(2, 2, 3, 8, 1)[0].shape == (6, 4)
+
+
+def test_a_saved_agent_continues_bit_for_bit() -> None:
+    def play(experiment: Any, seats: list[int], seed: int) -> None:
+        experiment.run("connect_four", seats, episodes=30, seed=seed).wait()
+
+    given = {"tuples": 6, "length": 4}
+    with InProcess([ConnectFour], [NTupleConnectFour]) as experiment:
+        whole = experiment.create("ntuple-connect-four", parameters=given, seed=3)
+        play(experiment, [whole] * 2, 1)
+        again = experiment.create("ntuple-connect-four", state=experiment.save(whole))
+        for each in (whole, again):
+            play(experiment, [each] * 2, 2)
+        assert experiment.save(whole) == experiment.save(again)
+
+
+def test_it_learns_to_beat_random_and_evaluation_changes_nothing() -> None:
+    with InProcess([ConnectFour], [NTupleConnectFour, Random]) as experiment:
+        learner = experiment.create("ntuple-connect-four", seed=1)
+        experiment.run("connect_four", [learner] * 2, episodes=2000, seed=1, stacked=True).wait()
+        before = experiment.save(learner)
+        seats = [experiment.create("random", seed=1), learner]
+        run = experiment.run("connect_four", seats, episodes=100, seed=2, mode="evaluate")
+        assert sum(episode.outcome == [0.0, 1.0] for episode in run) >= 80
+        assert experiment.save(learner) == before
+
+
+def test_states_that_would_reach_beyond_its_tables_are_refused() -> None:
+    learner = agent()
+    values(learner, Board(), learning=False)
+    learner.sizes.ravel()[-1] = 1.0
+    large = learner.save()
+    small = agent(Parameters(tuples=6, length=4, connect=5))
+    for state in (large, small.save()):
+        agent().load(state)
+    learner.parameters = Parameters(tuples=5, length=4)
+    with pytest.raises(DovetailError, match="an entry beyond the 2560 of its tables"):
+        small.load(learner.save())
+    assert small.parameters.connect == 5
+    learner.shape = 30, 30
+    with pytest.raises(DovetailError, match="a board of"):
+        small.load(learner.save())
