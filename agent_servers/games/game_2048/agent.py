@@ -39,8 +39,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
 
     It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of
     the next decision's best move, and towards 0 at the end. All chance is the game's, so it does
-    not explore. ``python -m dovetail.agent_servers.games.game_2048 train`` trains it where the
-    games run.
+    not explore. ``dovetail train 2048 train`` trains it where the games run.
     """
 
     name = "ntuple-2048"

@@ -37,7 +37,7 @@ class Parameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.2
     tuples: Annotated[
         int, Meta(ge=1, le=100, description="Tables, each of which looks at some squares.")
-    ] = 40
+    ] = 70
     length: Annotated[
         int, Meta(ge=1, le=8, description="Squares that a table looks at, drawn as a random walk.")
     ] = 8
