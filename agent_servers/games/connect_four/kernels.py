@@ -131,7 +131,7 @@ def _search(
             after = other + (all_ | move)
             entry = table[_place(after, shift, table)]
             if entry >> 8 == after and entry != 0 and not entry & 128:
-                bound = -((entry & 127) + LEAST)
+                bound = -(int(entry & 127) + LEAST)
                 if bound >= beta:
                     return bound
     count = 0

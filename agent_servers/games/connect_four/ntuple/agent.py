@@ -66,7 +66,7 @@ class NTupleConnectFour(VectorAgent[Parameters]):
     highest value; equal ones are drawn at random, and while learning a share ``epsilon`` of all moves.
 
     At each decision the value of the opponent's last move moves towards minus the value of the best
-    reply, so that it learns from both seats' moves whoever holds them.  Weights have rates of their
+    reply, so that it learns from the moves of both seats.  Weights have rates of their
     own, which fall once their errors differ in sign (temporal coherence; Bagheri, Thill, Koch and
     Konen 2016).
     """
