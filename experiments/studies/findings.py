@@ -152,7 +152,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "With ten kingdom cards it wins 71.98 and 70.78 % against three Money, and from version 19 on epsilon-greedy is ahead.",
             "in part",
-            "With what the study names it wins 15 and 19 %, and nothing changes places at version 19 (`cards-4`). With a learning rate that falls, high first values and a reward set by hand it wins 69.8 and 60.6 % (`version-23-4`), with two players 72 and 37 % for the study's 67 and 76 % (`version-23-2`). Then epsilon-greedy is ahead from version 19 or 20 on, but after 1,000,000 games: the study's are 5,000,000, and the version moves with them ([what was tried](dominion-23.md)).",
+            "With what the study names it wins 15 and 19 %, and nothing changes places at version 19 (`cards-4`); with two players forced exploration is ahead there, by 7 (3..12), and at 20 and 22 (`cards-2`). With a learning rate that falls, high first values and a reward set by hand it wins 69.8 and 60.6 % (`version-23-4`), with two players 72 and 37 % for the study's 67 and 76 % (`version-23-2`). Then epsilon-greedy is ahead from version 19 or 20 on, but after 1,000,000 games: the study's are 5,000,000, and the version moves with them ([what was tried](dominion-23.md)).",
         ),
         Finding(
             "It learns to leave Copper, to buy Silver, Gold and one Smithy, and no other kingdom card.",
