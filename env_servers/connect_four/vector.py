@@ -13,7 +13,7 @@ from dovetail.env_servers.vector import TERMINATED, Column
 
 
 @njit(cache=True)
-def _wins(discs: Column, row: int, column: int, connect: int) -> bool:
+def wins(discs: Column, row: int, column: int, connect: int) -> bool:
     """Return whether the disc at a square is in a row that wins."""
     rows, columns = discs.shape
     for up, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
@@ -52,7 +52,7 @@ def _step(
         heights[slot, column] = row + 1
         moves[slot] += 1
         movers[slot] = 1 - mover
-        if _wins(discs[slot, mover], row, column, connect):
+        if wins(discs[slot, mover], row, column, connect):
             over[slot] = TERMINATED
             rewards[slot, mover], rewards[slot, 1 - mover] = 1.0, -1.0
             outcomes[slot, mover], outcomes[slot, 1 - mover] = 1.0, 0.0

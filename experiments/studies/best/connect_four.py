@@ -18,6 +18,7 @@ from dovetail.experiments.studies.best.parts import (
     added,
     counted,
     percent,
+    players,
     points,
     shared,
     train,
@@ -72,13 +73,11 @@ AGENTS: list[type[Agent[Any]]] = [
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    shared = {"positions": values["positions"], "tests": values["tests"]}
-    games = {"`ntuple-connect-four`": values["ntuple"]}
-    return [
-        {"player": name, "games": games.get(name, values["games"]), **shared, "seed": seed}
-        for name in PLAYERS
-        for seed in seeds
-    ]
+    shared = dict(values)
+    games = shared.pop("ntuple")
+    first, *others = PLAYERS
+    ours = players([first], {**shared, "games": games}, seeds)
+    return [*ours, *players(others, shared, seeds)]
 
 
 def _work(unit: Unit) -> Result:

@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.env_servers.connect_four.vector import wins
+
 Array = NDArray[Any]
 STATES = 4
 """Of a square."""
@@ -36,22 +38,6 @@ def see(board: Array, squares: Array, heights: Array) -> int:
         if height < rows:
             squares[height * columns + column] = 1
     return discs
-
-
-@njit(cache=True, nogil=True)
-def wins(squares: Array, row: int, column: int, rows: int, columns: int, connect: int) -> bool:
-    """Return whether a square of the side that moved is in a line that wins."""
-    for up, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
-        line = 1
-        for sign in (-1, 1):
-            r, c = row + sign * up, column + sign * right
-            while 0 <= r < rows and 0 <= c < columns and squares[r * columns + c] == 2:
-                line += 1
-                r += sign * up
-                c += sign * right
-        if line >= connect:
-            return True
-    return False
 
 
 @njit(cache=True, nogil=True)
@@ -120,9 +106,11 @@ def decide(
     count, _, rows, columns = boards.shape
     squares = np.empty(rows * columns, np.int64)
     heights = np.empty(columns, np.int64)
+    own = np.empty((rows, columns), np.uint8)
     found = np.empty(places.shape[0], np.int64)
     for k in range(count):
         discs = see(boards[k], squares, heights)
+        own[:] = boards[k, 0]
         mover = discs & 1
         best = -np.inf
         for column in range(columns):
@@ -132,15 +120,17 @@ def decide(
                 continue
             at = row * columns + column
             squares[at] = 2
+            own[row, column] = 1
             if row + 1 < rows:
                 squares[at + columns] = 1
-            if wins(squares, row, column, rows, columns, connect):
+            if wins(own, row, column, connect):
                 worth = 1.0
             elif discs + 1 == rows * columns:
                 worth = 0.0
             else:
                 worth = value(squares, places, tables, weights[mover], found)
             squares[at] = 1
+            own[row, column] = 0
             if row + 1 < rows:
                 squares[at + columns] = 0
             values[k, column] = worth
