@@ -131,7 +131,8 @@ def section(whole: Study, found: Found) -> list[str]:
         reason = row.missing or "it has code, and no results are kept"
         return [*lines, f"**Not run**: {reason}.", ""]
     drawn = found.drawn
-    lines += table([*drawn.columns, "run at"], [[*each, ran(found)] for each in drawn.lines])
+    empty = [""] * (len(drawn.columns) - 2)
+    lines += table(drawn.columns, [*drawn.lines, ["*run at*", ran(found), *empty]])
     option = "" if found.size == "study" else f" --{found.size}"
     if _seeds(found) != row.sizes[found.size].seeds:
         option += f" --seeds {_seeds(found)}"
@@ -155,7 +156,7 @@ def page(whole: Study, all_found: Sequence[Found]) -> str:
         "",
         f"`dovetail study {whole.name} --page` writes this page from "
         f"the results in `docs/studies/results/{whole.name}`, which the command below each table produced. "
-        "The last column says at what size: figures that were run at less than the study's size are not "
+        "The last line of each table says at what size it was run: figures from less than the study's size are not "
         "the study's experiment. Intervals are 95 %, over seeds of training where the row learns; a figure without one is exact, or was the same for all seeds.",
         "",
     ]

@@ -161,7 +161,7 @@ def _draw(done: Done) -> Drawn:
         ("openings", "from openings", "-"),
         ("first", "as first from the empty board", BEATS),
     ):
-        if all(name in each["matches"] for each in met):
+        if met and all(name in each["matches"] for each in met):
             ours = f"{LEARNERS[0]} against `connect-four-solver`, {where}: points %"
             lines.append([ours, percent(points(met, "matches", name)), "-", best])
     learned = [*(each for player in LEARNERS for each in groups[player]), *met]

@@ -162,7 +162,7 @@ def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> Non
     assert pages.find(sums, row, out, kept).size == "quick"
     working.run([(sums, [row])], "study", out=out, told=lambda line: None)
     text = pages.page(sums, [pages.find(sums, each, out, kept) for each in sums.rows])
-    assert "| won | 0.5 | 0.46 | 9 games a seed, 5 seeds |" in text
+    assert "| won | 0.5 | 0.46 |\n| *run at* | 9 games a seed, 5 seeds |  |\n" in text
     assert "45 games, distinct: all." in text
     assert "**Not run**: it is old." in text
 
