@@ -54,7 +54,7 @@ $(BENCH_STAMP): requirements-bench.lock $(STAMP)
 	$(PIP) install --quiet --no-deps --require-hashes -r requirements-bench.lock
 	@touch $@
 
-demo: $(STAMP) ## play a demonstration match
+demo: $(STAMP) ## watch two learners learn Connect Four by playing each other
 	$(BIN)/dovetail demo
 
 test: $(STAMP) ## run the tests, without the slow ones

@@ -141,7 +141,7 @@ class Page:
         form = await request.form(max_fields=1000, max_files=0)
         wanted = self._stamp(request.cookies.get(COOKIE, ""))
         if not hmac.compare_digest(str(form.get("csrf", "")).encode(), wanted.encode()):
-            raise HTTPException(403, "This form is too old; reload the page and send it again.")
+            raise HTTPException(403, "This form has expired; reload the page and submit it again.")
         return form
 
     async def now(self, request: Request) -> Response:

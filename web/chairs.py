@@ -119,7 +119,7 @@ class Chair:
             raise DovetailError("That turn is over; look at the new position")
         legal = decision.legal or []
         if not 0 <= choice < len(legal):
-            raise DovetailError(f"There is no choice {choice}; choose one of those that are lit")
+            raise DovetailError(f"There is no choice {choice}; choose a highlighted one")
         action: Any = legal[choice]
         named = _named(decision)
         if named:

@@ -36,7 +36,7 @@ class _Place(Struct):
 
 
 class Recorded(Agent[RecordedParameters]):
-    """Plays what was played at its seat in an episode of a broker's journal.
+    """Repeats its seat's actions from an episode in a broker's journal.
 
     With the seeds and the opponents of then it makes the same game; against another opponent it
     follows the record as long as its actions are legal.

@@ -53,7 +53,7 @@ class SB3Parameters(Struct, frozen=True, forbid_unknown_fields=True):
     illegal: Annotated[
         Literal["random", "fail"],
         Meta(
-            description="If its action is not legal: play one at random, or let the broker judge."
+            description="What to do with an illegal action: random, play a random legal one; fail, leave it to the run's on_illegal."
         ),
     ] = "random"
 

@@ -42,7 +42,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Dots(Environment):
-    """Dots and boxes: two seats draw lines in turn; who completes a box owns it and draws again; most boxes win.
+    """Dots and boxes: two seats draw lines in turn; a seat that completes a box owns it and draws again; most boxes win.
 
     Observation: uint8, shape (lines + 2 boxes + 1,): which lines are drawn, which boxes are the
     seat's own, which the opponent's, and whether the seat is to draw.  Actions: line numbers, see

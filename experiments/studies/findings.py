@@ -36,7 +36,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "Greedy games of learned networks never end, and those of two other networks are all won by White in 13 moves.",
             "in part",
-            "Both happen, to some pairs. After 50,000 games 6, 97, 0, 100 and 14 of 100 games of five pairs do not end; after 2,000 one pair's are all won by White, one's by Black, and three pairs' never end (`old-and-new`).",
+            "Each happens for some of five pairs. After 50,000 games of training, 6, 97, 0, 100 and 14 of a pair's 100 greedy games do not end. After 2,000, White wins all games of one pair, Black all of another, and those of the other three never end (`old-and-new`).",
         ),
         Finding(
             "Minimax of depth 5 lost because version 1.3 did not see that an entered base ends the game.",
@@ -78,7 +78,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "Against AbMp, Zeros and Ones lose all at first; Zeros is near the maximum before 20,000 moves, and Ones at 60,000.",
             "in part",
-            "Both lose all at first. From 20,000 moves on Zeros is at 35 to 62 and Ones at 43 to 62, which is 68 to 81 and 72 to 81 % of games won, without a rise after that (`run-2`, `run-5`).",
+            "Both lose all games at first. From 20,000 moves on, Zeros wins 68 to 81 % of games (scores of 35 to 62) and Ones 72 to 81 % (43 to 62), without a further rise (`run-2`, `run-5`).",
         ),
         Finding(
             "Against AbMp, MP wins most games from the start and improves almost at once.",
@@ -98,12 +98,12 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "When weights converge depends on the run: after 20,000 to 80,000 moves.",
             "no",
-            "How far they move in 50 moves follows the step size, which is halved every 5,000 moves: from 10 to 17 at first it halves with it, and falls below 1 % of that after 36,000 to 38,000 moves in all six runs in which it was recorded (`run-1` to `run-4`, `run-6`, `run-8`). It is the schedule that ends learning.",
+            "How far the weights move in 50 moves follows the step size, which is halved every 5,000 moves. This distance is 10 to 17 at first, halves with the step size, and falls below 1 % of that level after 36,000 to 38,000 moves in all six runs in which it was recorded (`run-1` to `run-4`, `run-6`, `run-8`). The schedule ends the learning.",
         ),
         Finding(
             "Training against a fairly good opponent gives a stronger player than training against the best: OnesVsAbMp wins the tournament.",
             "yes",
-            "When all trainings meet, those against AbMp win 66.4 % (64.5..68.2) and those against McMp 58.1 % (55.5..60.8), and from each of the three first weights those against AbMp are ahead ([all trainings](across.md#the-trainings-of-amazons-against-each-other)). "
+            "In a round robin of all trained players, those trained against AbMp win 66.4 % (64.5..68.2) and those trained against McMp 58.1 % (55.5..60.8); from each of the three sets of initial weights, the player trained against AbMp is ahead ([all trainings](across.md#the-trainings-of-amazons-against-each-other)). "
             "OnesVsAbMp wins the study's tournament here, too: 79 % with the weights that the study published, as there, and 79.5 % (74..85) with weights learned here (`tournament`).",
         ),
         Finding(
@@ -114,7 +114,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "The opponent in training matters more than the weights it begins with.",
             "yes",
-            "By far. When all trainings meet, those against AbMp, McMp and Random win 66, 58 and 26 %, those from Zeros, Ones and MP 47, 51 and 52 %. The opponent explains 90 % (83..97) of the variance between trainings and the first weights 4 % (1..6) "
+            "By far. In a round robin of all trained players, those trained against AbMp, McMp and Random win 66, 58 and 26 %, and those that began from Zeros, Ones and MP 47, 51 and 52 %. The training opponent explains 90 % (83..97) of the variance between the players and the initial weights 4 % (1..6) "
             "([all trainings](across.md#the-trainings-of-amazons-against-each-other)). The study's own three runs agree: MpVsMcMp gains 16.5 points (11..22) over MP, and MpVsRandom loses 11 (-2..24) (`tournament`).",
         ),
     ),
@@ -127,12 +127,12 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "Forced exploration plays well sooner and explores more of a small table.",
             "in part",
-            "It explores 1.4 to 1.6 times the entries. At the study's learning rate its first good test comes after 418,000 games, by epsilon-greedy after 918,000; with one that falls after 554,000 (413,000..695,000) and 482,000 (226,000..738,000) (`version-0`).",
+            "It explores 1.4 to 1.6 times as many entries. At the study's learning rate its first good test comes after 418,000 games, and that of epsilon-greedy after 918,000. With a decaying learning rate the figures are 554,000 (413,000..695,000) and 482,000 (226,000..738,000) (`version-0`).",
         ),
         Finding(
             "Versions 0 and 1 win 53 to 60 % against Greedy, Blacksmith and Chapel.",
             "in part",
-            "With what the study names they win 42 to 45 %. With a learning rate that falls with visits, higher first values and a reward set by hand it is 53 % in version 1, where the study has 54 and 53 % (`version-1`), and 54 % in version 0, where it has 57 and 60 % (`version-0`).",
+            "With the settings that the study names they win 42 to 45 %. With a decaying learning rate, higher initial values and a reward set by hand they win 53 % in version 1, where the study has 54 and 53 % (`version-1`), and 54 % in version 0, where it has 57 and 60 % (`version-0`).",
         ),
         Finding(
             "It suffices to count Coppers up to 8, one Smithy, 2 Golds, 4 Silvers and 12 turns.",
@@ -152,22 +152,22 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "With ten kingdom cards it wins 71.98 and 70.78 % against three Money, and from version 19 on epsilon-greedy is ahead.",
             "in part",
-            "With what the study names it wins 15 and 19 %, and nothing changes places at version 19 (`cards-4`); with two players forced exploration is ahead there, by 7 (3..12), and at 20 and 22 (`cards-2`). With a learning rate that falls, high first values and a reward set by hand it wins 69.8 and 60.6 % (`version-23-4`), with two players 72 and 37 % for the study's 67 and 76 % (`version-23-2`). Then epsilon-greedy is ahead from version 19 or 20 on, but after 1,000,000 games: the study's are 5,000,000, and the version moves with them ([what was tried](dominion-23.md)).",
+            "With the settings that the study names, epsilon-greedy and forced exploration win 15 and 19 %, and their order does not change at version 19 (`cards-4`). With two players forced exploration is ahead at version 19, by 7 points (3..12), and at 20 and 22 (`cards-2`). With a decaying learning rate, high initial values and a reward set by hand they win 69.8 and 60.6 % (`version-23-4`); with two players 72 and 37 %, where the study has 67 and 76 % (`version-23-2`). Epsilon-greedy is then ahead from version 19 or 20 on, but after 1,000,000 games, where the study plays 5,000,000; the version at which the order changes depends on the number of games ([what was tried](dominion-23.md)).",
         ),
         Finding(
             "It learns to leave Copper, to buy Silver, Gold and one Smithy, and no other kingdom card.",
             "in part",
-            "With four players, victory points and a falling rate a deck has 7.2 Copper, 3.0 Silver, 1.4 Gold and 1.0 Smithy, in the study 7.5, 3.8, 1.5 and 1.0 ([what was tried](dominion-23.md)); with what the study names it has no Smithy. A reward set by hand that pays for Silver and Gold proves little: 5.3 and 1.8, with 0.1 and 1.3 other kingdom cards, and with two players 1.4 and 4.4 (`decks`).",
+            "With four players, victory points and a falling rate a deck has 7.2 Copper, 3.0 Silver, 1.4 Gold and 1.0 Smithy, in the study 7.5, 3.8, 1.5 and 1.0 ([what was tried](dominion-23.md)); with what the study names it has no Smithy. A reward set by hand that pays for Silver and Gold proves little. With it, decks of epsilon-greedy have 5.3 Silver and 1.8 Gold; other kingdom cards number 0.1 with epsilon-greedy and 1.3 with forced exploration, and with two players 1.4 and 4.4 (`decks`).",
         ),
         Finding(
-            "The strategy does not depend on the first values.",
+            "The strategy does not depend on the initial values.",
             "in part",
-            "It does not in version 12 (`first-values`). With ten kingdom cards it does: what is not expected to be good is not tried ([what was tried](dominion-23.md)).",
+            "In version 12 it does not (`first-values`). With ten kingdom cards it does: purchases with low initial values are not tried ([what was tried](dominion-23.md)).",
         ),
         Finding(
             "The strategy is believed to be optimal.",
             "open",
-            "Version 14.5, with a falling learning rate, wins 28.9 % where three Big Money with two Smithies leave 25 % to an equal; the optimum is not known (`optimal`).",
+            "Version 14.5 with a decaying learning rate wins 28.9 % against three Big Money players with two Smithies, where an equal player would win 25 %; the optimum is not known (`optimal`).",
         ),
     ),
     "tetris": (
@@ -204,7 +204,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "No run reaches the goal of 5,200 rows by learning.",
             "in part",
-            "With all 192 genes none does from genes of 0.5 (`run-5`), and all five seeds do from the solution set by hand, which does so itself (`run-4`). With the weights of the six units alone all five do from zeros: 39,149 to 937,032 rows (`goal`).",
+            "A search over all 192 genes reaches it with none of the five seeds from genes of 0.5 (`run-5`), and with all five from the hand-set solution, which itself reaches it (`run-4`). A search over only the weights of the six units, from zeros, reaches it with all five: 39,149 to 937,032 rows (`goal`).",
         ),
     ),
     "dots": (
@@ -216,7 +216,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "On 5 x 5 dots the weights oscillate because of the step size.",
             "in part",
-            "On 6 x 6 the step that learns on 4 x 4 diverges in five of five trainings, and a smaller one in none (`six`). On 5 x 5 weights move by 0.55 between checks with that step, and by 0.18 with a third of it, as those of any learner would (`five`).",
+            "On 6 x 6 the step size that works on 4 x 4 diverges in five of five trainings, and a smaller one in none (`six`). On 5 x 5, weights move by 0.55 between checks with that step size and by 0.18 with a third of it, as with any learner (`five`).",
         ),
         Finding(
             "6 x 6 dots are too slow to learn.",

@@ -211,16 +211,13 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
     head = [
         "# The five studies, row by row",
         "",
-        f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of. "
-        f"Run at the study's size: {count['study']}; where the study names none, at one of our own: {count['ours']}; at less: {count['less']}; "
-        f"not run, though there is code: {count['code']}; without code: {count['not']}.",
+        f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of, one row for each. Run at the study's size: {count['study']}; at a size of our own, because the study names none: {count['ours']}; at a smaller size: {count['less']}; not run, although there is code: {count['code']}; without code: {count['not']}.",
         "",
         f"Of the {sum(judged.values())} rows that were run, all figures agree in {judged['all']}, some in {judged['some']} and none in {judged['none']}, "
         f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare. A row that was run "
         "at a small part of the study's size shows that its code works; its levels say little about the study's.",
         "",
-        "A figure *agrees* if the study's lies where one more experiment of ours would in 95 of 100 cases: the study's is one training, which varies more than "
-        "our mean, so this interval is wider than the one in the tables. It is *too uncertain to say* if it does, but that interval covers more than half of all possible values, or reaches zero; or if all of ours were alike, and the study's differs.",
+        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values or reaches zero; or if all of ours were equal and the study's differs.",
         "",
         "The first table of each study has its conclusions, and whether they hold here. `dovetail study NAME ROW` runs a row, `--quick` "
         "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages.",

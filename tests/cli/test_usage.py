@@ -394,7 +394,9 @@ def test_every_command_is_found_in_its_module_with_its_summary() -> None:
 
 def test_a_group_lists_its_commands_with_whole_sentences(dovetail: Any) -> None:
     lines = " ".join(dovetail("keys", "--help").out.split())
-    assert "revoke Revoke a key; a running broker sends its programs away within a second." in lines
+    assert (
+        "revoke Revoke a key; a running broker disconnects its programs within a second." in lines
+    )
 
 
 def test_a_group_without_a_command_shows_its_help(dovetail: Any) -> None:

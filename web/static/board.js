@@ -444,16 +444,16 @@ function pointing(svg, scene, boxes, hooks) {
 
   /** Why a place cannot be chosen, and what can be done instead. @param {string | undefined} part */
   function reason(part) {
-    if (!part) return "There is nothing to choose there. Choose a place that is lit.";
+    if (!part) return "There is nothing to choose there. Choose a highlighted place.";
     const what = nameOf(scene, part);
     const back = picked.length ? ", or press Esc to take the last part back" : "";
     const piece = part[0] === "c" ? (scene.pieces ?? []).find((each) => each.cell === Number(part.slice(1))) : undefined;
     const owner = piece?.owner ?? (part[0] === "k" ? scene.cards?.[Number(part.slice(1))].owner : undefined);
-    if (typeof owner === "number" && owner !== hooks.seat) return `${what}, belongs to ${hooks.names?.[owner] ?? `seat ${owner + 1}`}, not to you. Choose one that is lit${back}.`;
+    if (typeof owner === "number" && owner !== hooks.seat) return `${what}, belongs to ${hooks.names?.[owner] ?? `seat ${owner + 1}`}, not to you. Choose a highlighted one${back}.`;
     if (picked.length && choices.some((choice) => choice.path[0] === part)) return `${what} begins another choice. Press Esc to take the last part back first.`;
-    if (open().some((choice) => choice.path.slice(picked.length + 1).includes(part))) return `${what} comes later in a choice. First choose one that is lit${back}.`;
-    if (!picked.length && piece && owner === hooks.seat) return `${what} has no legal move now. Choose one that is lit.`;
-    return `${what} cannot be chosen now. Choose one that is lit${back}.`;
+    if (open().some((choice) => choice.path.slice(picked.length + 1).includes(part))) return `${what} comes later in a choice. First choose a highlighted one${back}.`;
+    if (!picked.length && piece && owner === hooks.seat) return `${what} has no legal move now. Choose a highlighted one.`;
+    return `${what} cannot be chosen now. Choose a highlighted one${back}.`;
   }
 
   svg.addEventListener("click", (event) => {

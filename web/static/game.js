@@ -178,7 +178,7 @@ const ARROWS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown:
 function step(picked, most) {
   const choices = mine?.scene?.choices ?? [], keys = choices.flatMap(({ key }) => (key ? (ARROWS[key] ?? key) : []));
   const press = !picked && choices.length && keys.length === choices.length ? `, or press ${keys.join(" ")}` : "";
-  of("prompt").textContent = most < 1 ? "Choose by a button below the board." : `Choose a place that is lit${most > 1 ? ` (${picked + 1} of ${most}${picked ? "; Esc takes the last one back" : ""})` : ""}${of("buttons").childElementCount || choices.some((choice) => !parts(choice).length) ? ", or a button below the board" : ""}${press}.`;
+  of("prompt").textContent = most < 1 ? "Choose by a button below the board." : `Choose a highlighted place${most > 1 ? ` (${picked + 1} of ${most}${picked ? "; Esc takes the last one back" : ""})` : ""}${of("buttons").childElementCount || choices.some((choice) => !parts(choice).length) ? ", or a button below the board" : ""}${press}.`;
 }
 
 /** Seconds as clocks show them. @param {number} seconds */
@@ -235,7 +235,7 @@ function proposed() {
 function why() {
   if (at !== null) return "This is an earlier position. Press End to return to the newest one.";
   if (game?.over || done) return "The game is over.";
-  if (!chair) return kind === "replay" ? "This is a replay. Leaf through it with the arrows or the slider." : "You are watching; only those who play can choose.";
+  if (!chair) return kind === "replay" ? "This is a replay. Step through it with the arrows or the slider." : "You are watching; only those who play can choose.";
   const who = (newest?.to_act ?? []).map(name).join(", ");
   return who ? `It is not your turn: ${who} is to act.` : "It is not your turn.";
 }

@@ -222,8 +222,7 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
     reward: Annotated[
         str,
         Meta(
-            description="What the learner earns, which the study never says: points (of the card bought), "
-            "points-and-win (and 10 for the game), points-and-end, price, provinces, win, win-or-loss, score, "
+            description="The learner's reward, which the study does not give: points (of the card bought), points-and-win (points, and 10 for winning the game), points-and-end, price, provinces, win, win-or-loss, score, "
             "margin; environment (what it pays); or the name of a registered Reward, or of a registered function "
             "that returns one."
         ),
@@ -233,7 +232,7 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
         Meta(description="dense: all states, 8 bytes an entry; sparse: only those that were met."),
     ] = "dense"
     initial: Annotated[
-        float, Meta(ge=0, description="First values are drawn between 0 and this.")
+        float, Meta(ge=0, description="Initial values are drawn between 0 and this.")
     ] = 1.0
 
 

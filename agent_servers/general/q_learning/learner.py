@@ -21,7 +21,7 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """How a table is learned; the defaults are the Dominion study's."""
 
     learning_rate: Annotated[
-        float, Meta(ge=0, le=1, description="Alpha, or what it is at the first visit of an entry.")
+        float, Meta(ge=0, le=1, description="Learning rate (alpha) at the first visit of an entry.")
     ] = 0.2
     rate_power: Annotated[
         float,
@@ -32,10 +32,10 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = 0.0
     least_rate: Annotated[
-        float, Meta(ge=0, le=1, description="Below this the learning rate does not fall.")
+        float, Meta(ge=0, le=1, description="Lower bound of the learning rate.")
     ] = 0.0
     discount: Annotated[
-        float, Meta(ge=0, le=1, description="Gamma: what a reward is worth one decision earlier.")
+        float, Meta(ge=0, le=1, description="Discount factor (gamma) for each decision.")
     ] = 0.95
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")

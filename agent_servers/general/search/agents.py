@@ -241,7 +241,7 @@ class Rollouts(Evaluated[RolloutsParameters]):
 
 
 class Greedy(Searcher[SearcherParameters]):
-    """Takes what earns most at once, and one of the equal actions at random."""
+    """Takes the action with the highest immediate reward; breaks ties at random."""
 
     name = "greedy"
 
@@ -258,7 +258,11 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
         int, Meta(ge=1, description="Games played out for a decision at the most.")
     ] = 200
     exploration: Annotated[
-        float, Meta(ge=0, description="The constant of UCT; more tries what was tried less.")
+        float,
+        Meta(
+            ge=0,
+            description="Exploration constant of UCT; a higher one favours actions that were tried less.",
+        ),
     ] = 1.4
     seconds: Annotated[
         float, Meta(ge=0, description="Time for a decision; 0 for no limit but the clock's.")

@@ -42,7 +42,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=0, le=1, description="Lambda: how far back an error reaches.")
     ] = 0.7
     discount: Annotated[
-        float, Meta(ge=0, le=1, description="What a reward is worth one decision earlier.")
+        float, Meta(ge=0, le=1, description="Discount factor (gamma) for each decision.")
     ] = 0.95
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")
@@ -58,8 +58,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     target: Annotated[
         Literal["own", "opponent"],
         Meta(
-            description="What a value moves to: the own next one, or in zero-sum games the negative of the "
-            "opponent's next one, where the agent has both seats."
+            description="What a value is updated towards: own, the seat's next value; opponent, the negative of the opponent's next value, in zero-sum games in which the agent has both seats."
         ),
     ] = "own"
     averaging: Annotated[
@@ -73,8 +72,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     symmetric: Annotated[
         bool,
         Meta(
-            description="Learn each episode turned or mirrored at random, if the environment says what "
-            "changes nothing."
+            description="Learn each episode as a random rotation or reflection, if the environment declares its symmetries."
         ),
     ] = False
     activation: Annotated[

@@ -210,10 +210,7 @@ def _trainings_draw(done: Done) -> Drawn:
             interval(within(mean(each), 0, 1), 0, 100, " %")
             for each in zip(*(_explained(table) for table in shares), strict=True)
         )
-        note += (
-            f" Of the variance between the trainings of a seed the opponent explains {by_opponent}, the first weights {by_first}, "
-            f"and {rest} is left to chance and to the two together."
-        )
+        note += f" Of the variance between the trained players of a seed, the opponent explains {by_opponent}, the initial weights {by_first}, and {rest} is left to chance and to the interaction of the two."
     columns = ["trained", *(f"from {first}" for first in FIRST), "all"]
     played, distinct = total(done, "games"), total(done, "distinct")
     return Drawn(columns, lines, played, f"{distinct:,} of {played:,}", (), note)
@@ -222,7 +219,7 @@ def _trainings_draw(done: Done) -> Drawn:
 _TRAININGS = Row(
     "amazons-trainings",
     "The trainings of Amazons against each other",
-    "three of its nine trainings met, and it concludes that the opponent matters more than the first weights.",
+    "three of its nine trainings met, and it concludes that the opponent matters more than the initial weights.",
     {
         "quick": Size(
             "{games} games a pair, trainings against AbMp", {"opponents": 1, "games": 2}, 1
@@ -246,10 +243,7 @@ STUDY = Study(
     "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` the RLGame study's with its settings, if "
     "[not in every detail](../agents/td.md). Boards are smaller than the studies', but for Connect Four. The Tetris study's network and its search play a game for one and cannot take part, "
     "and Dominion is left out, as only its own learner plays it.\n\n"
-    "**What carries over.** TD with a small network does: `td` leads in Connect Four, RLGame and dots, and is second to the study's own learner in Amazons, "
-    "where that one's features make the difference; `td-rlgame` follows it in all four. Seven features and a turn ahead, `dots-player`, "
-    "fall behind both after as many games. A table of states, `q-learning`, carries over to small boards alone: in Connect Four and Amazons hardly a position recurs, so it "
-    "plays as `random` does, and keeps the value of as many hard positions to the digit, as it has met none of them.\n\n"
+    "**What carries over.** TD with a small network does: `td` leads in Connect Four, RLGame and dots, and in Amazons is second to the study's own learner, whose features make the difference; `td-rlgame` follows it in all four. `dots-player`, with seven features and one turn of lookahead, falls behind both after equally many games. `q-learning`, a table of states, carries over only to small boards: in Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps the value of exactly as many hard positions, because it has met none of them.\n\n"
     "*Hard positions* come from random games; some of their moves keep the value (win, draw or loss, against best play) and some do not. They are "
     "Connect Four's with 14 to 34 discs, Amazons' with 6 to 10 squares left, and those of dots with 4 to 8 lines left. Other pages draw theirs otherwise, so shares "
     "compare within a table alone.",

@@ -276,8 +276,7 @@ def _draw(done: Done) -> Drawn:
             boxes = [interval(over(part, "matches", "perfect", "given"), 2) for part in each]
             lines.append([f"{name}: boxes given away a game", *boxes, "0"])
     note = (
-        f"A *position* comes from a random beginning that avoids the third line of a box while it can, has at most {MOST_FREE} free lines, some of which keep its value and some of which do not. A *won opening* is a random beginning, a sixth of the lines, "
-        "after which one side wins if both play perfectly: the player has that side, its opponent is `dots-perfect`, and a draw is half a point. Boxes count as a difference: those that the player wins, less those that it loses. "
+        f"A *position* comes from a random beginning that avoids the third line of a box while it can, has at most {MOST_FREE} free lines, some of which keep its value and some of which do not. A *won opening* is a random opening of a sixth of the lines after which one side wins if both play perfectly. The player has that side, its opponent is `dots-perfect`, and a draw is half a point. Boxes are counted as a difference: those that the player wins minus those that it loses. "
         f"4 x 5 dots have 31 lines, and the table of all positions ends at {MOST_LINES}: there only the positions are measured, whose values are a table of their free lines; larger boards are not measured. "
         f"`dots-player` looks four turns ahead, on 4 x 5 dots over at most {MOST_POSITIONS:,} positions. The study's weights were learned on 4 x 4 dots. What the literature has is the solver."
     )

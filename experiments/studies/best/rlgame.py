@@ -84,8 +84,7 @@ def _draw(done: Done) -> Drawn:
     tested = added(results, "matches")
     trained = sum(unit["games"] for unit, _ in done)
     note = (
-        f"Cut short were {total(done, 'cut'):,} of {trained:,} games of training, at {MOST_TURNS:,} turns, and {tested['cut']:,} of {tested['games']:,} games "
-        f"after it, at {MOST_TESTED:,}: those count as not won. Two learners, one for each side, learn from games with each other; games after training begin with two "
+        f"{total(done, 'cut'):,} of {trained:,} training games were truncated, at {MOST_TURNS:,} turns, and {tested['cut']:,} of {tested['games']:,} games after training, at {MOST_TESTED:,}; the latter count as not won. Two learners, one for each side, learn from games with each other; games after training begin with two "
         "plies drawn at random. Minimax (`rlgame-minimax`) values a position at its horizon by the difference in pawns, and the study's by its "
         "learner's network, which went on learning. No one else has published results of this game."
     )

@@ -83,8 +83,7 @@ def _draw(done: Done) -> Drawn:
         lines.append([f"20 x 10: {NAMES[name]}", text, *printed, f"{cut} of {count:,}"])
     most = done[0][0]["most"]
     note = (
-        f"Figures are rows a game. Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at {most:,} pieces, which are {most * 2 // 5:,} rows, and the mean is that of an "
-        "exponential law with the cut games as censored: where all are cut there is only a lower end. Games of 35,000,000 rows take minutes each, and an interval needs dozens of them: on 20 rows no figure here can confirm or exceed the published means. "
+        f"Figures are rows a game. Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at {most:,} pieces, which are {most * 2 // 5:,} rows, and the mean is estimated from an exponential law in which truncated games count as censored; if all games were truncated, there is only a lower bound. Games of 35,000,000 rows take minutes each, and an interval needs dozens of them: on 20 rows no figure here can confirm or exceed the published means. "
         "Intervals of 10 x 10 are Student's over the seeds, those of 20 x 10 of the likelihood over the games of all seeds. Learned on 10 x 10 by cross-entropy with decreasing noise (Szita and Lőrincz 2006), from zeros, in games without a limit."
     )
     columns = [*COLUMNS, "games cut short"]

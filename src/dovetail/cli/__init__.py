@@ -31,7 +31,7 @@ COMMANDS = {
     ),
     "demo": (
         "experiments",
-        "Watch two learners, each in its own process, learn a game against each other.",
+        "Watch two learners, each in its own process, learn Connect Four by playing each other.",
     ),
     "bench": (
         "experiments",
@@ -78,7 +78,7 @@ COMMANDS = {
         "conform",
         "Act as the broker for a program and check its answers against SPEC.md.",
     ),
-    "mcp": ("mcp", "Give seats of a game to language models and other programs that speak MCP."),
+    "mcp": ("mcp", "Offer seats in a game to language models and other programs that speak MCP."),
     "web": ("web", "Watch, play and replay games in a browser, and look at results."),
     "train": (
         "train",
@@ -114,7 +114,7 @@ app = group(
     _Commands,
     name="dovetail",
     help="Connect reinforcement-learning agents, environments and experiments.\n\n"
-    "Four terminals: `dovetail broker`, `dovetail env connect_four`, `dovetail agent random`, "
+    "To start, run each of these in its own terminal: `dovetail broker`, `dovetail env connect_four`, `dovetail agent random`, "
     "and `dovetail run FILE`.",
     pretty_exceptions_enable=False,
 )

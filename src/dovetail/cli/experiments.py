@@ -68,7 +68,10 @@ def run(
         bool, typer.Option("--in-process", help="Run everything in this program, without sockets.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for results; default: out.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Results go to DIR/NAME, with NAME from the file; default: out."
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume this experiment where it was interrupted.")
@@ -90,7 +93,7 @@ def run(
         typer.Option(
             metavar="N",
             min=0,
-            help="Deal the episodes to N brokers, each on its own core with its own programs; 0 for one on "
+            help="Divide the episodes among N brokers, each on its own core with its own programs; 0 for one on "
             "each core. For files without learning.",
             show_default="1, or as the file says",
         ),
@@ -193,7 +196,7 @@ def _silent(asked: bool) -> Iterator[None]:
 
 
 def demo() -> None:
-    """Watch two learners, each in its own process, learn a game against each other.
+    """Watch two learners, each in its own process, learn Connect Four by playing each other.
 
     Example: dovetail demo
     """

@@ -151,7 +151,7 @@ def list_(
 def revoke(
     name: Annotated[str, typer.Argument(help="The name of the key.")], access: AccessPath
 ) -> None:
-    """Revoke a key; a running broker sends its programs away within a second.
+    """Revoke a key; a running broker disconnects its programs within a second.
 
     Example: dovetail keys revoke ada --access access.toml
     """

@@ -78,7 +78,7 @@ def mcp(
     token: Token = None,
     key: KeyFile = None,
 ) -> None:
-    """Give seats of a game to language models and other programs that speak MCP.
+    """Offer seats in a game to language models and other programs that speak MCP.
 
     Example: dovetail mcp --game connect_four --seat 0 --against td
 

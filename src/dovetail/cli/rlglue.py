@@ -105,7 +105,9 @@ def rlglue(
     ] = "retry",
     penalty: Annotated[
         float | None,
-        typer.Option(help="The penalty; default: the game's forfeit, its least reward, or -1."),
+        typer.Option(
+            help="The penalty; default: the game's forfeit, else its lowest reward, else -1."
+        ),
     ] = None,
     tries: Annotated[
         int,
@@ -141,7 +143,10 @@ def rlglue(
         float, typer.Option(min=0, help="Seconds in which a lost legacy program may reconnect.")
     ] = 10.0,
     patience: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait for its answers; 0 waits for ever.")
+        float,
+        typer.Option(
+            min=0, help="Seconds to wait for an answer of a legacy program; 0 waits forever."
+        ),
     ] = 60.0,
     once: Annotated[
         bool,

@@ -192,7 +192,7 @@ def test_pages_keep_the_results_that_they_rest_on(
     # Another checkout has no out/, and writes the same page from what was kept.
     assert pages.write("sums", tmp_path / "elsewhere", docs).read_text() == first
     summed = (docs / "README.md").read_text()
-    assert "at less: 1; not run, though there is code: 0; without code: 1." in summed
+    assert "at a smaller size: 1; not run, although there is code: 0; without code: 1." in summed
     assert "Of the 1 rows that were run," in summed
     assert f"| not run | not run | {sums.rows[1].missing} |" in summed
 

@@ -30,7 +30,11 @@ class Parameters(Struct, frozen=True, forbid_unknown_fields=True):
 
     learning_rate: Annotated[
         float,
-        Meta(ge=0, le=1, description="Of a weight whose errors have all had one sign so far."),
+        Meta(
+            ge=0,
+            le=1,
+            description="Learning rate of a weight whose errors have all had the same sign so far.",
+        ),
     ] = 0.05
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Probability of a random move while it learns.")
