@@ -38,7 +38,15 @@ Hard = tuple[list[int], Values]
 
 @lru_cache(maxsize=4096)
 def hard(seed: int, configuration: Any = None) -> Hard:
-    """Return a hard position of Connect Four."""
+    """Return a hard position of Connect Four.
+
+    Raises:
+        DovetailError: the board is not 6 x 7 with four in a row; others have not been looked for.
+    """
+    if configuration not in (None, connect_four.Configuration()):
+        raise DovetailError(
+            "hard positions of Connect Four are those of 6 rows and 7 columns with four in a row; leave out the options"
+        )
     rng = random.Random(seed)
     while True:
         board, played = connect_four.Board(), []

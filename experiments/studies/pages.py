@@ -112,7 +112,8 @@ def verdict(found: Found) -> str:
     if not figures:
         return "no figure to compare"
     if figures == 1:
-        return "agrees" if agree else "differs" if differ else "too uncertain to say"
+        [name] = (each.name for each in found.drawn.compared if each.verdict)
+        return f"{name}: {'agrees' if agree else 'differs' if differ else 'too uncertain to say'}"
     if figures == agree:
         return f"all {figures} figures agree"
     rest = f", {wide} too uncertain to say" if wide else ""
@@ -157,7 +158,7 @@ def page(whole: Study, all_found: Sequence[Found]) -> str:
         f"`dovetail study {whole.name} --page` writes this page from "
         f"the results in `docs/studies/results/{whole.name}`, which the command below each table produced. "
         "The last line of each table says at what size it was run: figures from less than the study's size are not "
-        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns; a figure without one is exact, or was the same for all seeds.",
+        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns; a figure without one is exact, was the same for all seeds, or is a mean for orientation.",
         "",
     ]
     if whole.text:
@@ -217,7 +218,11 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare. A row that was run "
         "at a small part of the study's size shows that its code works; its levels say little about the study's.",
         "",
-        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values or reaches zero; or if all of ours were equal and the study's differs.",
+        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values or reaches zero; or if all of ours were equal and the study's differs. "
+        "Where one figure is compared, its name stands before the verdict: it may agree while the row's conclusion does not hold, which the first tables say.",
+        "",
+        "A *seed* is one training with its own random numbers. *Readings* of RLGame's learner are its program (`seed-fidelity`) and its text (`thesis-text`), which differ. A *score* in Amazons is -100 if all games of a check are lost, and +100 if all are won. "
+        "*Shaped* is a reward by card, set by hand here for Dominion, whose study names none. *Genes* are the numbers from 0 to 1 that describe a network in Tetris; a *candidate* is one set of them.",
         "",
         "The first table of each study has its conclusions, and whether they hold here. `dovetail study NAME ROW` runs a row, `--quick` "
         "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages.",

@@ -184,14 +184,47 @@ def _explained(shares: Array) -> list[float]:
     return [float(part / whole) for part in (*parts, whole - sum(parts))]
 
 
-def _trainings_draw(done: Done) -> Drawn:
+def _parts(shares: Array) -> str:
+    by_opponent, by_first, rest = (
+        interval(within(mean(each), 0, 1), 0, 100, " %")
+        for each in zip(*(_explained(table) for table in shares), strict=True)
+    )
+    return (
+        f"the opponent explains {by_opponent}, the initial weights {by_first}, "
+        f"and {rest} is left to chance and to the interaction of the two"
+    )
+
+
+def _ahead(shares: Array, against: Sequence[str]) -> str:
+    """Return by how many points training against AbMp is ahead of training against McMp, by seed."""
+    by_first = 100 * (shares[:, against.index("AbMp")] - shares[:, against.index("McMp")])
+    each = [
+        f"{interval(mean(by_first[:, n].tolist()), 0)} from {first}"
+        for n, first in enumerate(FIRST)
+    ]
+    return f"{interval(mean(by_first.mean(1).tolist()), 0)} points on average, {', '.join(each)}"
+
+
+def _shares(done: Done, against: Sequence[str]) -> Array:
+    """Return the shares of wins of trainings against some opponents, among themselves: seeds, opponents, initial weights."""
     tables = []
     for seed in sorted({unit["seed"] for unit, _ in done}):
-        wins, games = won([each for each in done if each[0]["seed"] == seed])
-        against = [other for other in AGAINST if f"{FIRST[0]}Vs{other}" in games]
+        of_seed = [each for each in done if each[0]["seed"] == seed]
+        met = [each for each in of_seed if all(_against(p) in against for p in each[0]["players"])]
+        wins, games = won(met)
         names = [[f"{first}Vs{other}" for first in FIRST] for other in against]
         tables.append([[wins[name] / games[name] for name in row] for row in names])
-    shares = np.array(tables)  # seeds, opponents, first weights
+    return np.array(tables)
+
+
+def _against(name: str) -> str:
+    return name.partition("Vs")[2]
+
+
+def _trainings_draw(done: Done) -> Drawn:
+    met = {_against(player) for unit, _ in done for player in unit["players"]}
+    against = [other for other in AGAINST if other in met]
+    shares = _shares(done, against)
 
     def cell(values: Array) -> str:
         return interval(within(mean(values.tolist()), 0, 1), 1, 100)
@@ -206,11 +239,14 @@ def _trainings_draw(done: Done) -> Drawn:
         "Points in percent of the round robin of each seed's trainings, intervals over the seeds."
     )
     if len(against) > 1:
-        by_opponent, by_first, rest = (
-            interval(within(mean(each), 0, 1), 0, 100, " %")
-            for each in zip(*(_explained(table) for table in shares), strict=True)
+        note += f" Of the variance between the trained players of a seed, {_parts(shares)}."
+    if len(against) > 2:
+        searchers = _shares(done, [other for other in against if other != "Random"])
+        note += (
+            " Most of the first is the distance between Random and the two searchers: among the six trained against these, "
+            f"and by their games with each other, {_parts(searchers)}. "
+            f"Those against AbMp are ahead of those against McMp by {_ahead(shares, against)}."
         )
-        note += f" Of the variance between the trained players of a seed, the opponent explains {by_opponent}, the initial weights {by_first}, and {rest} is left to chance and to the interaction of the two."
     columns = ["trained", *(f"from {first}" for first in FIRST), "all"]
     played, distinct = total(done, "games"), total(done, "distinct")
     return Drawn(columns, lines, played, f"{distinct:,} of {played:,}", (), note)
@@ -243,7 +279,7 @@ STUDY = Study(
     "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` the RLGame study's with its settings, if "
     "[not in every detail](../agents/td.md). Boards are smaller than the studies', but for Connect Four. The Tetris study's network and its search play a game for one and cannot take part, "
     "and Dominion is left out, as only its own learner plays it.\n\n"
-    "**What carries over.** TD with a small network does: `td` leads in Connect Four, RLGame and dots, and in Amazons is second to the study's own learner, whose features make the difference; `td-rlgame` follows it in all four. `dots-player`, with seven features and one turn of lookahead, falls behind both after equally many games. `q-learning`, a table of states, carries over only to small boards: in Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps the value of exactly as many hard positions, because it has met none of them.\n\n"
+    "**What carries over.** TD with a small network does: `td` leads in Connect Four and RLGame, is level with `td-rlgame` in dots, and in Amazons both follow the study's own learner, whose features make the difference. `dots-player`, with seven features and one turn of lookahead, falls behind both after equally many games. `q-learning`, a table of states, carries over only to small boards: in Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps the value of exactly as many hard positions, because it has met none of them.\n\n"
     "*Hard positions* come from random games; some of their moves keep the value (win, draw or loss, against best play) and some do not. They are "
     "Connect Four's with 14 to 34 discs, Amazons' with 6 to 10 squares left, and those of dots with 4 to 8 lines left. Other pages draw theirs otherwise, so shares "
     "compare within a table alone.",

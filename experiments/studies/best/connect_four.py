@@ -77,13 +77,13 @@ AGENTS: list[type[Agent[Any]]] = [
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    shared = dict(values)
-    games = shared.pop("ntuple")
-    perfect = {name: shared.pop(name) for name in ("openings", "plies", "first")}
+    common = dict(values)
+    games = common.pop("ntuple")
+    perfect = {name: common.pop(name) for name in ("openings", "plies", "first")}
     best, *others = PLAYERS
-    ours = players([best], {**shared, "games": games}, seeds)
+    ours = players([best], {**common, "games": games}, seeds)
     against = players([best], {**perfect, "games": games}, seeds)
-    return [*ours, *players(others, shared, seeds), *against]
+    return [*ours, *players(others, common, seeds), *against]
 
 
 def _player(experiment: Experiment, unit: Unit) -> int:
@@ -141,8 +141,8 @@ def _work(unit: Unit) -> Result:
 
 def _draw(done: Done) -> Drawn:
     lines = []
-    against = [(unit, result) for unit, result in done if "openings" in unit]
-    measured = [each for each in done if each not in against]
+    met = [result for unit, result in done if "openings" in unit]
+    measured = [each for each in done if "openings" not in each[0]]
     groups = {name: results for (name,), results in by(measured, "player").items()}
     for name, results in groups.items():
         keeps = shared([tuple(each["kept"]) for each in results])
@@ -156,7 +156,6 @@ def _draw(done: Done) -> Drawn:
             won = percent(points(groups[player], "matches", name))
             ours = f"{player} against {opponent}: points %"
             lines.append([ours, won, study.get(name, "-"), "-"])
-    met = [result for _, result in against]
     for name, where, best in (
         ("openings", "from openings", "-"),
         ("first", "as first from the empty board", BEATS),

@@ -22,7 +22,7 @@ from dovetail.experiments.studies.rows import (
     total,
 )
 from dovetail.experiments.studies.tetris import games, train
-from dovetail.experiments.studies.tetris.rows import SEEDED, rows_of, uncut
+from dovetail.experiments.studies.tetris.rows import rows_of, sequences_of, uncut
 from dovetail.experiments.studies.tetris.searches import CrossEntropy, noise
 
 FEATURES: Features = "dt-diversity"
@@ -87,7 +87,9 @@ def _draw(done: Done) -> Drawn:
         "Intervals of 10 x 10 are Student's over the seeds, those of 20 x 10 of the likelihood over the games of all seeds. Learned on 10 x 10 by cross-entropy with decreasing noise (Szita and Lőrincz 2006), from zeros, in games without a limit."
     )
     columns = [*COLUMNS, "games cut short"]
-    return Drawn(columns, lines, total(done, "games"), SEEDED, (), note)
+    learned = [unit for unit, _ in done if unit["player"] == "learned"]
+    sequences = sum(each["generations"] * each["each"] + each["low"] for each in learned)
+    return Drawn(columns, lines, total(done, "games"), sequences_of(sequences), (), note)
 
 
 def _size(

@@ -23,7 +23,6 @@ from dovetail.experiments.studies.dominion.learning import (
     percent,
 )
 from dovetail.experiments.studies.rows import (
-    ANY,
     HEAD,
     PERCENT,
     Compared,
@@ -52,9 +51,6 @@ LAST: dict[int, dict[int, tuple[float, ...]]] = {
         FORCED: (75.61, 9_850_000, 28.26, 14_111_810),
     },
 }
-PILE = (0.0, 10.0)
-"""Of each kingdom card there are ten."""
-TREASURES = ("Copper", "Silver", "Gold")
 DECKS: dict[str, tuple[float, float, float, float]] = {
     "Copper": (7.45, 7.46, 7.57, 7.58),
     "Silver": (3.75, 3.53, 5.95, 4.62),
@@ -121,8 +117,7 @@ def _decks_draw(done: Done) -> Drawn:
                 found = within(over(results, "cards", card))
                 line.append(interval(found, 2))
                 name = f"{card}, {players} players, {METHODS[visits]}{setting}"
-                limits = ANY if card in TREASURES else PILE
-                compared.append(Compared(name, printed[column], found, len(results), limits))
+                compared.append(Compared(name, printed[column], found, len(results)))
     return Drawn(columns, lines, total(done, "games"), SHUFFLED, compared, NOTE)
 
 

@@ -83,7 +83,7 @@ def _draw(done: Done) -> Drawn:
         "as good as they are wins 25 %. *Big Money* is the list of purchases that players of the game use as a yardstick "
         "(`dominion-big-money`). A strategy that a scripted player beats at the same table is not optimal. Version 14.5 knows Smithy and "
         "Chapel alone and learns at a falling rate (`learning_rate = 1, rate_power = 0.5`); version 23 knows ten kingdom cards "
-        "and learns as on [the page on what the study leaves out](dominion-23.md)."
+        "and learns by forced exploration at a constant rate of 0.2, with *shaped* and first values up to 10; [what the study leaves out](dominion-23.md) has other settings."
     )
     return Drawn(
         ["wins %", *(f"against {name}" for name in OTHERS)],

@@ -148,7 +148,7 @@ def _weights_draw(done: Done) -> Drawn:
     )
     note = (
         "The first six features always add up to the number of boxes, so a constant may move from them to the seventh without changing a "
-        "value: single weights need not agree. Against random nearly every player wins; the perfect player "
+        "value: single weights need not agree. Training begins with the study's first weights. The step size is c / N, where N counts how often the same features were met, and c is 0.02 here; the study's cannot be read. Against random nearly every player wins; the perfect player "
         "(`dots-perfect`, a table of all 16.8 million positions) and the share of positions in which the value is kept show what random hides. Half of the games against it are played from the seat that cannot win. Hard positions come from random games, "
         "with 6 to 18 lines drawn, where not every line keeps the value in boxes."
     )
@@ -296,6 +296,9 @@ def _large_draw(done: Done) -> Drawn:
             lines.append([f"{name}: weight: {feature}", "-", interval(ends, 2)])
         moved = mean([_swing(each["curve"]) for each in whole])
         lines.append([f"{name}: change of a weight between checks", "-", interval(moved, 3)])
+        greatest = [float(np.abs(each["curve"]).max()) for each in whole]
+        met = f"{min(greatest):,.0f} to {max(greatest):,.0f}, by seed"
+        lines.append([f"{name}: greatest weight at any check", "-", met])
         won = _rate(whole, "random", "wins", "games")
         lines.append([f"{name}: games won against random", "-", won])
         cost = mean([each["seconds"] for each in whole])

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from dovetail.experiments.statistics import Estimate
+from dovetail.experiments.statistics import Estimate, mean
 from dovetail.experiments.studies.rlgame import tables as t
 from dovetail.experiments.studies.rlgame import work as w
 from dovetail.experiments.studies.rows import (
     HEAD,
+    PERCENT,
     Compared,
     Done,
     Drawn,
@@ -24,6 +25,7 @@ from dovetail.experiments.studies.rows import (
     interval,
     over,
     total,
+    within,
 )
 
 NOISE = "The study ran one pair of networks, without a seed; the spread over ours is what one pair may give."
@@ -222,6 +224,7 @@ def _pilot_draw(done: Done) -> Drawn:
     steps = [over(results, "steps", seat) for seat in (0, 1)]
     games = total(done, "games")
     wins = [100 * sum(r["wins"][seat] for r in results) / games for seat in (0, 1)]
+    first = [100 * result["wins"][0] / result["games"] for result in results]
     added = sum(sum(r["returns"]) for r in results)
     lines = [
         ["agents", "one, which plays both sides", "two"],
@@ -232,7 +235,11 @@ def _pilot_draw(done: Done) -> Drawn:
             "-",
             f"{total(done, 'unequal')} of {games}",
         ],
-        ["wins, %", "-", f"{wins[0]:.1f} and {wins[1]:.1f}"],
+        [
+            "wins, %",
+            "-",
+            f"{wins[0]:.1f} and {wins[1]:.1f}; by seed {min(first):.0f} to {max(first):.0f} for the first",
+        ],
     ]
     note = (
         "RL-Glue knows one agent, so the study's plays both sides and learns from the observation whose turn it is. Here `td-rlgame` sits "
@@ -264,25 +271,34 @@ def _old_draw(done: Done) -> Drawn:
     endless = [each["endless"] for each in results]
     short = [each["short"] for each in results]
     equal, games = total(done, "equal"), total(done, "compared")
-    cut = sum(each["cut"] for each in endless)
-    greedy = sum(each["games"] for each in endless)
+    unfinished = within(mean([100 * each["cut"] / each["games"] for each in endless]), *PERCENT)
+    decided = sum(any(each["wins"]) for each in short)
     lines = [
         [
-            f"greedy games after {done[0][0]['long']:,} of training that were not over after 10,000 moves",
-            "all",
-            f"{cut} of {greedy}",
+            f"greedy games after {done[0][0]['long']:,} of training that were not over after 10,000 moves, %",
+            "100",
+            interval(unfinished),
         ],
         [
             f"greedy games after {done[0][0]['short']:,}: White wins, %",
             "100",
             interval(t.won(short, 0)),
         ],
-        ["moves of the winner", "13", t.shown(t.moves(short), 2)],
+        [
+            f"moves of the winner, {decided} of {len(short)} pairs",
+            "13",
+            t.shown(t.moves(short), 2),
+        ],
         ["distinct games among these", "1", _distinct(done, "short distinct", "greedy")],
         ["games cut at 10,000 moves", "0 of 100", t.cut(short)],
         ["games equal move by move in the other program", "all", f"{equal} of {games}"],
     ]
-    exact = Compared("equal games", float(games), Estimate(equal, equal, equal), 0)
+    pairs = len(results)
+    compared = [
+        Compared("games not over", 100.0, unfinished, pairs, PERCENT),
+        Compared("White wins", 100.0, t.won(short, 0), pairs, PERCENT),
+        Compared("moves of the winner", 13.0, t.moves(short), decided),
+    ]
     note = (
         f"{NOISE} Greedy players still learn, as the study's do. Our other program is the same learner in Python over the plain rules, "
         f"which played {total(done, 'moves'):,} moves of learning on 6 x 6 beside the compiled one."
@@ -292,7 +308,7 @@ def _old_draw(done: Done) -> Drawn:
         lines,
         total(done, "games"),
         "greedy games repeat themselves; see the table",
-        (exact,),
+        compared,
         note,
     )
 
@@ -331,7 +347,9 @@ STUDY = Study(
             "two players had to be faked inside one agent program; no figures.",
             {
                 "quick": Size("{games} games (the study gives no number)", {"games": 4}),
-                "study": Size("{games:,} games (the study gives no number)", {"games": 200}),
+                "study": Size(
+                    "{games:,} games (the study gives no number), {seeds}", {"games": 200}
+                ),
             },
             partial(each_seed, {}),
             w.pilot,

@@ -44,6 +44,7 @@ from dovetail.experiments.studies.dominion.study import (
     table_of,
     tune,
 )
+from dovetail.experiments.studies.rows import study
 
 TWO = ("Smithy", "Chapel")
 BOTS: dict[str, Callable[[], Agent]] = {
@@ -389,3 +390,14 @@ def test_errors_take_one_line(
     error = capsys.readouterr().err
     assert text in error
     assert error.count("\n") == 1
+
+
+def test_ties_go_to_the_last_or_to_the_first_of_a_pair() -> None:
+    row = study("dominion").row("bots-2")
+    assert row.work
+    pair = ["money", "chapel"]
+    unit = {"players": 2, "pair": pair, "left": 4, "games": 2_000, "seed": 1}
+    last, first = row.work(unit), row.work({**unit, "ties": "first"})
+    assert last["won"] > first["won"] + 0.03  # of the second
+    assert first["points"] == pytest.approx(last["points"], rel=0.05)
+    assert first["points"][1] > first["points"][0]  # Chapel, not exchanged with Money

@@ -156,7 +156,7 @@ def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> Non
     assert pages.find(sums, row, out, kept).size is None
     working.run([(sums, [row])], "quick", out=out, told=lambda line: None)
     found = pages.find(sums, row, out, kept)
-    assert (found.size, found.whole, pages.verdict(found)) == ("quick", True, "agrees")
+    assert (found.size, found.whole, pages.verdict(found)) == ("quick", True, "won: agrees")
     working.run([(sums, [row])], "study", 2, out=out, told=lambda line: None)
     # Two of five seeds at the study's size do not displace what is complete.
     assert pages.find(sums, row, out, kept).size == "quick"

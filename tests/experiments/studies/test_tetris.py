@@ -479,10 +479,12 @@ def test_searching_improves_weights_from_nothing_on_a_low_board() -> None:
 
 
 def test_the_page_says_when_a_search_met_its_best() -> None:
-    unit = {"most": 100, "seed": 1}
+    unit = {"most": 100, "seed": 1, "population": 10, "games": 2, "generations": 3, "again": 5}
     early = {"best": 9.0, "again": 1.0, "games": 4, "curve": [[2.0, 1.0], [9.0, 1.0], [3.0, 1.0]]}
     late = {"best": 7.0, "again": 2.0, "games": 4, "curve": [[2.0, 1.0], [5.0, 1.0], [7.0, 1.0]]}
     row = rows.STUDY.row("run-2")
     assert row.draw is not None
     drawn = row.draw([(unit, early), ({**unit, "seed": 2}, late)])
     assert "met in generation 2, 3 of 3." in drawn.note
+    assert "clears 1 to 2 rows, by seed" in drawn.note
+    assert drawn.distinct == "not counted; 22 sequences of pieces, which the players share"
