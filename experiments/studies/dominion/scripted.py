@@ -46,8 +46,9 @@ THRESHOLDS = (4, 3)
 
 def _bots_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
     """Return the pairs with ties to the last seat, and those without Random with ties to the first, too."""
-    last = [
-        {"players": players, "pair": list(pair), "left": left, "games": values["games"], "seed": n}
+    games = {"players": players, "games": values["games"]}
+    last: list[Unit] = [
+        {**games, "pair": list(pair), "left": left, "seed": n}
         for pair in PAIRS
         for left in (THRESHOLDS if "blacksmith" in pair else THRESHOLDS[:1])
         for n in seeds
