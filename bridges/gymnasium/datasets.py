@@ -1,7 +1,8 @@
 """Recorded games as a dataset for offline learning, in Minari's format.
 
 A dataset has one agent's view: a step is a decision of the agent, and its reward is what the seat
-earned up to its next decision, as in our Gymnasium environments.
+earned up to its next decision, as in our Gymnasium environments.  Actions that the broker chose, in
+an opening or for a late or illegal answer, are not steps.  A forfeit's reward is in the last step.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ def create(
     Args:
         name: such as ``connect-four/td-v0``; there must be none yet.
         agent: its name, for the description.
-        games: recorded episodes, each with the agent's seat.
+        games: recorded episodes, each with the agent's seat; those in which it never acted are left out.
 
     Raises:
-        DovetailError: there are no games, they are of several environments or seats with different
-            spaces, the environment is not installed, or Minari refuses the name.
+        DovetailError: there are no games in which it acted, they are of several environments or seats
+            with different spaces, the environment is not installed, or Minari refuses the name.
     """
     theirs = needed("minari")
     needed("pyarrow")
@@ -55,9 +56,9 @@ def create(
         raise DovetailError(f"{spec.name} does not say what its observations and actions are")
     of_seat = _spaces(spec, seat)
 
-    def buffers() -> Iterator[Any]:
-        yield _buffer(theirs.data_collector.EpisodeBuffer, 0, record, seat, spec)
-        for number, (each, at) in enumerate(games, 1):
+    def columns() -> Iterator[dict[str, Any] | None]:
+        yield _episode(record, seat, spec)
+        for each, at in games:
             if (each.environment, each.configuration) != (record.environment, record.configuration):
                 raise DovetailError(
                     f"the games are of several environments or configurations; one dataset has one: "
@@ -67,15 +68,20 @@ def create(
                 raise DovetailError(
                     f"the seats of {spec.name} have different spaces; choose one with --seat"
                 )
-            yield _buffer(theirs.data_collector.EpisodeBuffer, number, each, at, spec)
+            yield _episode(each, at, spec)
 
-    made_of = list(buffers())
+    acted = [each for each in columns() if each is not None]
+    if not acted:
+        raise DovetailError(
+            f"{agent!r} never acted in its games, so there is nothing to learn from"
+        )
+    buffer = theirs.data_collector.EpisodeBuffer
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an author, a mail address and a link are missing
             return theirs.create_dataset_from_buffers(
                 name,
-                made_of,
+                [buffer(id=number, **each) for number, each in enumerate(acted)],
                 env=_spec(record, seat),
                 observation_space=conversion.to_space(of_seat[0]),
                 action_space=conversion.to_space(of_seat[1]),
@@ -108,45 +114,55 @@ def _spec(record: EpisodeRecord, seat: int) -> Any:
     )
 
 
-def _buffer(kind: Any, number: int, record: EpisodeRecord, seat: int, spec: Spec) -> Any:
-    """Return an episode as Minari takes it: n steps, n + 1 observations and action masks."""
+def _episode(record: EpisodeRecord, seat: int, spec: Spec) -> dict[str, Any] | None:
+    """Return an episode as Minari takes it, None if the seat never acted.
+
+    It has n steps, and n + 1 observations and action masks.
+    """
     observed, acting = _spaces(spec, seat)
+    result = record.result
+    chosen = {turn for turn, whose in record.breached if whose == seat}
+    chosen.update(range(len(result.opening)))
     observations: list[Any] = []
     masks: list[Any] = []
     actions: list[Any] = []
     rewards: list[float] = []
-    terminated = False
+    heard = 0.0
     for turns, (_, turn) in enumerate(replay(record)):
         view = next((each for each in turn.seats if each.seat == seat), View(seat=seat))
+        heard += view.reward
         if rewards:
             rewards[-1] += view.reward
-        terminated = turn.terminated
-        if seat in turn.to_act and turns < len(record.actions):
-            observations.append(conversion.to_value(observed, view.observation))
+        if seat not in turn.to_act:
+            continue
+        seen = conversion.to_value(observed, view.observation)
+        if turns < len(record.actions) and turns not in chosen:
+            observations.append(seen)
             masks.append(conversion.to_mask(view.legal, acting))
             action = dict(record.actions[turns])[seat]
             actions.append(conversion.to_value(acting, action))
             rewards.append(0.0)
     if not actions:
-        raise DovetailError(f"seat {seat} never acted in an episode with seed {record.result.seed}")
+        return None
+    rewards[-1] += result.seats[seat].total - heard  # a forfeit is not in any turn
     if view.observation is NIL:  # stopped from outside the rules: nothing newer was seen
-        observations.append(observations[-1])
+        observations.append(seen)
     else:
         observations.append(conversion.to_value(observed, view.observation))
     ends = [False] * (len(actions) - 1)
+    cut = result.reason == "truncated"
     infos = None
     if masks[0] is not None:
         infos = {"action_mask": np.array([*masks, np.zeros_like(masks[0])])}
-    return kind(
-        id=number,
-        seed=record.result.seed,
-        observations=_columns(observed, observations),
-        actions=_columns(acting, actions),
-        rewards=rewards,
-        terminations=[*ends, terminated],
-        truncations=[*ends, not terminated],
-        infos=infos,
-    )
+    return {
+        "seed": result.seed,
+        "observations": _columns(observed, observations),
+        "actions": _columns(acting, actions),
+        "rewards": rewards,
+        "terminations": [*ends, not cut],
+        "truncations": [*ends, cut],
+        "infos": infos,
+    }
 
 
 def _columns(space: spaces.Space, values: Sequence[Any]) -> Any:
