@@ -119,30 +119,40 @@ class AEC(_Shown, AECEnv):
         return self.table.observe(self.possible_agents.index(agent))
 
     def step(self, action: Any) -> None:
-        """Take the action of ``agent_selection``."""
+        """Take the action of ``agent_selection``.
+
+        Raises:
+            IllegalAction: it is not legal and ``illegal`` is ``raise``; the episode is as before.
+        """
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
         table = self.table
         seat = self.possible_agents.index(agent)
+        chosen: dict[int, Any] = {}
+        waiting: list[int] = []
+        if seat in table.to_act:
+            chosen = self._chosen | {seat: action}
+            waiting = [each for each in table.to_act if each not in chosen]
+            if waiting:
+                table.check(seat, action)
+            else:
+                table.step(chosen)
+        # Nothing has changed before: a refused action leaves the episode as it was.
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         self._asked[seat] += 1
-        if seat not in table.to_act:
-            self._follow()
-            return
-        self._chosen[seat] = action
-        waiting = [each for each in table.to_act if each not in self._chosen]
         if waiting:
+            self._chosen = chosen
             self.agent_selection = self.possible_agents[waiting[0]]
             return
-        chosen, self._chosen = self._chosen, {}
-        table.step(chosen)
-        self.rewards = dict(zip(self.agents, table.rewards, strict=True))
-        self._accumulate_rewards()
+        if chosen:
+            self._chosen = {}
+            self.rewards = dict(zip(self.agents, table.rewards, strict=True))
+            self._accumulate_rewards()
         self._follow()
-        if self.render_mode == "human":
+        if chosen and self.render_mode == "human":
             self.render()
 
     def _follow(self) -> None:

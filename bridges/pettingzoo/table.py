@@ -104,10 +104,9 @@ class Table:
         """
         chosen = {}
         for seat in self.to_act:
+            self.check(seat, actions[seat])
             action, fine = self._read(seat, actions[seat])
             if not fine:
-                if self._illegal == "raise":
-                    raise IllegalAction(f"action {action!r} of seat {seat} is not legal", seat)
                 legal = conversion.numbers(self._legal.get(seat), self.actions[seat])
                 if self._illegal == "forfeit" or legal is None:
                     self._forfeit(seat)
@@ -115,7 +114,6 @@ class Table:
                 path = (self._seed, "breach", self._turns, seat)
                 action = random.Random(derive(*path)).choice(legal)
             chosen[seat] = action
-        self._turns += 1
         try:
             turn = self.environment.step(chosen)
         except IllegalAction as error:
@@ -123,7 +121,19 @@ class Table:
                 raise
             self._forfeit(error.seat)
             return
+        self._turns += 1
         self._take(turn)
+
+    def check(self, seat: int, action: Any) -> None:
+        """Refuse an action that a seat must not take, before the other seats have chosen.
+
+        Raises:
+            IllegalAction: it is not legal and ``illegal`` is ``raise``.
+        """
+        if self._illegal == "raise":
+            read, fine = self._read(seat, action)
+            if not fine:
+                raise IllegalAction(f"action {read!r} of seat {seat} is not legal", seat)
 
     def cut(self) -> None:
         """End the episode as truncated."""

@@ -210,6 +210,27 @@ def test_illegal_actions() -> None:
         dovetail.pettingzoo.env("connect_four", illegal="ignore")
 
 
+def test_a_refused_action_leaves_the_episode_as_it_was() -> None:
+    env = dovetail.pettingzoo.raw_env(Duel, illegal="raise", max_cycles=2)
+    env.reset(seed=1)
+
+    def state() -> Any:
+        return env.agent_selection, dict(env.rewards), dict(env._cumulative_rewards)
+
+    env.step(4)
+    env.step(3)
+    assert state() == ("seat_0", {"seat_0": 1.0, "seat_1": 0.0}, {"seat_0": 1.0, "seat_1": 0.0})
+    for action in 3, 4:
+        before = state()
+        for wrong in 9, 0:
+            with pytest.raises(IllegalAction, match=f"action {wrong} of {env.agent_selection[:4]}"):
+                env.step(wrong)
+            assert state() == before
+        env.step(action)
+    assert env.rewards == {"seat_0": 0.0, "seat_1": 1.0}
+    assert all(env.truncations.values())  # refused actions are not cycles
+
+
 def test_masks_are_zero_for_seats_that_do_not_act() -> None:
     env = dovetail.pettingzoo.raw_env("connect_four", render_mode="ansi")
     env.reset(seed=1)
