@@ -134,4 +134,4 @@ class Environment(ABC):
         return None
 
     def cleanup(self) -> None:
-        """Release resources.  No method is called after this one."""
+        """Release resources, also after an ``init`` that failed.  No method is called after this one."""

@@ -77,16 +77,20 @@ class Groups:
     def __init__(self) -> None:
         self._all: dict[int, Group] = {}
 
+    @property
+    def matches(self) -> list[int]:
+        """Those that have an open group."""
+        return list(self._all)
+
     def open(self, kind: type[Environment], configuration: Any, message: m.Open) -> m.Spec:
-        """Open a group.
+        """Open a group, which ``close`` releases, also if this fails.
 
         Raises:
             DovetailError: the configuration makes no game.
         """
-        group = Group(kind, configuration, message)
+        group = self._all[message.match] = Group(kind, configuration, message)
         spec = group.game.init()
         group.afterstates = group.afterstates and getattr(spec, "afterstates", False)
-        self._all[message.match] = group
         return spec
 
     def get(self, match: int) -> Group:
@@ -105,8 +109,3 @@ class Groups:
         group = self._all.pop(match, None)
         if group is not None:
             group.game.cleanup()
-
-    def reset(self) -> None:
-        """Close all."""
-        for match in list(self._all):
-            self.close(match)

@@ -251,6 +251,7 @@ class EnvironmentHost:
     def _make(self, message: m.Open) -> m.Message:
         name = message.environment
         kind = self.types.get(name)
+        environment: Environment | None = None
         try:
             if kind is None:
                 raise DovetailError(f"this program makes no environment {name!r}")
@@ -269,8 +270,10 @@ class EnvironmentHost:
             if COMPILED:
                 spec = _spec.decode(codec.encode(spec))
         except FAILURES as error:
-            return m.Error(code_of(error), _described(error, "init"), answers=message.seq)
-        if not message.slots:
+            answer = m.Error(code_of(error), _described(error, "init"), answers=message.seq)
+            self._release(message.match, environment)
+            return answer
+        if environment is not None:
             self._open[message.match] = _Open(message.match, environment, spec)
         return spec
 
@@ -294,19 +297,24 @@ class EnvironmentHost:
 
     def _reset(self) -> None:
         """Close everything: the session is over."""
-        self._groups.reset()
-        for number in list(self._open):
+        for number in [*self._open, *self._groups.matches]:
             self._close(number)
 
     def _close(self, match: int) -> None:
-        self._groups.close(match)
         place = self._open.pop(match, None)
         if place is not None:
             self._episodes.pop(place.episode, None)
-            try:
-                place.environment.cleanup()
-            except FAILURES as error:
-                _described(error, "cleanup")
+        self._release(match, None if place is None else place.environment)
+
+    def _release(self, match: int, environment: Environment | None) -> None:
+        """Clean up after a match or its group."""
+        try:
+            if environment is None:
+                self._groups.close(match)
+            else:
+                environment.cleanup()
+        except FAILURES as error:
+            _described(error, "cleanup")
 
     def _message(self, message: m.EnvironmentMessage) -> m.Message:
         place = self._open.get(message.match)

@@ -8,6 +8,7 @@ slots, and the shapes those of ``gymnasium.vector``: observations ``[slots, ...]
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -96,24 +97,24 @@ class VectorEnvironment(ABC):
         """Return what the last ``start`` or ``step`` of some slots led to; they are int32 and rising."""
 
     def cleanup(self) -> None:
-        """Release resources.  No method is called after this one."""
+        """Release resources, also after an ``init`` that failed.  No method is called after this one."""
 
 
 class Copies(VectorEnvironment):
-    """Plays a copy of an environment in each slot.
-
-    Raises:
-        DovetailError: the configuration makes no game.
-    """
+    """Plays a copy of an environment in each slot."""
 
     def __init__(self, kind: type[Environment], configuration: Any, slots: int) -> None:
         super().__init__(configuration, slots)
-        self._copies = [kind(configuration) for _ in range(slots)]
+        self._kind = kind
+        self._copies: list[Environment] = []
         self._turns: dict[int, Turn | Fault] = {}
         self._spec = Spec()
 
     def init(self) -> Spec:
-        self._spec, *_ = [each.init() for each in self._copies]
+        for _ in range(self.slots):
+            made = self._kind(self.configuration)
+            self._copies.append(made)
+            self._spec = made.init()
         return self._spec
 
     def start(self, slots: Column, seeds: Column) -> None:
@@ -248,8 +249,9 @@ class Copies(VectorEnvironment):
         return found
 
     def cleanup(self) -> None:
-        for each in self._copies:
-            each.cleanup()
+        with ExitStack() as stack:
+            for each in self._copies:
+                stack.callback(each.cleanup)
 
 
 def _end(space: Discrete) -> int:

@@ -24,6 +24,7 @@ from dovetail.agent_servers.agent import Seat as Seated
 from dovetail.agent_servers.host import LATER, AgentHost, type_name
 from dovetail.experiments.client import Experiment, Run
 from dovetail.peer import options, plugins
+from dovetail.peer.presets import declared
 from dovetail.peer.wording import among
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, IllegalAction
@@ -348,11 +349,8 @@ class Sitting:
         if self.game not in plugins.names("environment"):
             return 2
         kind = plugins.find("environment", self.game)
-        made = kind(options.read(kind.Configuration, self._configuration, self.game))
-        try:
-            return int(made.init().seats)
-        finally:
-            made.cleanup()
+        read = options.read(kind.Configuration, self._configuration, self.game)
+        return int(declared(kind(read)).seats)
 
     def _begin(self) -> Run:
         """Ask for a run of the episodes from the next index on."""
@@ -629,11 +627,7 @@ def _rival(given: Any, offered: dict[str, type[Agent] | Agent]) -> Opponent:
 def _count(kind: type[Any], configuration: dict[str, Any] | None) -> int:
     """Return how many seats a game has."""
     read = options.read(kind.Configuration, dict(configuration or {}), _offered(kind))
-    made = kind(read)
-    try:
-        return int(made.init().seats)
-    finally:
-        made.cleanup()
+    return int(declared(kind(read)).seats)
 
 
 def _offered(kind: type[Any]) -> str:

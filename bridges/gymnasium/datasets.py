@@ -17,6 +17,7 @@ from dovetail.bridges import conversion
 from dovetail.bridges.gymnasium.ids import ids
 from dovetail.env_servers.replay import environment, replay
 from dovetail.peer.extras import needed
+from dovetail.peer.presets import declared
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
@@ -49,9 +50,7 @@ def create(
     if first is None:
         raise DovetailError(f"there are no games of {agent!r} to make a dataset of")
     record, seat = first
-    made = environment(record)
-    spec = made.init()
-    made.cleanup()
+    spec = declared(environment(record))
     if not (spec.observation_spaces and spec.action_spaces):
         raise DovetailError(f"{spec.name} does not say what its observations and actions are")
     of_seat = _spaces(spec, seat)

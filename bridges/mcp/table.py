@@ -21,7 +21,7 @@ from dovetail.bridges.choices import about, choices, is_legal, labels, position,
 from dovetail.experiments.client import Connection, Experiment
 from dovetail.peer import options, plugins
 from dovetail.peer.extras import absent
-from dovetail.peer.presets import preset
+from dovetail.peer.presets import declared, preset
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
@@ -433,10 +433,8 @@ class Table:
 
         given = f"environment {self.game}"
         kind = preset(plugins.find("environment", self.game), self._configuration, given)
-        made = kind(options.read(kind.Configuration, self._configuration, given))
-        count = made.init().seats
-        made.cleanup()
-        others = self._others(count)
+        read = options.read(kind.Configuration, self._configuration, given)
+        others = self._others(declared(kind(read)).seats)
         kinds = {name: plugins.find("agent", name) for name in others}
         with InProcess([kind], list(dict.fromkeys(kinds.values()))) as experiment:
             experiment.catalogue()

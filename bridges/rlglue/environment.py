@@ -79,17 +79,16 @@ class Hosted(Environment):
         self._over = True
         self._warned = False
         environment = self._environment = LegacyEnvironment(claimed["environment"])
+        self.taken.append(self)
         text = wire.text_of(environment.init())
         try:
             task = taskspec.read(self.options.task_spec or text)
             self._observations = legacy(task.observations)
             self._actions = legacy(task.actions)
         except DovetailError as error:
-            environment.cleanup()
             raise DovetailError(
                 f"{error}; the whole task spec is {text[:500]!r} (--task-spec replaces it)"
             ) from None
-        self.taken.append(self)
         if task.problem != "episodic":
             log.warning("%s is %s: give its runs max_turns", self.name, task.problem)
         for body in self.configuration.messages:

@@ -329,6 +329,45 @@ def test_cleanup_that_fails_ends_no_program(failure: type[BaseException]) -> Non
     assert isinstance(agents.handle([m.Save(1, 1)])[0], m.Error)
 
 
+@pytest.mark.parametrize("slots", [0, 3])
+@pytest.mark.parametrize("result", [DovetailError("no"), SystemExit("no"), "no Spec"])
+def test_one_whose_init_fails_is_cleaned_up(slots: int, result: Any) -> None:
+    held: list[Any] = []
+
+    def init(self: Any) -> Any:
+        held.append(self)
+        if len(held) < slots:  # the last copy of a group
+            return Thrice.init(self)
+        if isinstance(result, str):
+            return result
+        raise result
+
+    def tidy(self: Any) -> None:
+        held.remove(self)
+        raise RuntimeError("no")
+
+    games = EnvironmentHost([game("stillborn", init=init, cleanup=tidy)])
+    (answer,) = games.handle([m.Open(1, "stillborn", slots=slots)])
+    assert isinstance(answer, m.Error)
+    assert held == []
+    assert games.handle([m.Close(1), NEW]) == []
+
+
+def test_a_group_whose_cleanup_fails_is_cleaned_up_whole() -> None:
+    tidied: list[Any] = []
+
+    def tidy(self: Any) -> None:
+        tidied.append(self)
+        raise SystemExit("no")
+
+    games = EnvironmentHost([game("untidy", cleanup=tidy)])
+    for over in m.Close(1), NEW:
+        assert isinstance(games.handle([m.Open(1, "untidy", slots=3)])[0], m.Spec)
+        assert games.handle([over]) == []
+        assert len(tidied) == 3
+        tidied.clear()
+
+
 def test_all_is_let_go_when_a_program_leaves(address: str) -> None:
     tidied: list[str] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from msgspec import Meta, Struct
@@ -87,6 +87,25 @@ def test_options_that_experiments_still_give_may_be_missing_from_a_preset() -> N
         preset(Game, {"size": 1}, "game")
     with pytest.raises(DovetailError, match=r"game cannot be made: AttributeError: .*'init'"):
         tried(preset(Game, {"size": 3, "name": "x"}, "game"), "game")
+
+
+def test_a_game_that_cannot_be_made_is_released() -> None:
+    held: list[Any] = []
+
+    class Game:
+        Configuration = Nothing
+
+        def init(self) -> None:
+            held.append(self)
+            raise DovetailError("the board is too small")
+
+        def cleanup(self) -> None:
+            held.remove(self)
+            self.board.close()  # type: ignore[attr-defined]  # as one may that expects an init
+
+    with pytest.raises(DovetailError, match="the board is too small"):
+        tried(Game, "game")
+    assert held == []
 
 
 def test_an_owner_without_options_says_so() -> None:

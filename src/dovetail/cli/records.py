@@ -131,10 +131,10 @@ def replayed(
         kind.Configuration, played.configuration, f"environment {played.environment}"
     )
     environment = kind(configuration)
-    spec = environment.init()
-    totals = [0.0] * spec.seats
     breached = {(turn, seat) for turn, seat in played.breached}
     try:
+        spec = environment.init()
+        totals = [0.0] * spec.seats
         if len(result.seats) != spec.seats:
             _differs(0, f"{spec.seats} seats instead of {len(result.seats)}")
         if result.turns == 0 and result.reason == "environment-failed":

@@ -15,6 +15,7 @@ from dovetail.cli.common import environment as find_environment
 from dovetail.experiments.client import Experiment
 from dovetail.peer import options, plugins
 from dovetail.peer.link import Link
+from dovetail.peer.presets import declared
 from dovetail.peer.silence import GIVE_UP
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -29,12 +30,10 @@ def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
             raise
         return 2
     try:
-        made = kind(options.read(kind.Configuration, configuration, f"environment {env}"))
-        count = made.init().seats
+        read = options.read(kind.Configuration, configuration, f"environment {env}")
+        return declared(kind(read)).seats
     except DovetailError as error:
         raise UsageError(str(error)) from None
-    made.cleanup()
-    return count
 
 
 Place = tuple["Experiment", str, str, str | None]

@@ -7,14 +7,17 @@ compares its option with the default of its own ``Configuration``.
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
 from dovetail.peer import options
+from dovetail.peer.blame import FAILURES
 from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Spec
 
 T = TypeVar("T", bound=type)
 
@@ -33,6 +36,22 @@ def local(kind: type[Any], option: str) -> Any:
     return None
 
 
+def declared(made: Any) -> Spec:
+    """Return what a game says of itself, and release the game: it is made for nothing else.
+
+    Raises:
+        DovetailError: ``init`` failed; or whatever else it raises.
+    """
+    try:
+        spec: Spec = made.init()
+    except FAILURES:
+        with suppress(*FAILURES):  # it may take for granted what ``init`` did not get to
+            made.cleanup()
+        raise
+    made.cleanup()
+    return spec
+
+
 def tried(kind: type[Any], owner: str) -> None:
     """Make a game of an environment's defaults once, and release it, so that mistakes are found before it is served.
 
@@ -48,9 +67,7 @@ def tried(kind: type[Any], owner: str) -> None:
     if _missing(kind.Configuration):
         return
     try:
-        made = kind()
-        made.init()
-        made.cleanup()
+        declared(kind())
     except DovetailError:
         raise
     except Exception as error:

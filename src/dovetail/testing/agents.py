@@ -15,6 +15,7 @@ from dovetail.env_servers.host import type_name as environment_name
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.inprocess import InProcess
 from dovetail.peer import plugins
+from dovetail.peer.presets import declared
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode
 from dovetail.testing.problem import CheckFailed, no_error, short
@@ -65,7 +66,7 @@ class Table:
         self.agent = self.experiment.create(
             name, parameters=subject.parameters, seed=seed, state=state
         )
-        seats = kind(kind.Configuration(**subject.configuration)).init().seats
+        seats = declared(kind(kind.Configuration(**subject.configuration))).seats
         other = [self.experiment.create(OPPONENT, seed=2)] * (seats - 1)
         self.seats = [self.agent, *other]
 

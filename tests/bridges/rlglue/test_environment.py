@@ -99,6 +99,25 @@ def test_one_program_plays_one_match() -> None:
         del other
 
 
+def test_a_match_that_cannot_be_made_leaves_the_program_to_the_next() -> None:
+    with table() as (port, experiment):
+        ones = experiment.create("ones")
+        Program(port, ENVIRONMENT, {**chain(), 19: b"no text"})
+        configuration = {"messages": ["hello"]}
+        with pytest.raises(DovetailError, match="sent no text"):
+            experiment.run("chain", [ones], configuration=configuration).wait()
+        Program(port, ENVIRONMENT, chain())
+        (episode,) = experiment.run("chain", [ones]).wait()
+        assert episode.reason == "terminated"
+    with table() as (port, experiment):
+        ones = experiment.create("ones")
+        program = Program(port, ENVIRONMENT, {**chain(), 11: text("")})
+        for _ in range(2):
+            with pytest.raises(DovetailError, match="--task-spec replaces it"):
+                experiment.run("chain", [ones]).wait()
+    assert program.codes() == [11, 14, 11, 14, 35]
+
+
 def test_no_program_is_one_line() -> None:
     with table() as (port, experiment):
         ones = experiment.create("ones")
