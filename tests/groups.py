@@ -82,6 +82,7 @@ PLACES = {
     "tests/transport/test_curve.py": "fast",
     "tests/transport/test_zmtp.py": "fast",
     "tests/web": "processes",
+    "tests/web/test_chairs.py": "fast",
     "tests/web/test_cost.py": "fast",
     "tests/web/test_forms.py": "fast",
     "tests/web/test_othello.py": "clients",

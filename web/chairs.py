@@ -19,7 +19,7 @@ from dovetail.agent_servers.host import LATER, AgentHost
 from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.scenes import Choice, choices_of, scene_of
+from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.web.positions import LONGEST_TEXT, drawn, plain
 
 log = logging.getLogger("dovetail.web")
@@ -45,6 +45,8 @@ class Chair:
         """Counts what the person has been shown."""
         self.decision: Decision | None = None
         """The decision that waits for the person."""
+        self.actions: list[Any] = []
+        """What the choices mean that the person is shown, in their order."""
         self.shown: dict[str, Any] | None = None
         """The last position as the seat may see it."""
         self.hint: dict[str, Any] | None = None
@@ -58,6 +60,9 @@ class Chair:
         self.hint = None
         legal = decision.legal
         scene, problem = drawn(decision.scene, legal if legal is not None else [])
+        self.actions = list(legal or [])
+        if scene is not None and "choices" in scene:
+            self.actions = [each.action for each in choices_of(scene_of(decision.scene), legal)]
         if scene is not None and legal and "choices" not in scene:
             scene["choices"] = [{"label": str(action)} for action in legal[:1000]]
         if scene is None and legal:
@@ -117,13 +122,9 @@ class Chair:
         decision = self.decision
         if decision is None or number != self.number:
             raise DovetailError("That turn is over; look at the new position")
-        legal = decision.legal or []
-        if not 0 <= choice < len(legal):
+        if not 0 <= choice < len(self.actions):
             raise DovetailError(f"There is no choice {choice}; choose a highlighted one")
-        action: Any = legal[choice]
-        named = _named(decision)
-        if named:
-            action = named[choice].action
+        action = self.actions[choice]
         self.decision = None
         if self.shown is not None:
             scene = dict(self.shown["scene"] or {})
@@ -138,19 +139,11 @@ class Chair:
         decision, scene = self.decision, (self.shown or {}).get("scene") or {}
         if decision is None or number != self.number:
             return
-        legal = [each.action for each in _named(decision)] or list(decision.legal or [])
-        at = next((n for n, each in enumerate(legal) if plain(each) == plain(action)), None)
+        at = next((n for n, each in enumerate(self.actions) if plain(each) == plain(action)), None)
         labels = scene.get("choices", [])
         label = labels[at]["label"] if at is not None and at < len(labels) else str(plain(action))
         self.hint = {"number": number, "by": agent, "choice": at, "label": label}
         self.changed()
-
-
-def _named(decision: Decision) -> list[Choice]:
-    """Return the choices that the scene of a decision names, one for each legal action, if it does."""
-    if decision.scene is None:
-        return []
-    return choices_of(scene_of(decision.scene), decision.legal or [])
 
 
 class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
