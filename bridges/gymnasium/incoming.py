@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from dovetail.bridges import conversion
+from dovetail.bridges import arguments, conversion
 from dovetail.env_servers.environment import Environment, Spec, Turn
 from dovetail.peer.presets import local
 from dovetail.peer.registry import one_line
@@ -50,7 +50,8 @@ class Gymnasium(Environment):
     """Any environment that is registered with Gymnasium, as a game with one seat.
 
     Its time limit truncates; observations are copied.  Other programs name ids that are registered
-    here; an id of the form ``module:id`` imports the module and must come from the local user.
+    here; an id of the form ``module:id`` imports the module and must come from the local user, as must
+    arguments that name files.
     """
 
     name = "gymnasium"
@@ -59,6 +60,7 @@ class Gymnasium(Environment):
     def init(self) -> Spec:
         options = self.configuration
         no_module(type(self), options)
+        arguments.check(type(self), options.arguments)
         try:
             import gymnasium
 

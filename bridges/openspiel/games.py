@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dovetail.bridges.arguments import reserved
 from dovetail.peer.extras import absent
 from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
@@ -54,10 +55,10 @@ def load(text: str, *, local: bool = False) -> Any:
         given = pyspiel.game_parameters_from_string(text)
     except Exception as error:
         raise DovetailError(f"{text!r} is not a game string: {one_line(error)}") from None
-    files = [key for key, value in given.items() if key.endswith(("file", "filename", "_root"))]
-    if files and not local:
+    file = reserved(given)
+    if file is not None and not local:
         raise DovetailError(
-            f"game {text!r} names a file by {files[0]!r}, which only the program that serves it may "
+            f"game {text!r} names a file by {file!r}, which only the program that serves it may "
             "choose, with --set game=..."
         )
     try:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from dovetail.bridges import conversion
+from dovetail.bridges import arguments, conversion
 from dovetail.bridges.outcomes import from_returns
 from dovetail.env_servers.environment import Environment, Spec, Turn, View
 from dovetail.peer.presets import local
@@ -52,7 +52,8 @@ class PettingZoo(Environment):
 
     Agents that come and go act while they are there.  A mask of legal actions, in the observation or
     in the info, becomes the legal actions.  Other programs name ids that are registered here; an id of
-    the form ``module:function`` imports the module and must come from the local user.
+    the form ``module:function`` imports the module and must come from the local user, as must arguments
+    that name files.
     """
 
     name = "pettingzoo"
@@ -92,6 +93,7 @@ class PettingZoo(Environment):
         import pettingzoo
 
         options = self.configuration
+        arguments.check(type(self), options.arguments)
         if ":" not in options.id:
             return pettingzoo.make(options.api, options.id, **options.arguments)
         if options.id != local(type(self), "id"):

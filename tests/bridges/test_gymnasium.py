@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -23,7 +23,8 @@ from dovetail.agent_servers.general.scripted import Scripted
 from dovetail.agent_servers.learning.sampling import sample
 from dovetail.bridges.gymnasium.incoming import Gymnasium
 from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.peer import plugins
+from dovetail.peer import options, plugins
+from dovetail.peer.presets import preset
 from dovetail.testing import check_environment
 
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in QUICK]
@@ -337,6 +338,47 @@ def test_what_cannot_be_made_is_refused_in_one_line(identity: str, line: str) ->
         with pytest.raises(DovetailError, match=line) as caught:
             run.wait()
     assert "\n" not in str(caught.value)
+
+
+class Opens(Every):
+    """Takes the name of a file, as MuJoCo's environments do."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "human"], "render_fps": 1}
+
+    def __init__(
+        self, xml_file: str = "", parts: Any = None, render_mode: str | None = None
+    ) -> None:
+        super().__init__()
+        self.given = xml_file, parts, render_mode
+        self.render_mode = render_mode
+
+
+gymnasium.register("tests/Opens-v0", entry_point=Opens)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"xml_file": "/etc/passwd"}, "xml_file"),
+        ({"parts": [{"Save_Dir": "/tmp"}]}, "Save_Dir"),
+        ({"render_mode": "human"}, "render_mode"),
+    ],
+)
+def test_what_only_the_local_user_may_choose(arguments: dict[str, Any], name: str) -> None:
+    def made(kind: Any, given: dict[str, Any]) -> Any:
+        game = kind(options.read(kind.Configuration, given, "gymnasium"))
+        game.init()
+        return game.env.unwrapped.given
+
+    both = {"id": "tests/Opens-v0", "arguments": arguments}
+    with pytest.raises(DovetailError, match=f"only the program .* may choose '{name}'") as caught:
+        made(Gymnasium, both)
+    assert "\n" not in str(caught.value)
+    here = preset(Gymnasium, both, "gymnasium")
+    assert made(here, {}) == made(here, both)
+    with pytest.raises(DovetailError, match=f"may choose '{name}'"):
+        made(here, both | {"arguments": {**arguments, name: "other"}})
+    assert made(here, {"arguments": {"render_mode": "ansi"}}) == ("", None, "ansi")
 
 
 class Fails(gymnasium.Env[Any, Any]):

@@ -158,6 +158,11 @@ def test_what_is_hidden_is_drawn_again_in_a_fork() -> None:
             {},
             "names a file by 'filename', which only the program",
         ),
+        (
+            "turn_based_simultaneous_game(game=efg_game(filename=/etc/passwd))",
+            {},
+            "names a file by 'filename', which only the program",
+        ),
         ("mfg_garnet", {}, "is a mean-field game"),
     ],
 )

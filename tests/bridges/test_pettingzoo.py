@@ -26,7 +26,9 @@ import dovetail.pettingzoo
 from dovetail import DovetailError, Environment, IllegalAction, InProcess, Spec, Turn
 from dovetail.agent_servers.agent import Agent, Decision, End
 from dovetail.agent_servers.general.random_agent import Random
+from dovetail.bridges import arguments
 from dovetail.bridges.pettingzoo.incoming import PettingZoo
+from dovetail.peer.presets import preset
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete
 
@@ -370,9 +372,16 @@ def test_what_cannot_be_made_is_refused_in_one_line(identity: str, line: str) ->
     assert "\n" not in str(caught.value)
 
 
-def test_a_module_of_the_local_user() -> None:
-    from dovetail.peer.presets import preset
+@pytest.mark.parametrize("name", ["render_mode", "auto_rom_install_path"])
+def test_what_only_the_local_user_may_choose(name: str) -> None:
+    given = {name: "human"}
+    game = PettingZoo(PettingZoo.Configuration(arguments=given))
+    with pytest.raises(DovetailError, match=f"only the program .* may choose '{name}'"):
+        game.init()
+    arguments.check(preset(PettingZoo, {"arguments": given}, "environment pettingzoo"), given)
 
+
+def test_a_module_of_the_local_user() -> None:
     identity = "pettingzoo.classic.tictactoe_v3:env"
     kind = preset(PettingZoo, {"id": identity}, "environment pettingzoo")
     game = kind()
