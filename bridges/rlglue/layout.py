@@ -7,7 +7,7 @@ declares.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -210,7 +210,7 @@ class _Declared:
         if arrays.ints:
             self._parts["ints"] = _integers(arrays.ints)
         if arrays.doubles:
-            low, high = zip(*map(_ends, arrays.doubles), strict=True)
+            low, high = zip(*_filled(map(_ends, arrays.doubles)), strict=True)
             self._parts["doubles"] = spaces.Box([len(low)], list(low), list(high), "float64")
         if arrays.chars:
             self._parts["chars"] = spaces.Text(arrays.chars, arrays.chars)
@@ -257,12 +257,20 @@ def _ends(each: Range) -> tuple[float, float]:
     )
 
 
+def _filled(bounds: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the bounds; none may leave nothing between them."""
+    found = list(bounds)
+    for low, high in found:
+        if high < low:
+            raise DovetailError(f"the task spec has the empty range ({low:g} {high:g})")
+    return found
+
+
 def _integers(ranges: Sequence[Range]) -> spaces.Space:
-    bounds = [(max(INT_RANGE[0], low), min(INT_RANGE[1], high)) for low, high in map(_ends, ranges)]
+    bounds = _filled(
+        (max(INT_RANGE[0], low), min(INT_RANGE[1], high)) for low, high in map(_ends, ranges)
+    )
     low, high = [int(low) for low, _ in bounds], [int(high) for _, high in bounds]
-    for least, most in zip(low, high, strict=True):
-        if most < least:
-            raise DovetailError(f"the task spec has the empty range ({least} {most})")
     finite = all(each.finite for each in ranges)
     if finite and len(ranges) == 1:
         return spaces.Discrete(high[0] - low[0] + 1, low[0])

@@ -16,9 +16,6 @@ VERSION = "RL-Glue-3.0"
 MOST = 1_000_000
 """Numbers in an observation or action at most."""
 _TOKEN = re.compile(r"[()]|[^\s()]+")
-_SECTIONS = (
-    *("VERSION", "PROBLEMTYPE", "DISCOUNTFACTOR", "OBSERVATIONS", "ACTIONS", "REWARDS", "EXTRA"),
-)
 _SPECIAL = {"NEGINF": -math.inf, "POSINF": math.inf, "UNSPEC": None}
 
 
@@ -82,7 +79,7 @@ def read(text: str) -> TaskSpec:
     if reader.left:
         count, rewards = reader.range()
         if count != 1:
-            raise DovetailError(f"the task spec has {count} rewards; expected one range")
+            raise DovetailError(f"the task spec has {count:g} rewards; expected one range")
     return TaskSpec(observations, actions, rewards, discount, problem, extra)
 
 
@@ -132,10 +129,15 @@ class _Reader:
         while self.left and self._tokens[self._at] != ")":
             numbers.append(self.number())
         self.expect(")")
-        count = 1.0 if len(numbers) == 2 else numbers.pop(0) if len(numbers) == 3 else None
-        if count is None or count != int(count) or count < 0:
+        if len(numbers) not in (2, 3):
             raise DovetailError(
                 f"the task spec has a range of {len(numbers)} numbers; expected (low high) or (count low high)"
+            )
+        count = numbers.pop(0) if len(numbers) == 3 else 1.0
+        if count is None or not (0 <= count < math.inf and count == int(count)):
+            shown = "UNSPEC" if count is None else f"{count:g}"
+            raise DovetailError(
+                f"the task spec counts {shown} numbers of a range; expected a whole number, as in (3 0 1)"
             )
         return int(count), Range(*numbers)
 
@@ -164,7 +166,7 @@ class _Reader:
 
 def write(spec: TaskSpec) -> str:
     """Return a task spec as text."""
-    discount, rewards = _number(spec.discount, 0), _range(spec.rewards, 1, float_=True)
+    discount, rewards = _number(spec.discount), _range(spec.rewards, 1, float_=True)
     parts = [
         f"VERSION {VERSION} PROBLEMTYPE {spec.problem} DISCOUNTFACTOR {discount}",
         f"OBSERVATIONS{_arrays(spec.observations)} ACTIONS{_arrays(spec.actions)}",
@@ -190,12 +192,12 @@ def _ranges(ranges: Iterable[Range], *, float_: bool) -> str:
 
 
 def _range(each: Range, count: int, *, float_: bool) -> str:
-    low, high = _number(each.low, -1, float_=float_), _number(each.high, 1, float_=float_)
+    low, high = _number(each.low, float_=float_), _number(each.high, float_=float_)
     return f"({low} {high})" if count == 1 else f"({count} {low} {high})"
 
 
-def _number(value: float | None, side: int, *, float_: bool = True) -> str:
-    """Write an end of a range: the lower one if ``side`` is negative."""
+def _number(value: float | None, *, float_: bool = True) -> str:
+    """Write the discount, or an end of a range."""
     if value is None:
         return "UNSPEC"
     if math.isinf(value):

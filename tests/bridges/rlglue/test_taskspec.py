@@ -79,7 +79,12 @@ WRONG = [
     (TICTACTOE.replace("1.0 OBS", "7 OBS"), "discount of 7"),
     (TICTACTOE.replace("(9 0 2)", "(9 0"), "number should be"),
     (TICTACTOE.replace("(9 0 2)", "(9)"), "range of 1"),
-    (TICTACTOE.replace("(9 0 2)", "(-9 0 2)"), "range of"),
+    (TICTACTOE.replace("(9 0 2)", "(-9 0 2)"), "counts -9 numbers of a range"),
+    (TICTACTOE.replace("(9 0 2)", "(UNSPEC 0 2)"), "counts UNSPEC numbers of a range"),
+    (TICTACTOE.replace("(9 0 2)", "(POSINF 0 2)"), "counts inf numbers of a range"),
+    (TICTACTOE.replace("(9 0 2)", "(1e400 0 2)"), "counts inf numbers of a range"),
+    (TICTACTOE.replace("(9 0 2)", "(1.5 0 2)"), "counts 1.5 numbers of a range"),
+    (TICTACTOE.replace("(-1.0 1.0)", "(1e300 0 1)"), "1e+300 rewards"),
     (TICTACTOE.replace("(9 0 2)", "(2000000 0 2)"), "more than 1,000,000 INTS"),
     (TICTACTOE.replace("(9 0 2)", "(__import__('os') 0 2)"), "number should be"),
     (TICTACTOE.replace("INTS (0 8)", "FLOATS (0 8)"), "'FLOATS' where"),
@@ -215,7 +220,10 @@ def test_declared_arrays_become_spaces(arrays: Arrays, space: Space, adt: Adt, v
 
 
 def test_an_empty_range_and_other_counts_are_refused() -> None:
-    with pytest.raises(DovetailError, match="empty range"):
-        legacy(Arrays([Range(5, 1)]))
+    for empty in Range(5, 1), Range(math.inf, 3), Range(0, -math.inf), Range(math.inf, None):
+        with pytest.raises(DovetailError, match=f"empty range \\({empty.low:g} "):
+            legacy(Arrays([empty]))
+    with pytest.raises(DovetailError, match="empty range \\(inf 3\\)"):
+        legacy(Arrays((), [Range(math.inf, 3)]))
     with pytest.raises(DovetailError, match="1 ints and 0 doubles"):
         legacy(Arrays([Range(0, 5)])).unpack(Adt((1, 2)))
