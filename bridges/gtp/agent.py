@@ -19,7 +19,9 @@ ENGINES = {
 }
 """Commands of engines in Debian."""
 MARGIN = 0.2
+"""Seconds of the clock that are not the engine's."""
 LONG = 3600.0
+"""Seconds for a move without a clock."""
 
 
 class GtpParameters(Struct, frozen=True, forbid_unknown_fields=True):

@@ -35,6 +35,7 @@ class DovetailEnv(gymnasium.Env):
         token: the broker's access token.
         max_turns: truncate episodes after this many turns of all seats.
         patience: seconds to wait for the game and the opponents.
+        register: what parameters may name, as ``dovetail agent --register`` takes it.
         render_mode: ``ansi`` returns the position as text from ``render``, ``human`` prints it.
 
     Raises:
