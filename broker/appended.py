@@ -11,14 +11,13 @@ import mmap
 import os
 import threading
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from dovetail.protocol.errors import DovetailError
 
 Sync = Literal["none", "batch", "always"]
 """When what is written is forced to the device: whenever the system likes, which survives the death
 of the broker but not a loss of power; within ``BATCH`` seconds; before any peer is told of it."""
-SYNCS: tuple[Sync, ...] = get_args(Sync)
 BATCH = 1.0
 """Seconds that a loss of power may cost with ``batch``."""
 

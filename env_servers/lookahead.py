@@ -10,13 +10,6 @@ from dovetail.env_servers.environment import Environment, IllegalAction
 from dovetail.protocol.messages import Preview
 
 
-def previews(
-    root: Environment, to_act: Sequence[int], seats: int, lines: Sequence[Sequence[Sequence[Any]]]
-) -> list[Preview]:
-    """Return what each line leads to; see ``Walk``."""
-    return Walk(root, to_act, seats).previews(lines)
-
-
 class Walk:
     """Plays lines of actions from one position.
 

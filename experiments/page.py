@@ -18,7 +18,6 @@ from dovetail.env_servers.replay import replay
 from dovetail.experiments import games, kept, over_seeds, plot, report
 from dovetail.experiments.drawing import svg
 from dovetail.experiments.file import ExperimentFile, Tournament
-from dovetail.experiments.records import Records
 from dovetail.experiments.schedule import Played
 from dovetail.experiments.sheets import Sheet, conduct, endings, sheet
 from dovetail.experiments.standings import standings
@@ -69,7 +68,6 @@ class Source:
 
 
 def page(
-    records: Records,
     sources: Sequence[Source],
     series: Sequence[over_seeds.Series],
     command: str,
@@ -80,7 +78,6 @@ def page(
     """Return the page.
 
     Args:
-        records: the record.
         sources: the executions, of which the last is shown in detail.
         series: what evaluations measured over seeds; empty for a single execution.
         command: what plays the experiment again.
@@ -115,7 +112,7 @@ def page(
     _results(body, last)
     _kept(body, last, exact)
     _conduct(body, last)
-    _measures(body, records, last)
+    _measures(body, last)
     _games(body, last)
     _add(body, "h2", "The file")
     shown = msgspec.json.format(msgspec.json.encode(file), indent=2).decode()
@@ -232,7 +229,7 @@ def _conduct(body: Xml.Element, last: Source) -> None:
     _sheet(body, endings(last.played))
 
 
-def _measures(body: Xml.Element, records: Records, last: Source) -> None:
+def _measures(body: Xml.Element, last: Source) -> None:
     """What agents measured while they learned, over the episodes of all phases."""
     found: dict[str, list[tuple[float, float]]] = {}
     order = 0

@@ -42,7 +42,7 @@ def make(folder: Path, where: str | Path | None = None, exact: int = kept.GAMES)
         if len(rows) > 1:
             done = [source for source in sources if source.complete]
             series = over_seeds.series(records, [source.row["id"] for source in done])
-        text = page(records, sources, series, _command(folder, sources[-1]), *_asked(folder), exact)
+        text = page(sources, series, _command(folder, sources[-1]), *_asked(folder), exact)
     path = folder / REPORT
     write(path, text.encode())
     return path

@@ -100,9 +100,9 @@ def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Pla
         for each in played
         if isinstance(each.stage.part, Pairing) and each.stage.part.tournament == tournament.name
     ]
-    names = players(file, tournament)
     if tournament.seats == 1:
-        return _alone(tournament, names, mine)
+        return _alone(tournament, mine)
+    names = players(file, tournament)
     rows = {name: Standing(name) for name in names}
     found = [(each, of_units(each)) for each in mine]
     signatures: dict[str, list[Hashable]] = {name: [] for name in names}
@@ -130,7 +130,7 @@ def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Pla
             if row.truncated
         ]
     two = tournament.seats == 2
-    rated = _pairs(tournament, rows, found, notes) if two else _many(file, tournament, rows, found)
+    rated = _pairs(rows, found, notes) if two else _many(file, tournament, rows, found)
     order = sorted(rows.values(), key=lambda row: -(row.elo.value if row.elo else 0.0))
     if tournament.format == "swiss":
         order.sort(key=lambda row: -row.points)
@@ -244,7 +244,6 @@ def _only_trial(units: Units) -> bool:
 
 
 def _pairs(
-    tournament: Tournament,
     rows: dict[str, Standing],
     found: Sequence[tuple[Played, Units]],
     notes: list[str],
@@ -337,7 +336,7 @@ def _many(
     return lambda one, other: likelihood(result[one], result[other], len(games))
 
 
-def _alone(tournament: Tournament, names: Sequence[str], mine: Sequence[Played]) -> Standings:
+def _alone(tournament: Tournament, mine: Sequence[Played]) -> Standings:
     rows, notes = [], []
     returns: dict[str, dict[int, float]] = {}
     for each in mine:

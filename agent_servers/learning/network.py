@@ -130,18 +130,12 @@ class Network:
         """Return a copy of a row of the last ``values``."""
         return self._whole[index, :-1].copy()
 
-    def gradient(self, index: int, out: Array | None = None) -> Array:
+    def gradient(self, index: int) -> Array:
         """Return the gradient of the value of a row of the last ``values``.
 
-        The weights must not have changed since.
-
-        Args:
-            index: which row.
-            out: a vector like ``weights`` to write it to, instead of one that the next
-                ``gradient`` or ``apply`` overwrites.
+        The weights must not have changed since.  The next ``gradient`` or ``apply`` overwrites it.
         """
-        vector = self._scratch if out is None else out
-        first, second = (self._scratch_layers) if out is None else self.layers(out)
+        first, second = self._scratch_layers
         augmented = self._augmented[index]
         hidden = augmented[:-1]
         slope = self._slope
@@ -163,7 +157,7 @@ class Network:
         else:
             second[...] = augmented
         np.multiply(self._columns[index], slope, out=first)
-        return vector
+        return self._scratch
 
     def apply(self, direction: Array, step: float) -> None:
         """Add ``step`` times ``direction`` to the weights."""
@@ -241,12 +235,11 @@ class Linear:
         """Return a copy of a row of the last ``values``."""
         return self._whole[index, :-1].copy()
 
-    def gradient(self, index: int, out: Array | None = None) -> Array:
+    def gradient(self, index: int) -> Array:
         """Return the gradient of the value of a row of the last ``values``."""
-        vector = np.empty_like(self.weights) if out is None else out
         slope = 1 - float(self._out[index]) ** 2 if self.output == "tanh" else 1.0
-        np.multiply(self._whole[index], slope, out=vector)
-        return vector
+        gradient: Array = self._whole[index] * slope
+        return gradient
 
     def apply(self, direction: Array, step: float) -> None:
         """Add ``step`` times ``direction`` to the weights."""

@@ -94,12 +94,6 @@ def _slid(across: list[Line], down: list[Line], move: int) -> tuple[Rows, int]:
     return tuple([each[0] for each in across]), sum([each[1] for each in across])
 
 
-def after_moves(rows: Rows) -> list[tuple[Rows, int]]:
-    """Return the board after each of ``MOVES``, before a tile appears, and the reward."""
-    across, down = _lines(rows), _lines(zip(*rows, strict=True))
-    return [_slid(across, down, move) for move in range(4)]
-
-
 class Board:
     """A position, with the chance that belongs to it.
 

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
+from tests.env_servers.moves_of_2048 import after_moves
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.games.game_2048.kernels import appear
+from dovetail.agent_servers.games.tetris.columns import columns_of, room
 from dovetail.agent_servers.general.feature_network import (
     FeatureNetwork,
     Genome,
@@ -30,7 +32,6 @@ from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.learning.splitmix import draw
 from dovetail.env_servers.dominion import Dominion
 from dovetail.env_servers.game_2048 import Game2048
-from dovetail.env_servers.game_2048.rules import after_moves
 from dovetail.env_servers.tetris import Board, Tetris
 from dovetail.env_servers.tetris import features as named
 from dovetail.env_servers.tetris.kernels import boards_after_all
@@ -38,6 +39,14 @@ from dovetail.experiments.studies.tetris import bits, sliding
 
 Array = Any
 ALL_PIECES = np.arange(7)
+
+
+def values_after_all(at: Array, piece: int, height: int, width: int, network: Network) -> Array:
+    """Return what the game compiled for bits says of every placement of a piece."""
+    values, ends = np.empty(4 * width), np.empty((4 * width, 2), np.int64)
+    columns, tables = columns_of(at, width), network.tables()
+    count = bits._valued(columns, piece, height, *tables, room(width), ends, values)
+    return values[:count]
 
 
 def wall(seed: int, height: int, width: int) -> Array:
@@ -215,11 +224,9 @@ def test_compiled_units_are_the_reference(seed: int, shape: tuple[int, int], fla
 def test_units_on_rows_of_bits_are_the_reference(seed: int, shape: tuple[int, int]) -> None:
     network = random_network(seed, 3, *shape)
     at, piece = wall(seed, *shape), seed % 7
-    out = np.empty((4 * shape[1], 3))
-    count = bits.values_after_all(at, piece, *shape, *network.tables(), out)
-    seen = placed(at, piece, *shape)
-    assert count == len(seen)
-    assert out[:count, 0] == pytest.approx([reference.value(each, network) for each in seen])
+    found = values_after_all(at, piece, *shape, network)
+    expected = [reference.value(each, network) for each in placed(at, piece, *shape)]
+    assert found == pytest.approx(expected)
 
 
 # -- loops -------------------------------------------------------------------------------------------------
@@ -323,14 +330,13 @@ def test_compiled_games_are_the_environments(seed: int) -> None:
 
 def test_the_agent_plays_the_same_placements() -> None:
     chosen: list[tuple[int, int]] = []
-    tables = handmade.network("exact", 3, 12, 8).tables()
+    network = handmade.network("exact", 3, 12, 8)
 
     class Watched(Tetris):
         def step(self, actions: Any) -> Any:
-            out = np.empty((32, 3))
             board = self.board
-            count = bits.values_after_all(board.wall, board.piece, 12, 8, *tables, out)
-            chosen.append((actions[0], board.legal()[int(out[:count, 0].argmax())]))
+            values = values_after_all(board.wall, board.piece, 12, 8, network)
+            chosen.append((actions[0], board.legal()[int(values.argmax())]))
             return super().step(actions)
 
     with InProcess([Watched], [FeatureNetwork]) as experiment:

@@ -77,9 +77,6 @@ def test_gradients_are_finite_differences(activation: Activation, output: Output
     for index in range(3):
         net.values(batch)
         gradient = net.gradient(index).copy()
-        out = np.empty_like(net.weights)
-        assert net.gradient(index, out) is out
-        assert np.array_equal(out, gradient)
         for place in range(net.weights.size):
             around = []
             for step in (1e-6, -1e-6):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.agent_servers.memory import remembering
+from tests.env_servers.moves_of_2048 import after_moves
 from typer.testing import CliRunner
 
 from dovetail import DovetailError, InProcess
@@ -19,7 +20,6 @@ from dovetail.agent_servers.games.game_2048.networks import Layout, images, layo
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.game_2048.kernels import slide
-from dovetail.env_servers.game_2048.rules import after_moves
 from dovetail.experiments.results import RunOptions
 from dovetail.experiments.studies.game_2048 import train
 from dovetail.experiments.studies.game_2048.command import app

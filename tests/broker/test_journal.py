@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from unittest.mock import Mock
 
 import pytest
 
 from dovetail import InProcess
 from dovetail.agent_servers.general.random_agent import Random
-from dovetail.broker.appended import SYNCS, Mapped
+from dovetail.broker.appended import Mapped, Sync
 from dovetail.broker.journal import Journal
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.protocol import codec
@@ -173,7 +173,7 @@ def test_what_could_not_be_forced_to_the_device_is_written_again_in_its_place(
     assert damage(tmp_path / "games") == []
 
 
-@pytest.mark.parametrize("sync", SYNCS)
+@pytest.mark.parametrize("sync", get_args(Sync))
 def test_what_was_refused_is_written_later(tmp_path: Path, sync: Any, monkeypatch: Any) -> None:
     """A disk that takes a part of a record and then nothing leaves no trace of that part."""
     journal = Journal(tmp_path / "games", sync=sync)
@@ -200,7 +200,7 @@ def test_what_was_refused_is_written_later(tmp_path: Path, sync: Any, monkeypatc
     assert Journal(tmp_path / "games").states == {"a": b"1" * 50, "b": b"2" * 70, "c": b"3"}
 
 
-@pytest.mark.parametrize("sync", SYNCS)
+@pytest.mark.parametrize("sync", get_args(Sync))
 def test_a_mapped_file_holds_what_was_written_when_the_program_dies(
     tmp_path: Path, sync: Any
 ) -> None:

@@ -24,7 +24,7 @@ from dovetail.agent_servers.agent import Lookahead, Preview
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.general.td import TD
 from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.lookahead import previews
+from dovetail.env_servers.lookahead import Walk
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.processes import Processes
 
@@ -143,7 +143,7 @@ def test_positions_are_those_that_are_reached_by_playing() -> None:
         game.step({1 if game.board.moves % 2 else 0: column})
     lines = [[[0]], [[0], [1]], [[0], [1], [6]], [[4], [4]], [[4]]]
     before = game.observation(0)
-    for line, found in zip(lines, previews(game.fork(1, 0), [1], 2, lines), strict=True):
+    for line, found in zip(lines, Walk(game.fork(1, 0), [1], 2).previews(lines), strict=True):
         other = game.fork(1, 0)
         for entry in line:
             turn = other.step({other.board.mover: entry[0]})
@@ -158,7 +158,7 @@ def test_a_line_ends_at_what_is_not_legal_and_at_the_end() -> None:
     game = ConnectFour()
     game.start(0)
     win = [[0], [1], [0], [1], [0], [1], [0]]
-    found = previews(game, [0], 2, [[*win, [2]], [[0], [9]], [[0, 1]], win, []])
+    found = Walk(game, [0], 2).previews([[*win, [2]], [[0], [9]], [[0, 1]], win, []])
     assert [each.applied for each in found] == [7, 1, 0, 7, 0]
     assert found[0].error == "the episode would be over"
     assert found[1].error.startswith("9 is not a column")
@@ -209,8 +209,8 @@ def test_what_is_hidden_is_drawn_from_the_seed_and_not_told() -> None:
         game.start(0)
         truth = game.digit
         lines = [[[digit]] for digit in range(10)]
-        rewards = [each.rewards[0] for each in previews(game.fork(0, seed), [0], 1, lines)]
-        again = [each.rewards[0] for each in previews(game.fork(0, seed), [0], 1, lines)]
+        rewards = [each.rewards[0] for each in Walk(game.fork(0, seed), [0], 1).previews(lines)]
+        again = [each.rewards[0] for each in Walk(game.fork(0, seed), [0], 1).previews(lines)]
         assert rewards == again
         assert sum(rewards) == 1
         won.add(rewards.index(1.0))

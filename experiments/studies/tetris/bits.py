@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.tetris.columns import (
     bits,
-    columns_of,
     drop_all,
     placements,
     room,
@@ -369,38 +368,6 @@ def _valued(
             for at in range(count, (width + 1) * count):
                 boards[plane, at] &= inside
     _values(boards, count, height, width, numbers, filters, reals, work, out)
-    return count
-
-
-@njit(cache=True, nogil=True)
-def values_after_all(
-    wall: Array,
-    piece: int,
-    height: int,
-    width: int,
-    numbers: Array,
-    filters: Array,
-    reals: Array,
-    out: Array,
-) -> int:
-    """Write the network's value of every placement of a piece; return how many there are.
-
-    Args:
-        wall: before the drop; it stays as it is.
-        piece: its number.
-        height: of the board.
-        width: of the board.
-        numbers, filters, reals: ``Network.tables``.
-        out: float64, shape (placements or more, 3): the value, the rows cleared, 1 if the game is
-            over.
-    """
-    ends = np.empty((4 * width, 2), np.int64)
-    values = np.empty(4 * width)
-    columns = columns_of(wall, width)
-    count = _valued(columns, piece, height, numbers, filters, reals, room(width), ends, values)
-    for placement in range(count):
-        out[placement, 0] = values[placement]
-        out[placement, 1], out[placement, 2] = ends[placement, 0], ends[placement, 1]
     return count
 
 

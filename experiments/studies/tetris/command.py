@@ -384,7 +384,7 @@ def td(
     value = train.Value(features, trace, discount)
     trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final)
     start = train.first_weights(features, width)
-    sizes = train.scales(features, width, start, trials)
+    sizes = train.scales(features, start, trials)
     progress = train.temporal_differences(
         value, start, trials, generations, lambda n: rate / (1 + falling * n), sizes
     )

@@ -276,7 +276,7 @@ def least_squares(
         yield _tried(value, weights, trials, generation, float(np.mean(lines)), pieces)
 
 
-def scales(features: Features, width: int, start: Array, trials: Trials) -> Array:
+def scales(features: Features, start: Array, trials: Trials) -> Array:
     """Return the root mean square of each feature in games of a value, at least 1 a feature:
     float64.
 

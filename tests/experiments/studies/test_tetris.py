@@ -287,7 +287,7 @@ def test_values_learn_to_clear_more_rows() -> None:
     before = games.play([value.player(start)], trials.game, games.seeds(9, 0, 20))[:, :, 0].mean()
     found = [*train.least_squares(value, start, trials, 3, 1e-3)]
     assert train.best_of(found).lines > 2 * before
-    sizes = train.scales("bertsekas", 10, start, trials)
+    sizes = train.scales("bertsekas", start, trials)
     learned = [*train.temporal_differences(value, start, trials, 2, lambda _: 0.01, sizes)]
     again = [*train.temporal_differences(value, start, trials, 2, lambda _: 0.01, sizes)]
     assert (learned[-1].vector == again[-1].vector).all()
@@ -297,7 +297,7 @@ def test_values_learn_to_clear_more_rows() -> None:
 
 def test_scales_are_root_mean_squares() -> None:
     start = train.first_weights("bertsekas", 10)
-    found = train.scales("bertsekas", 10, start, train.Trials(games.Game(), 1, 3, 1))
+    found = train.scales("bertsekas", start, train.Trials(games.Game(), 1, 3, 1))
     assert found[-1] == 1.0  # of the constant
     assert (found >= 1).all()
     assert found[19] > found[:10].max()  # the highest column

@@ -1,0 +1,14 @@
+"""What the rules of 2048 make of a board, for tests of other code that moves it."""
+
+from __future__ import annotations
+
+from dovetail.env_servers.game_2048 import Board
+from dovetail.env_servers.game_2048.rules import Rows
+
+
+def after_moves(rows: Rows) -> list[tuple[Rows, int]]:
+    """Return the board after each move, before a tile appears, and the reward."""
+    board = Board(tiles=0)
+    board.go(rows)
+    changed = board.after()
+    return [changed.get(move, (rows, 0)) for move in range(4)]
