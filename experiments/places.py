@@ -23,6 +23,7 @@ from dovetail.experiments.results import RunOptions
 from dovetail.experiments.shards import DealtRun, Shards
 from dovetail.peer import plugins
 from dovetail.peer.address import AGENTS
+from dovetail.peer.plugins import offered_name
 from dovetail.peer.presets import preset
 from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.source import Step
@@ -373,14 +374,6 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
                 plugins.register(each)
     with InProcess([environment], list(kinds.values()), journal=journal) as experiment:
         yield Place(experiment, _environment(file), {}, _nothing, "all in this process")
-
-
-def offered_name(name: str, kind: plugins.Kind = "agent") -> str:
-    """Return what a program that serves ``name`` offers it as."""
-    if ":" not in name:
-        return name
-    found = plugins.find(kind, name)
-    return str(found.name or found.__name__.lower())
 
 
 def _environment(file: ExperimentFile) -> str:

@@ -12,9 +12,9 @@ from msgspec import Meta, Struct
 
 from dovetail.experiments.checking import configured, named, parametrised
 from dovetail.experiments.file import Mistake, located, table
-from dovetail.experiments.places import offered_name
 from dovetail.peer import presets
 from dovetail.peer.address import ADDRESS
+from dovetail.peer.plugins import offered_name
 from dovetail.peer.source import Source
 from dovetail.peer.wording import explained
 from dovetail.protocol.errors import DovetailError

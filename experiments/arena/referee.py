@@ -18,7 +18,7 @@ from dovetail.experiments.arena.pairing import Candidate, choose
 from dovetail.experiments.arena.rows import Unit
 from dovetail.experiments.arena.store import Player, Store
 from dovetail.experiments.client import Experiment, Run
-from dovetail.experiments.places import offered_name
+from dovetail.peer.plugins import offered_name
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive

@@ -13,8 +13,9 @@ from dovetail.cli.common import UsageError, log_to_stderr, warn
 from dovetail.cli.common import agent as find_agent
 from dovetail.cli.common import environment as find_environment
 from dovetail.experiments.client import Experiment
-from dovetail.peer import options, plugins
+from dovetail.peer import options
 from dovetail.peer.link import Link
+from dovetail.peer.plugins import offered_name
 from dovetail.peer.presets import declared
 from dovetail.peer.silence import GIVE_UP
 from dovetail.protocol import messages as m
@@ -75,17 +76,9 @@ def there(env: str, against: str, address: str, token: str | None) -> Iterator[P
         hello = m.Hello(m.VERSION, "experiment", token=token, software=software)
         link = Link(address, hello, give_up=GIVE_UP)
         with Experiment(_Both(link, seat, host)) as experiment:
-            yield experiment, _remote("environment", env), _remote("agent", against), name
+            yield experiment, offered_name(env, "environment"), offered_name(against), name
     finally:
         seat.close()
-
-
-def _remote(kind: plugins.Kind, name: str) -> str:
-    """Return the broker's name for a plugin, which may be named by module or file."""
-    if ":" not in name:
-        return name
-    found = plugins.find(kind, name)
-    return str(found.name or found.__name__.lower())
 
 
 class _Both:

@@ -62,6 +62,22 @@ def find(kind: Kind, name: str) -> type[Any]:
     return found
 
 
+def offered_name(name: str, kind: Kind = "agent") -> str:
+    """Return what a program that serves ``name`` offers it as.
+
+    Args:
+        name: as of ``find``, from the local user.
+        kind: environment or agent.
+
+    Raises:
+        DovetailError: as of ``find``, if it names a module or file.
+    """
+    if ":" not in name:
+        return name
+    found = find(kind, name)
+    return str(found.name or found.__name__.lower())
+
+
 def complete(found: type[Any], name: str) -> None:
     """Check that a class defines what its kind must.
 
