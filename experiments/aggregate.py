@@ -36,7 +36,7 @@ class Band:
     mean: float
     low: float
     high: float
-    """Of the mean, by Student's t; not finite for one run."""
+    """Of the mean, by Student's t; NaN for one run."""
     iqm: float
     """The mean of the middle half; with three runs or fewer it is the mean."""
     iqm_low: float
@@ -93,11 +93,8 @@ def band(
 
 
 def student(values: ArrayLike) -> tuple[float, float]:
-    """Return the 95 % interval of a mean by Student's t; not finite for one value."""
-    x = np.asarray(values, float)
-    if len(x) < 2:
-        return -math.inf, math.inf
-    found = estimates.mean([float(value) for value in x])
+    """Return the 95 % interval of a mean by Student's t; NaN for one value."""
+    found = estimates.mean(np.asarray(values, float).tolist())
     return found.low, found.high
 
 

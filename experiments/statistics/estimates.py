@@ -71,7 +71,7 @@ def mean(values: Sequence[float]) -> Estimate:
         return without_interval(math.nan)
     average = math.fsum(values) / n
     if n == 1:
-        return Estimate(average, -math.inf, math.inf)
+        return without_interval(average)
     variance = math.fsum((value - average) ** 2 for value in values) / (n - 1)
     half = quantile(n - 1) * math.sqrt(variance / n)
     return Estimate(average, average - half, average + half)

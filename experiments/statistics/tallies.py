@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.experiments.statistics.censored import Censored, censored
-from dovetail.experiments.statistics.estimates import Estimate, mean, wilson, without_interval
+from dovetail.experiments.statistics.estimates import Estimate, mean, wilson
 from dovetail.experiments.statistics.scores import Sample, interval
 from dovetail.experiments.statistics.units import Distinct, distinct, key
 from dovetail.protocol.messages import Episode
@@ -67,17 +67,15 @@ class Tally:
     @property
     def mean_return(self) -> Estimate:
         """The mean of the returns; without an interval if all games are the same."""
+        values = self.returns or []
         if not self.repeats:
-            found = mean(self.returns or [])
-            if not self.truncated or not self.returns:
+            found = mean(values)
+            if not self.truncated or not found.known:
                 return found
             # What is cut off at a cap is on average not above the cap.
-            return Estimate(found.value, found.low, min(found.high, max(self.returns)))
+            return Estimate(found.value, found.low, min(found.high, max(values)))
         found = mean([_mean(each for *_, each in unit) for unit in self._units()])
-        average = _mean(self.returns or [])
-        if math.isinf(found.high):
-            return without_interval(average)
-        return Estimate(average, found.low, found.high)
+        return Estimate(_mean(values), found.low, found.high)
 
     @property
     def uncut(self) -> Censored | None:

@@ -225,7 +225,7 @@ def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "
 
     >>> interval(Estimate(0.5, 0.4, 0.6), 1, 100, " %")
     '50.0 % (40.0..60.0)'
-    >>> interval(Estimate(2.0, -math.inf, math.inf))
+    >>> interval(Estimate(2.0, math.nan, math.nan))
     '2.0'
     """
     # The "z" leaves no minus before a zero.
@@ -268,7 +268,7 @@ def beside(
 
 def within(found: Estimate, low: float = 0.0, high: float = math.inf) -> Estimate:
     """Return a figure whose interval ends where the values that it may have end."""
-    if math.isinf(found.low):  # one seed
+    if not found.known:  # one seed
         return found
     return Estimate(found.value, max(low, found.low), min(high, found.high))
 

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.experiments.statistics import (
+    Tally,
     mean,
     result_of,
     tally,
     wilson,
 )
+from dovetail.experiments.table import outcome
 from dovetail.protocol.messages import Episode, SeatResult
 
 
@@ -58,8 +60,16 @@ def test_mean_by_hand() -> None:
     # variance 5/3, so the half width is t(0.975; 3) * sqrt(5 / 12)
     assert found.value == 2.5
     assert found.high - 2.5 == pytest.approx(3.1824463 * math.sqrt(5 / 12), abs=1e-6)
-    assert mean([3.0]).low == -math.inf
     assert math.isnan(mean([]).value)
+    one = mean([3.0])
+    assert one.value == 3.0
+    assert not one.known
+
+
+def test_a_single_return_is_shown_without_an_interval() -> None:
+    for truncated in 0, 1:
+        alone = Tally("a", 0, unscored=1, truncated=truncated, returns=[3.0])
+        assert outcome(alone) == ("-", "3.000 (no interval)")
 
 
 @pytest.mark.parametrize(

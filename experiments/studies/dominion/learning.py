@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from dovetail.experiments.studies.rows import (
     by,
     interval,
     over,
+    within,
 )
 from dovetail.peer.registry import register
 
@@ -190,11 +190,8 @@ def percent(results: Sequence[Result], *keys: str | int) -> Estimate:
 
     The interval ends where shares end, unless there is none.
     """
-    found = over(results, *keys)
-    low, high = found.low, found.high
-    if math.isfinite(low) and math.isfinite(high):
-        low, high = max(low, 0.0), min(high, 1.0)
-    return Estimate(100 * found.value, 100 * low, 100 * high)
+    found = within(over(results, *keys), 0.0, 1.0)
+    return Estimate(100 * found.value, 100 * found.low, 100 * found.high)
 
 
 def learned_sizes(

@@ -75,7 +75,8 @@ def measure_command(
     out = measure(found, weights, shape, games, seed)
     score = mean(out[:, 0].tolist())
     typer.echo(f"learned from {learned} games; {games} games played")
-    typer.echo(f"score {score.value:.0f} ({score.low:.0f}..{score.high:.0f})")
+    between = f" ({score.low:.0f}..{score.high:.0f})" if score.known else ""
+    typer.echo(f"score {score.value:.0f}{between}")
     for exponent in range(9, int(out[:, 1].max()) + 1):
         rate = wilson(int((out[:, 1] >= exponent).sum()), games)
         typer.echo(f"{1 << exponent} in {rate.value:.1%} ({rate.low:.1%}..{rate.high:.1%})")

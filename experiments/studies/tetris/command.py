@@ -460,7 +460,7 @@ def measure(
     cut = count - int(results[:, 2].sum())
     low, middle, high = np.percentile(results[:, 0], [0, 50, 100])
     # The mean of cut games is a lower bound, and an interval around it says nothing of whole games.
-    between = "" if cut else f" ({found.low:.1f}..{found.high:.1f})"
+    between = "" if cut or not found.known else f" ({found.low:.1f}..{found.high:.1f})"
     typer.echo(
         f"{who}, {what}, {count} games: {'at least ' if cut else ''}{found.value:.1f} {unit} a game"
         f"{between}; least {low:.0f}, median {middle:.0f}, most {high:.0f}"
