@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib.metadata
+import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -72,10 +73,14 @@ class Results:
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         record = Record(unit, result, today, versions(), round(seconds, 1))
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        whole = not self.path.exists() or self.path.read_bytes()[-1:] in (b"", b"\n")
-        with self.path.open("ab") as file:
-            # A line that a kill cut short is closed, so that it spoils no other.
-            file.write((b"" if whole else b"\n") + msgspec.json.encode(record) + b"\n")
+        line = msgspec.json.encode(record) + b"\n"
+        with self.path.open("a+b") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    # A line that a kill cut short is closed, so that it spoils no other.
+                    line = b"\n" + line
+            file.write(line)
         self.records[key(unit)] = record
 
     def todo(self, units: Sequence[Unit]) -> list[Unit]:

@@ -150,6 +150,28 @@ def test_work_that_is_done_is_not_done_again_even_after_a_line_was_cut(
         Results([path])
 
 
+def test_a_result_is_written_without_reading_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def whole(path: Path) -> bytes:
+        raise AssertionError(f"reads all of {path}")
+
+    path = tmp_path / "halves.jsonl"
+    results = Results([path])
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", whole)
+        for seed in range(3):
+            results.add({"seed": seed}, {"won": seed}, 0.5)
+        with path.open("ab") as file:
+            file.write(b'{"unit": {"se')  # a kill
+        results.add({"seed": 3}, {"won": 3}, 0.5)
+    found = Results([path])
+    assert [(record.unit["seed"], record.result["won"]) for record in found.records.values()] == [
+        *((seed, seed) for seed in range(4))
+    ]
+    assert path.read_bytes().count(b"\n") == 5
+
+
 def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> None:
     row = sums.row("halves")
     out, kept = tmp_path / "out", tmp_path / "kept"
