@@ -59,9 +59,7 @@ def check(
             )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise ProtocolError(
-            "invalid", f"{twice[0]!r} is offered twice; give each a name of its own"
-        )
+        raise ProtocolError("invalid", f"{twice[0]!r} is offered twice; give each its own name")
 
 
 def same(first: m.Hello | None, hello: m.Hello) -> bool:

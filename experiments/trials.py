@@ -75,7 +75,6 @@ def execute(
     plan = sweep.read(path, overrides)
     options = options or Options()
     if plan.alone:
-        more = {"connect": options.connect, "token": options.token}
         return runner.execute(
             path,
             store=store,
@@ -86,7 +85,8 @@ def execute(
             in_process=options.in_process,
             give_up=options.give_up,
             shards=options.shards,
-            **more,
+            connect=options.connect,
+            token=options.token,
         )
     if extend:
         raise DovetailError(f"{path}: --extend is for one execution; remove seeds and [sweep]")
