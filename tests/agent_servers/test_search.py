@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,10 @@ from dovetail.env_servers.amazons import Configuration as AmazonsOptions
 from dovetail.env_servers.connect_four import Configuration, ConnectFour
 from dovetail.env_servers.dots import Configuration as DotsOptions
 from dovetail.env_servers.dots import Dots
+from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.rlgame import RLGame
 from dovetail.experiments.client import RunFailed
+from dovetail.protocol.journal import EpisodeRecord, read
 
 
 class Tree(Environment):
@@ -310,6 +313,21 @@ def test_asking_and_having_the_rules_give_the_same_games(
     here = games(agent, {**parameters, "source": "rules"}, ConnectFour, 4)
     there = games(agent, {**parameters, "source": "lookahead"}, ConnectFour, 4, lookahead=True)
     assert here == there == games(agent, parameters, ConnectFour, 4)
+
+
+def test_the_same_seed_gives_the_same_games_twice_in_a_session(tmp_path: Path) -> None:
+    """Where chance is drawn for it, too: episodes have other numbers the second time."""
+    journal = tmp_path / "games"
+    with InProcess([Game2048], [MCTSAgent], journal=journal) as experiment:
+        given = {"simulations": 3, "source": "lookahead"}
+        player = experiment.create("mcts", seed=1, parameters=given)
+        for _ in range(2):
+            run = experiment.run("2048", [player], episodes=2, seed=5, max_turns=12, lookahead=True)
+            run.wait()
+    played = [each.actions for each in read(journal) if isinstance(each, EpisodeRecord)]
+    assert len(played) == 4
+    assert played[:2] == played[2:]
+    assert played[0] != played[1]
 
 
 def test_a_question_whose_answer_would_exceed_a_frame_is_asked_in_parts(

@@ -91,7 +91,7 @@ class Searcher(Agent[S]):
         rules = self._rules[decision.seat.match]
         search = self.search(decision, root(seat, seats, legal, decision.observation, rules))
         if rules is None:
-            return asked(search, derive(self.seed, decision.episode, decision.turn))
+            return asked(search, derive(decision.seed, "lookahead", decision.turn))
         rules.place(seat, decision.observation)
         return LocalRules().run(search)
 
