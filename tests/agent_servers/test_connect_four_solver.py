@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,22 @@ def test_endings_are_exact(solver: Solver) -> None:
         assert solver.values(board) == signs
 
 
+def test_threads_that_share_a_solver_do_not_disturb_each_other() -> None:
+    boards: list[Board] = []
+    rng = random.Random(6)
+    while len(boards) < 400:
+        board = Board()
+        while not board.over and board.moves < 18:
+            board.drop(rng.choice(board.legal()))
+        if not board.over:
+            boards.append(board)
+    alone = Solver(bits=16, book=False)
+    expected = [alone.score(board) for board in boards]
+    shared = Solver(bits=16, book=False)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(shared.score, boards)) == expected
+
+
 # By rows and columns: -1 if the second player wins, 0 for a draw (Tromp,
 # http://tromp.github.io/c4/c4.html).
 BOARDS = {(4, 4): 0, (4, 5): 0, (4, 6): -1, (5, 4): 0, (5, 5): 0, (6, 4): 0}
@@ -124,6 +141,8 @@ def test_it_wins_what_is_won_and_refuses_boards_that_are_too_large() -> None:
         assert [episode.outcome for episode in run] == [[0.0, 1.0]] * 20
     with pytest.raises(DovetailError, match="42 squares"):
         Solver(7, 7)
+    with pytest.raises(DovetailError, match=r"\(rows \+ 1\) x columns is at most 54"):
+        Solver(3, 14)
 
 
 def test_players_are_told_apart_by_the_values_they_keep() -> None:

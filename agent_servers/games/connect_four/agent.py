@@ -22,6 +22,7 @@ class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
     """Connect Four: plays perfectly on boards of up to 42 squares; equal columns at random.
 
     It wins as soon as it can and loses as late as it can.  It supposes that four in a row win.
+    (rows + 1) x columns may be at most 54, which leaves out wide boards such as 3 x 14.
     """
 
     name = "connect-four-solver"

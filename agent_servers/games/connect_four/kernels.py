@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
@@ -59,7 +60,7 @@ def _place(key: int, shift: int, table: Array) -> int:
 
 
 @njit(
-    f"int64({'int64, ' * 9}int64[::1], int64[::1], int64[:, :, ::1], int64[::1])",
+    f"int64({'int64, ' * 9}int64[::1], int64[::1], int64[:, :, ::1])",
     cache=True,
     nogil=True,
 )
@@ -76,15 +77,13 @@ def _search(
     table: Array,
     order: Array,
     stack: Array,
-    nodes: Array,
 ) -> int:
     """Return the score, exact within ``alpha`` and ``beta``, of a position in which the side to
     move cannot win at once; ``left`` squares are free.
 
     ``order`` are the squares of each column, those to try first in front; ``stack`` has room for
-    the moves of each ``left``.
+    the moves of each ``left``.  A word of ``table`` holds its whole key, so threads may share it.
     """
-    nodes[0] += 1
     other = own ^ all_
     reach = (all_ + bottom) & whole
     threats = completing(other, all_, side, whole)
@@ -164,7 +163,6 @@ def _search(
             table,
             order,
             stack,
-            nodes,
         )
         if value >= beta:
             if kept:
@@ -190,8 +188,6 @@ def score(
     shift: int,
     table: Array,
     order: Array,
-    stack: Array,
-    nodes: Array,
 ) -> int:
     """Return the score of a position that is not over, exact within ``low`` and ``high``.
 
@@ -203,6 +199,7 @@ def score(
         return (left + 1) // 2
     low = max(low, -(left // 2))
     high = min(high, (left - 1) // 2)
+    stack = np.empty((left + 1, 2, order.size), np.int64)
     while low < high:
         middle = low + (high - low) // 2
         if middle <= 0 and low // 2 < middle:
@@ -222,7 +219,6 @@ def score(
             table,
             order,
             stack,
-            nodes,
         )
         if found <= middle:
             high = found

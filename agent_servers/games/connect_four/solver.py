@@ -16,6 +16,7 @@ from dovetail.protocol.errors import DovetailError
 Array = NDArray[Any]
 MOST_SQUARES = 42
 MOST_BITS = 54
+"""(rows + 1) x columns, so that an entry of the table has room for a position and its bound."""
 TABLE_BITS = 22
 """4,194,304 positions, 32 MiB."""
 
@@ -23,8 +24,10 @@ TABLE_BITS = 22
 class Solver:
     """Solves positions of boards of up to 42 squares; what it found speeds up what comes next.
 
+    (rows + 1) x columns may be at most 54, which leaves out wide boards such as 3 x 14.
+
     A position early in the game takes seconds to minutes, unless it is in the book; one with a
-    dozen discs takes a fraction of a second.
+    dozen discs takes a fraction of a second.  Threads may share a solver.
 
     >>> board = Board()
     >>> for column in (3, 3, 4, 4):
@@ -49,7 +52,8 @@ class Solver:
         if rows * columns > MOST_SQUARES or side * columns > MOST_BITS:
             raise DovetailError(
                 f"Connect Four on {rows} rows and {columns} columns cannot be solved here; "
-                f"choose a board of at most {MOST_SQUARES} squares"
+                f"choose a board of at most {MOST_SQUARES} squares on which (rows + 1) x columns is at "
+                f"most {MOST_BITS}"
             )
         self.rows, self.columns = rows, columns
         whole = sum(((1 << rows) - 1) << column * side for column in range(columns))
@@ -64,14 +68,7 @@ class Solver:
             ],
             np.int64,
         )
-        self._stack: Array = np.zeros((MOST_SQUARES + 1, 2, columns), np.int64)
-        self._nodes: Array = np.zeros(1, np.int64)
         self._book = read(BOOK) if book and (rows, columns) == (6, 7) else {}
-
-    @property
-    def nodes(self) -> int:
-        """Positions that were searched so far."""
-        return int(self._nodes[0])
 
     def score(self, board: Board) -> int:
         """Return the score of a position to the side to move.
@@ -98,7 +95,7 @@ class Solver:
             kernels.score(
                 *(own, own | other, left, low, high),
                 *self._shape,
-                *(self._table, self._order, self._stack, self._nodes),
+                *(self._table, self._order),
             )
         )
 
