@@ -82,7 +82,7 @@ class NTupleConnectFour(VectorAgent[Parameters]):
     def __init__(self, parameters: Parameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self.steps = 0
-        """Decisions that it has learned from."""
+        """Decisions while it learns; those on the empty board are counted, too, and teach nothing."""
         self.shape: tuple[int, int] | None = None
         """Rows and columns of the board; None before the first."""
 
