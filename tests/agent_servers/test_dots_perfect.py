@@ -6,9 +6,11 @@ from functools import cache
 import pytest
 
 from dovetail import DovetailError, InProcess
+from dovetail.agent_servers.agent import Agent, Seat
+from dovetail.agent_servers.games.dots import DotsPlayer
 from dovetail.agent_servers.games.dots.perfect import DotsPerfect, after, ending, keeping, values
 from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.dots import Dots
+from dovetail.env_servers.dots import Configuration, Dots
 from dovetail.env_servers.dots.rules import Board, grid
 from dovetail.experiments.studies.dots.rows import kept
 from dovetail.experiments.studies.playing import match
@@ -81,6 +83,29 @@ def test_it_wins_every_won_seat_and_refuses_boards_that_are_too_large() -> None:
         assert [episode.outcome for episode in run] == [[0.0, 1.0]] * 20
     with pytest.raises(DovetailError, match="40 lines"):
         values(5, 5)
+
+
+@pytest.mark.parametrize("kind", [DotsPerfect, DotsPlayer])
+def test_it_plays_on_the_rows_that_it_is_given(kind: type[Agent]) -> None:
+    def seat(rows: int, columns: int) -> Seat:
+        return Seat(1, 0, Dots(Configuration(rows, columns)).init())
+
+    def player(rows: int) -> Agent:
+        return kind(kind.Parameters(rows=rows))
+
+    player(0).init(seat(3, 3))
+    player(3).init(seat(3, 4))
+    player(4).init(seat(4, 3))
+    for rows in (1, 5, 6, 20):
+        with pytest.raises(
+            DovetailError, match=f"6 boxes does not have {rows} rows of dots"
+        ) as said:
+            player(rows).init(seat(3, 4))
+        assert str(said.value).startswith(f"agent {kind.name}, option 'rows':")
+    with pytest.raises(DovetailError, match=f"{kind.name}: set its option rows, for the board is"):
+        player(0).init(seat(3, 4))
+    with pytest.raises(DovetailError, match=f"{kind.name} plays with at most"):
+        player(0).init(seat(9, 9))
 
 
 def test_a_share_of_kept_values_is_counted_in_positions_where_it_matters() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -11,13 +10,12 @@ from numpy.typing import NDArray
 
 from dovetail.agent_servers.agent import Decision, End, Needs, Seat
 from dovetail.agent_servers.games.dots.kernels import MOST_LINES
-from dovetail.agent_servers.games.dots.position import FEATURES, Position, Search
+from dovetail.agent_servers.games.dots.position import FEATURES, Position, Search, grid_of
 from dovetail.agent_servers.learning.linear_td import Considered, LinearTD, LinearTDParameters
 from dovetail.agent_servers.learning.sampling import pick
 from dovetail.agent_servers.learning.step_size import StepSize
-from dovetail.env_servers.dots.rules import Grid, grid
+from dovetail.env_servers.dots.rules import Grid
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.spaces import Box, Discrete
 
 Array = NDArray[Any]
 
@@ -94,7 +92,6 @@ class DotsPlayer(LinearTD[DotsParameters]):
     def __init__(self, parameters: DotsParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self._met: dict[bytes, int] = {}
-        self._grids: dict[int, Grid] = {}
         self._search = Search(self.weights, most=self.parameters.most_positions)
 
     def first_weights(self) -> list[float]:
@@ -107,24 +104,13 @@ class DotsPlayer(LinearTD[DotsParameters]):
         return found
 
     def init(self, seat: Seat) -> None:
-        seen, act = seat.spec.observation_spaces[0], seat.spec.action_spaces[0]
-        if not isinstance(seen, Box) or not isinstance(act, Discrete):
-            raise DovetailError("dots-player: these are not the spaces of dots")
-        lines, boxes = act.n, (seen.shape[0] - act.n - 1) // 2
-        if lines > MOST_LINES:
-            raise DovetailError(f"dots-player plays with at most {MOST_LINES} lines, not {lines}")
-        rows = self.parameters.rows
-        if not rows:
-            rows = math.isqrt(boxes) + 1
-            if (rows - 1) ** 2 != boxes:
-                raise DovetailError("dots-player: set its option rows, for the board is not square")
-        found = grid(rows, 1 + boxes // (rows - 1))
-        if (found.lines, found.boxes) != (lines, boxes):
-            raise DovetailError(f"dots-player: a board of {boxes} boxes has no {rows} rows of dots")
-        self._grids[seat.match] = found
+        self._grid(seat)
+
+    def _grid(self, seat: Seat) -> Grid:
+        return grid_of(seat.spec, self.parameters.rows, self.name, MOST_LINES)
 
     def consider(self, decision: Decision, action: int | None, *, learn: bool) -> Considered:
-        position = Position(decision.observation, self._grids[decision.seat.match])
+        position = Position(decision.observation, self._grid(decision.seat))
         turns = self.parameters.turns
         if action is None:
             lines, values = self._search.root(position, turns)
@@ -151,14 +137,14 @@ class DotsPlayer(LinearTD[DotsParameters]):
 
     def result(self, end: End) -> float:
         seen = np.asarray(end.observation)
-        boxes = self._grids[end.seat.match].boxes
+        boxes = self._grid(end.seat).boxes
         lines = len(seen) - 2 * boxes - 1
         return float(seen[lines : lines + boxes].sum()) - float(
             seen[lines + boxes : lines + 2 * boxes].sum()
         )
 
     def beyond(self, end: End) -> float:
-        position = Position(end.observation, self._grids[end.seat.match])
+        position = Position(end.observation, self._grid(end.seat))
         return float(self._search.value(position))
 
     def rate(self, features: Array) -> float:

@@ -11,11 +11,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
-from dovetail.agent_servers.games.dots.position import Position
+from dovetail.agent_servers.games.dots.position import Position, grid_of
 from dovetail.agent_servers.learning.sampling import pick
 from dovetail.env_servers.dots.rules import Grid, grid
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.spaces import Box, Discrete
 
 Array = NDArray[Any]
 MOST_LINES = 24
@@ -127,26 +126,15 @@ class DotsPerfect(Agent[DotsPerfectParameters]):
     needs = Needs(game="dots", seats=2, legal="list")
     capacity = 0
 
-    def __init__(self, parameters: DotsPerfectParameters | None = None, seed: int = 0) -> None:
-        super().__init__(parameters, seed)
-        self._grids: dict[int, Grid] = {}
-
     def init(self, seat: Seat) -> None:
-        seen, act = seat.spec.observation_spaces[0], seat.spec.action_spaces[0]
-        if not isinstance(seen, Box) or not isinstance(act, Discrete):
-            raise DovetailError("dots-perfect: these are not the spaces of dots")
-        boxes = (seen.shape[0] - act.n - 1) // 2
-        rows = self.parameters.rows or round(boxes**0.5) + 1
-        found = grid(rows, 1 + boxes // (rows - 1))
-        if (found.lines, found.boxes) != (act.n, boxes):
-            raise DovetailError(
-                f"dots-perfect: a board of {boxes} boxes has no {rows} rows of dots; set its option rows"
-            )
-        values(found.rows, found.columns)
-        self._grids[seat.match] = found
+        shape = self._grid(seat)
+        values(shape.rows, shape.columns)
+
+    def _grid(self, seat: Seat) -> Grid:
+        return grid_of(seat.spec, self.parameters.rows, self.name, MOST_LINES)
 
     def step(self, decision: Decision) -> int:
-        shape = self._grids[decision.seat.match]
+        shape = self._grid(decision.seat)
         drawn = Position(decision.observation, shape).drawn
         lines = decision.legal or []
         return pick(list(lines), [float(after(shape, drawn, line)) for line in lines], decision.rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.dots import kernels
 from dovetail.env_servers.dots.kernels import draw, neighbours
-from dovetail.env_servers.dots.rules import Grid
+from dovetail.env_servers.dots.rules import Grid, grid
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Spec
+from dovetail.protocol.spaces import Box, Discrete
 
 Array = NDArray[Any]
 FEATURES = kernels.FEATURES
@@ -17,6 +21,35 @@ TO_THE_END = kernels.LEAST
 NO_LIMIT = 1 << 62
 TABLE = 1 << 16
 """Positions that a search remembers."""
+
+
+def grid_of(spec: Spec, rows: int, who: str, most: int) -> Grid:
+    """Return the grid of a game of dots.
+
+    Args:
+        spec: of the game.
+        rows: of dots; 0 for a square board.
+        who: plays, as errors name it.
+        most: lines that it can play with.
+
+    Raises:
+        DovetailError: the board has more lines or other rows, or this is another game.
+    """
+    seen, act = spec.observation_spaces[0], spec.action_spaces[0]
+    if not isinstance(seen, Box) or len(seen.shape) != 1 or not isinstance(act, Discrete):
+        raise DovetailError(f"{who}: these are not the spaces of dots")
+    lines, boxes = act.n, (seen.shape[0] - act.n - 1) // 2
+    if lines > most:
+        raise DovetailError(f"{who} plays with at most {most} lines, not {lines}")
+    high = rows - 1 if rows else math.isqrt(max(0, boxes))
+    wide = boxes // high if rows > 1 else high
+    if high < 1 or (high * wide, (high + 1) * wide + high * (wide + 1)) != (boxes, lines):
+        raise DovetailError(
+            f"agent {who}, option 'rows': a board of {boxes} boxes does not have {rows} rows of dots"
+            if rows
+            else f"{who}: set its option rows, for the board is not square"
+        )
+    return grid(high + 1, wide + 1)
 
 
 class Position:
