@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.host import AgentHost
 from dovetail.peer import plugins
+from dovetail.protocol import messages as m
 
 SMALL: dict[str, dict[str, Any]] = {
     "alpha-beta": {"depth": 1},
@@ -47,6 +50,11 @@ PLAYS = {
     "dominion-q": {"dominion"},
 }
 """Games that some of them must play, lest a refusal of everything pass."""
+GIVEN: dict[str, dict[str, Any]] = {
+    "td": {"symmetric": True},
+    "alpha-beta": {"source": "rules", "configuration": BOARDS["amazons"]},
+}
+"""Parameters with which an agent has most to keep of its seats."""
 
 
 def play(agent: str, game: str) -> set[str]:
@@ -90,3 +98,30 @@ def test_it_plays_or_says_in_one_line_why_not(agent: str, game: str) -> None:
     if agent == "scripted":
         fine.add("illegal-action")
     assert reasons <= (fine if game in PLAYS.get(agent, ()) else {*fine, "crashed"}), reasons
+
+
+@pytest.mark.parametrize("agent", PLAYS)
+def test_matches_that_are_over_take_no_memory(agent: str) -> None:
+    game = min(PLAYS[agent])
+    kind = plugins.find("environment", game)
+    spec = kind(kind.Configuration(**BOARDS.get(game, {}))).init()
+    spec.name = game
+    host = AgentHost([plugins.find("agent", agent)])
+    given = {**SMALL.get(agent, {}), **GIVEN.get(agent, {})}
+    (made,) = host.handle([m.Create(1, 1, agent, given, 1)])
+    assert isinstance(made, m.Reply), made
+
+    def matches(first: int) -> None:
+        for match in range(first, first + 400):
+            seat = m.Init(match, 0, 1, spec, lookahead=True)
+            assert host.handle([seat, m.Leave(match)]) == []
+
+    tracemalloc.start()
+    try:
+        matches(1)
+        before, _ = tracemalloc.get_traced_memory()
+        matches(401)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 10_000

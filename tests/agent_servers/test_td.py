@@ -653,7 +653,8 @@ def test_an_episode_is_learned_as_one_of_its_images_throughout() -> None:
         agent.end(End(seat, episode, 0.0, None, None, "cancelled", None, 0.0, 2, "learn"))
     assert 70 < turned < 130
     plain = held(TD, TDParameters(hidden=2, symmetric=True, epsilon=0.0), 1)
-    plain.init(Seat(3, 0, Spec(seats=2, afterstates=True)))
+    seat = Seat(3, 0, Spec(seats=2, afterstates=True))
+    plain.init(seat)
     plain.step(Decision(seat, 1, 0, None, [0], 0.0, "learn", rng, np.array([[1.0, 2.0]])))
     assert slots_of(plain)[1, 0].pending.row.tolist() == [1.0, 2.0]
 

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
-from dovetail.agent_servers.games.connect_four.solver import Solver, solver
+from dovetail.agent_servers.games.connect_four.solver import solver
 from dovetail.env_servers.connect_four.rules import Board
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
@@ -29,21 +29,15 @@ class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
     needs = Needs(game="connect_four", seats=2, legal="list")
     capacity = 0
 
-    def __init__(
-        self, parameters: ConnectFourSolverParameters | None = None, seed: int = 0
-    ) -> None:
-        super().__init__(parameters, seed)
-        self._solvers: dict[int, Solver] = {}
-
     def init(self, seat: Seat) -> None:
         space = seat.spec.observation_spaces[0]
         if not isinstance(space, Box) or len(space.shape) != 3:
             raise DovetailError("connect-four-solver: this is not the observation of connect_four")
-        self._solvers[seat.match] = solver(*space.shape[1:])
+        solver(*space.shape[1:])
 
     def step(self, decision: Decision) -> int:
-        columns = self._solvers[decision.seat.match].best(position(decision.observation))
-        return decision.rng.choice(columns)
+        board = position(decision.observation)
+        return decision.rng.choice(solver(board.rows, board.columns).best(board))
 
 
 def position(observation: Any) -> Board:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
@@ -18,7 +18,9 @@ from dovetail.env_servers.environment import Environment
 from dovetail.peer import options
 from dovetail.peer.registry import registered
 from dovetail.protocol.errors import DovetailError, Refused
+from dovetail.protocol.messages import Spec
 from dovetail.protocol.seeds import derive
+from dovetail.protocol.spaces import Space
 
 
 class SearcherParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,38 +50,43 @@ class Searcher(Agent[S]):
 
     def __init__(self, parameters: S | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
-        self._rules: dict[int, Environment | None] = {}
-        """By match: an environment to be placed, or None to ask."""
+        self._rules: dict[str, tuple[Environment, Sequence[Space]]] = {}
+        """By the name of a game: an environment to be placed, and what its seats observe."""
 
     def init(self, seat: Seat) -> None:
-        self._rules[seat.match] = self._local(seat)
-
-    def _local(self, seat: Seat) -> Environment | None:
-        """Return rules for a game of this program, if they can be had and are wanted."""
-        source = self.parameters.source
-        problem = ""
+        source, why = self.parameters.source, ""
         if source != "lookahead":
             try:
-                kind = registered("environment", seat.spec.name)
-                given = options.read(
-                    kind.Configuration,
-                    self.parameters.configuration,
-                    f"environment {seat.spec.name}",
-                )
-                made: Environment = kind(given)
-                if made.init().observation_spaces != seat.spec.observation_spaces:
-                    problem = "its observations differ; set `configuration` as the run's"
-                elif type(made).place is Environment.place:
-                    problem = "its rules cannot be placed at an observation"
-                else:
-                    return made
+                self._prepare(seat.spec)
+                return
             except DovetailError as error:
-                problem = str(error)
+                why = f"; rules: {error}"
         if source == "rules" or not seat.lookahead:
-            why = f"; rules: {problem}" if problem else ""
             text = f"{self.name} cannot search {seat.spec.name}: the run allows no lookahead{why}"
             raise Refused("lookahead", text)
-        return None
+
+    def _prepare(self, spec: Spec) -> None:
+        """Make rules of this program for a game.
+
+        Raises:
+            DovetailError: they cannot be had, or are of another game.
+        """
+        if spec.name not in self._rules:
+            kind = registered("environment", spec.name)
+            given = options.read(
+                kind.Configuration, self.parameters.configuration, f"environment {spec.name}"
+            )
+            made: Environment = kind(given)
+            if type(made).place is Environment.place:
+                raise DovetailError("its rules cannot be placed at an observation")
+            self._rules[spec.name] = made, made.init().observation_spaces
+        if self._here(spec) is None:
+            raise DovetailError("its observations differ; set `configuration` as the run's")
+
+    def _here(self, spec: Spec) -> Environment | None:
+        """Return the rules of this program for a game; None to ask."""
+        made, seen = self._rules.get(spec.name, (None, ()))
+        return made if seen == spec.observation_spaces else None
 
     def step(self, decision: Decision) -> Any:
         legal = decision.legal
@@ -88,7 +95,7 @@ class Searcher(Agent[S]):
             return legal[0]
         seat = decision.seat.seat
         seats = decision.seat.spec.seats
-        rules = self._rules[decision.seat.match]
+        rules = self._here(decision.seat.spec)
         search = self.search(decision, root(seat, seats, legal, decision.observation, rules))
         if rules is None:
             return asked(search, derive(decision.seed, "lookahead", decision.turn))

@@ -116,8 +116,6 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         """What learns; made when the first decision shows the size of a row."""
         self.averaged: Network | Linear | None = None
         """What evaluates; ``network`` itself without averaging."""
-        self._images: dict[int, list[Image]] = {}
-        """By match: its symmetries."""
         self._scale: Array | None = None
         """Step sizes of the weights relative to ``learning_rate``; None if all are 1."""
         given = self.parameters
@@ -135,9 +133,6 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
                 f"{limits[0]:g} to {limits[1]:g}; set its option output to linear"
             )
         Needs(seats=self._target.seats).check(self.name, seat.spec)
-        if self.parameters.symmetric:
-            found = seat.spec.symmetries
-            self._images[seat.match] = [np.array(each.observation) for each in found]
 
     def step_batch(self, decisions: Sequence[Decision]) -> list[int]:
         """Answer decisions by one forward pass; what they teach is added up and applied after
@@ -357,7 +352,6 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
                 other.averaged.weights[:] = averaged
         other.episodes, other.steps = found.episodes, found.steps
         other._rate = other._step_size.at(other.episodes)
-        other._images = self._images
         become(self, other)
 
     @property
@@ -385,11 +379,11 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
 
     def _image(self, decision: Decision) -> Image | None:
         """Return how an episode is turned, drawn evenly among the symmetries and none."""
-        images = self._images.get(decision.seat.match)
-        if not images:
+        symmetries = decision.seat.spec.symmetries
+        if not self.parameters.symmetric or not symmetries:
             return None
-        number = decision.rng.randrange(len(images) + 1)
-        return images[number - 1] if number else None
+        number = decision.rng.randrange(len(symmetries) + 1)
+        return np.array(symmetries[number - 1].observation) if number else None
 
     def _average(self, network: Network | Linear) -> None:
         if self.averaged is not None and self.averaged is not network:
