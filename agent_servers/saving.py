@@ -55,25 +55,37 @@ class Saved(Generic[P, S]):
     """A state that was read and is of the right agent."""
 
     def __init__(
-        self, name: str, parameters: P, seed: int, settings: S, arrays: dict[str, _Array]
+        self,
+        name: str,
+        parameters: P,
+        seed: int,
+        settings: S,
+        arrays: dict[str, _Array],
+        compress: bool,
     ) -> None:
         self.name, self.parameters, self.seed = name, parameters, seed
-        self.settings, self._arrays = settings, arrays
+        self.settings, self._arrays, self._compress = settings, arrays, compress
 
-    def array(self, name: str, dtype: str, shape: Sequence[int]) -> Array:
+    def array(self, name: str, dtype: str, shape: Sequence[int], most: int | None = None) -> Array:
         """Return an array, in this machine's byte order.
 
         Args:
             name: that ``pack`` was given.
             dtype: that it must have, such as ``<f4``.
             shape: that it must have; -1 stands for any length.
+            most: how many numbers it may have at most; required if the length is open and arrays are
+                compressed, since few bytes may become many.
 
         Raises:
-            DovetailError: there is none, or it has another type, shape or number of bytes.
+            DovetailError: there is none, or it has another type, shape or number of bytes, or is
+                compressed although this agent compresses none.
         """
+        assert most is not None or -1 not in shape or not self._compress
         found = self._arrays.get(name)
         if found is None:
             raise wrong(self.name, f"it has no {name}")
+        if found.packed and not self._compress:
+            raise wrong(self.name, f"{name} are compressed")
         fits = len(found.shape) == len(shape) and all(
             have >= 0 and want in (-1, have) for have, want in zip(found.shape, shape, strict=True)
         )
@@ -82,8 +94,11 @@ class Saved(Generic[P, S]):
                 self.name,
                 f"{name} are {found.dtype} of shape {found.shape}, not {dtype} of {list(shape)}",
             )
+        count = math.prod(found.shape)
+        if most is not None and count > most:
+            raise wrong(self.name, f"{name} have {count} numbers; at most {most}")
         kind = np.dtype(dtype)
-        size = math.prod(found.shape) * kind.itemsize
+        size = count * kind.itemsize
         data = found.data
         if found.packed:
             try:
@@ -132,9 +147,15 @@ def pack(
 
 
 def unpack(
-    name: str, state: bytes, version: int, parameters: type[P], settings: type[S]
+    name: str,
+    state: bytes,
+    version: int,
+    parameters: type[P],
+    settings: type[S],
+    *,
+    compress: bool = False,
 ) -> Saved[P, S]:
-    """Return what ``pack`` was given.
+    """Return what ``pack`` was given; ``compress`` as it was given it.
 
     Raises:
         DovetailError: the bytes are something else, or of another agent or version.
@@ -147,7 +168,8 @@ def unpack(
             raise wrong(name, f"they have version {found.version}, not {version}")
         read = msgspec.convert(found.parameters, parameters)
         return Saved(
-            name, read, found.seed, msgspec.convert(found.settings, settings), found.arrays
+            *(name, read, found.seed, msgspec.convert(found.settings, settings)),
+            *(found.arrays, compress),
         )
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise wrong(name, str(error)) from None

@@ -128,12 +128,14 @@ class Settings(Struct):
 def test_arrays_and_settings_come_back(compress: bool) -> None:
     arrays = {"a": np.arange(6, dtype=">f4").reshape(2, 3).T, "b": np.zeros((0, 2), np.int64)}
     data = pack("typed", 2, Options(0.25), 7, Settings(3), arrays, compress=compress)
-    saved = unpack("typed", data, 2, Options, Settings)
+    saved = unpack("typed", data, 2, Options, Settings, compress=compress)
     assert (saved.parameters, saved.seed, saved.settings.episodes) == (Options(0.25), 7, 3)
-    found = saved.array("a", "<f4", (3, -1))
+    found = saved.array("a", "<f4", (3, -1), most=6)
     np.testing.assert_array_equal(found, arrays["a"])
     found[0, 0] = 1  # it is writable
-    assert saved.array("b", "<i8", (-1, 2)).shape == (0, 2)
+    assert saved.array("b", "<i8", (-1, 2), most=6).shape == (0, 2)
+    with pytest.raises(DovetailError, match=r"not a saved typed: a have 6 numbers; at most 5"):
+        saved.array("a", "<f4", (3, -1), most=5)
     for name, dtype, shape in (
         ("c", "<f4", (3, 2)),
         ("a", "<f8", (3, 2)),
@@ -148,9 +150,18 @@ def test_arrays_and_settings_come_back(compress: bool) -> None:
 def test_arrays_of_the_wrong_size_are_refused(wrong: dict[str, Any]) -> None:
     state = msgspec.msgpack.decode(pack("typed", 1, Options(), 0, None, {"a": np.zeros(3)}))
     state["arrays"]["a"] |= wrong
-    saved = unpack("typed", msgspec.msgpack.encode(state), 1, Options, Struct)
-    with pytest.raises(DovetailError, match="not a saved typed: a"):
-        saved.array("a", "<f8", (3,))
+    for compress in (False, True):
+        saved = unpack(
+            "typed", msgspec.msgpack.encode(state), 1, Options, Struct, compress=compress
+        )
+        with pytest.raises(DovetailError, match="not a saved typed: a"):
+            saved.array("a", "<f8", (3,))
+
+
+def test_arrays_are_not_decompressed_for_an_agent_that_compresses_none() -> None:
+    data = pack("typed", 1, Options(), 0, None, {"a": np.zeros(3)}, compress=True)
+    with pytest.raises(DovetailError, match="not a saved typed: a are compressed"):
+        unpack("typed", data, 1, Options, Struct).array("a", "<f8", (3,))
 
 
 def test_other_agents_versions_and_parameters_are_refused() -> None:

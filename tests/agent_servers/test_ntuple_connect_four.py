@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+import tracemalloc
+import zlib
 from collections import defaultdict
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -179,3 +182,26 @@ def test_states_that_would_reach_beyond_its_tables_are_refused() -> None:
     learner.shape = 30, 30
     with pytest.raises(DovetailError, match="a board of"):
         small.load(learner.save())
+
+
+def test_a_small_state_does_not_take_more_memory_than_its_tables() -> None:
+    learner = agent()
+    values(learner, Board(), learning=False)
+    numbers = {
+        "entries": np.zeros(25_000_000, np.uint32),
+        **dict.fromkeys(("weights", "errors", "sizes"), np.zeros(25_000_000, np.float32)),
+    }
+    state = msgspec.msgpack.decode(learner.save())
+    for name, array in numbers.items():
+        packed = zlib.compress(array.tobytes(), 9)
+        state["arrays"][name] |= {"shape": [array.size], "data": packed}
+    data = msgspec.msgpack.encode(state)
+    assert len(data) < 1_000_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(DovetailError, match="entries have 25000000 numbers; at most 3072"):
+            learner.load(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000

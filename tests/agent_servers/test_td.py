@@ -1,5 +1,7 @@
 import math
 import random
+import tracemalloc
+import zlib
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -9,6 +11,7 @@ from tests.agent_servers.memory import remembering, slots_of
 
 from dovetail.agent_servers.agent import Decision, End, Seat
 from dovetail.agent_servers.general.td import TD, RLGameTD, TDBatch, TDParameters
+from dovetail.agent_servers.learning.network import size
 from dovetail.agent_servers.learning.traces import Name as Traces
 from dovetail.peer import options
 from dovetail.protocol.errors import DovetailError
@@ -504,6 +507,22 @@ def test_foreign_bytes_are_refused_in_one_line_and_change_nothing(state: bytes) 
         agent.load(state)
     assert "\n" not in str(caught.value)
     assert agent.save() == before
+
+
+def test_a_small_state_does_not_take_much_memory() -> None:
+    agent = trained(3)
+    weights = size(1 << 20, agent.parameters.units(1 << 20))
+    packed = zlib.compress(bytes(4 * weights))
+    state = changed({"inputs": 1 << 20}, {"shape": [weights], "data": packed, "packed": True})
+    assert len(state) < 100_000 < 10_000_000 < weights
+    tracemalloc.start()
+    try:
+        with pytest.raises(DovetailError, match="not a saved td: weights are compressed"):
+            agent.load(state)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 # -- what it refuses ------------------------------------------------------------------------------------

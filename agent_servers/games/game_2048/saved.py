@@ -62,7 +62,7 @@ def parse(
     Raises:
         DovetailError: the bytes are something else.
     """
-    saved = unpack("ntuple-2048", data, 3, NTupleParameters, _Settings)
+    saved = unpack("ntuple-2048", data, 3, NTupleParameters, _Settings, compress=True)
     found = saved.settings
     if not found.shape:
         return saved.parameters, None, None, None, found.episodes

@@ -6,10 +6,10 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import BatchAgent, Decision, End, Needs, Seat, Thoughts
 from dovetail.agent_servers.general.td.parameters import RLGameParameters, TDParameters
@@ -18,7 +18,7 @@ from dovetail.agent_servers.learning.network import Array, Linear, Network, size
 from dovetail.agent_servers.learning.sampling import best
 from dovetail.agent_servers.learning.step_size import StepSize
 from dovetail.agent_servers.learning.traces import TRACES
-from dovetail.agent_servers.saving import become, pack, unpack, wrong
+from dovetail.agent_servers.saving import become, pack, unpack
 from dovetail.agent_servers.vector import Column, Ends, Rows, VectorAgent
 from dovetail.protocol.errors import DovetailError
 
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
-    inputs: int
+    inputs: Annotated[int, Meta(ge=0)]
     """Numbers in a row; 0 before the first."""
     episodes: int
     steps: int
 
 
-MOST_INPUTS = 1 << 24
-"""Of a saved network; more would not fit into a message."""
 _Change = tuple[Array, float]
 """A direction of the weights, and how far."""
 
@@ -342,8 +340,6 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         found = saved.settings
         other = type(self)(saved.parameters, saved.seed)  # type: ignore[arg-type]
         if found.inputs:
-            if not 0 < found.inputs <= MOST_INPUTS:
-                raise wrong(self.name, f"{found.inputs} inputs")
             shape = (size(found.inputs, other.parameters.units(found.inputs)),)
             weights = saved.array("weights", "<f4", shape)
             averaged = saved.array("averaged", "<f4", shape) if other.parameters.averaging else None

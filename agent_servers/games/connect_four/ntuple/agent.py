@@ -164,7 +164,7 @@ class NTupleConnectFour(VectorAgent[Parameters]):
 
     def load(self, state: bytes) -> None:
         """Become the agent that was saved: its parameters take the place of this one's."""
-        saved = unpack(self.name, state, 1, Parameters, _Settings)
+        saved = unpack(self.name, state, 1, Parameters, _Settings, compress=True)
         found = saved.settings
         other = type(self)(saved.parameters, saved.seed)
         other.steps = found.steps
@@ -172,7 +172,7 @@ class NTupleConnectFour(VectorAgent[Parameters]):
             if len(found.shape) != 2 or found.shape[0] * found.shape[1] > MOST_SQUARES:
                 raise wrong(self.name, f"a board of {found.shape}")
             other._prepare((found.shape[0], found.shape[1]))
-            entries = saved.array("entries", "<u4", (-1,))
+            entries = saved.array("entries", "<u4", (-1,), most=other.weights.size)
             if entries.size and entries.max() >= other.weights.size:
                 raise wrong(self.name, f"an entry beyond the {other.weights.size} of its tables")
             for name in ("weights", "errors", "sizes"):
