@@ -369,9 +369,13 @@ def test_a_genome_is_saved_loaded_and_played() -> None:
             experiment.create("feature-network", parameters={"genome": [2.0] * 22})
         with pytest.raises(DovetailError, match="not a saved feature-network"):
             experiment.create("feature-network", state=b"{}")
-        wrong = msgspec.json.decode(state) | {"rows": 0}
-        with pytest.raises(DovetailError, match="an empty board"):
-            experiment.create("feature-network", state=msgspec.json.encode(wrong))
+        for wrong, said in (
+            ({"rows": 0}, r">= 1 - at `\$.rows`"),
+            ({"planes": 10**12}, r"<= 256 - at `\$.planes`"),
+        ):
+            bad = msgspec.json.encode(msgspec.json.decode(state) | wrong)
+            with pytest.raises(DovetailError, match=f"not a saved feature-network: .*{said}"):
+                experiment.create("feature-network", state=bad)
         high = options | {"height": 20}
         results = experiment.run("tetris", [loaded], configuration=high, retries=0).wait()
         assert "this genome is for 3 boards of 10 x 10" in results[0].message

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.general.feature_network.genome import Network, decode, encode, genes
@@ -17,9 +17,9 @@ class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-netwo
     """A genome with the board that it is for; JSON on disk."""
 
     version: Literal[1]
-    planes: int
-    rows: int
-    columns: int
+    planes: Annotated[int, Meta(ge=1, le=256)]
+    rows: Annotated[int, Meta(ge=1)]
+    columns: Annotated[int, Meta(ge=1)]
     genome: list[float]
     made: dict[str, Any] = {}
     """How: for people to read."""
@@ -51,8 +51,6 @@ class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-netwo
             found = msgspec.json.decode(data, type=cls)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DovetailError(f"these bytes are not a saved feature-network: {error}") from None
-        if min(found.planes, found.rows, found.columns) < 1:
-            raise DovetailError("these bytes are not a saved feature-network: an empty board")
         found.network()
         return found
 
