@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from dovetail.agent_servers import previews
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.agent_servers.groups import Groups
 from dovetail.peer import options
@@ -515,24 +516,15 @@ def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Preview] 
     if isinstance(message, m.Error):
         return DovetailError(message.message)
     try:
-        previews = [_preview(each) for each in message.body]
-    except (TypeError, AttributeError) as error:
-        return DovetailError(f"the environment's answer to a lookahead cannot be read: {error}")
-    if len(previews) != len(thought.question.lines):
-        return DovetailError(f"{len(previews)} answers to {len(thought.question.lines)} lines")
-    return previews
+        return previews.read(message.body, len(thought.question.lines))
+    except DovetailError as error:
+        return error
 
 
 def _notice(body: Any) -> None:
     """Show the person who runs this program the notice in a message; an arena sends it."""
     if isinstance(body, dict) and isinstance(body.get("notice"), str):
         log.warning("notice: %s", " ".join(body["notice"].split())[:500])
-
-
-def _preview(body: Any) -> m.Preview:
-    if isinstance(body, m.Preview):
-        return body
-    return m.Preview(**{**body, "seats": [m.View(**view) for view in body.get("seats", ())]})
 
 
 def type_name(kind: type[Agent]) -> str:

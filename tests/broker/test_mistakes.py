@@ -401,22 +401,55 @@ def test_all_is_let_go_when_a_program_leaves(address: str) -> None:
     assert sorted(tidied) == ["butler", "maid", "tidy"]
 
 
-@pytest.mark.parametrize("body", [None, 5, [5], [{"no": 1}], [{"seats": [5]}], []])
-def test_an_answer_that_is_no_answer_to_a_lookahead_is_an_error_of_it(body: Any) -> None:
+def looked(body: Any) -> Any:
+    """Return what an agent gets that looks ahead along one line: previews, or an error's text."""
+    got: list[Any] = []
+
     def step(self: Any, decision: Any) -> Any:
         try:
-            yield Lookahead([[0]])
+            got.append((yield Lookahead([[0]])))
         except DovetailError as error:
-            return str(error)
+            got.append(str(error))
+        return 0
 
     host = AgentHost([player("careful", step=step)])
     spec = Thrice().init()
     host.handle([m.Create(1, 1, "careful"), m.Init(1, 0, 1, spec, lookahead=True)])
     asked = host.handle([m.AgentStart(1, 1, 0, 0, seed=1, observation=0, legal=[0, 1])])[0]
     assert isinstance(asked, m.AgentLookahead)
-    answer = host.handle([m.Reply(asked.id, body)])[0]
-    assert isinstance(answer, m.Action)
-    assert "cannot be read" in answer.action or "0 answers to 1 lines" in answer.action
+    assert isinstance(host.handle([m.Reply(asked.id, body)])[0], m.Action)
+    return got[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (None, "Expected `array`, got `null`"),
+        (5, "Expected `array`, got `int`"),
+        ([5], "Expected `object`, got `int` - at `$[0]`"),
+        ([{"seats": [5]}], "Expected `object`, got `int` - at `$[0].seats[0]`"),
+        ([{"seats": [{}]}], "Object missing required field `seat` - at `$[0].seats[0]`"),
+        ([{"rewards": ["1"]}], "Expected `float`, got `str` - at `$[0].rewards[0]`"),
+        ([{"to_act": 0}], "Expected `array`, got `int` - at `$[0].to_act`"),
+        ([], "0 answers to 1 lines"),
+        ([{}, {}], "2 answers to 1 lines"),
+    ],
+)
+def test_an_answer_that_is_no_answer_to_a_lookahead_is_an_error_of_it(body: Any, said: str) -> None:
+    found = looked(body)
+    if "lines" not in said:
+        said = f"the environment's answer to a lookahead cannot be read: {said}"
+    assert found == said
+
+
+def test_unknown_fields_of_an_answer_to_a_lookahead_are_ignored() -> None:
+    seen = np.arange(3)
+    view = {"seat": 0, "observation": seen, "legal": b"\x03", "since": 2}
+    (found,) = looked([{"to_act": [0], "seats": [view], "rewards": [1], "later": {}}])
+    assert isinstance(found, m.Preview)
+    assert (found.to_act, found.rewards, found.outcome) == ([0], [1.0], None)
+    assert found.seats[0].observation is seen
+    assert (found.seats[0].legal, found.seats[0].scene) == (b"\x03", None)
 
 
 class Told:
