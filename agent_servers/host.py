@@ -155,8 +155,10 @@ class AgentHost:
             refused: how many earlier answers to it were illegal, for the seat's result.
         """
         out: list[m.Message] = []
-        found = self._open.pop((decision.episode, decision.seat.seat), None)
+        key = (decision.episode, decision.seat.seat)
+        found = self._open.get(key)
         if found is not None and found[1] is decision:
+            del self._open[key]
             self._act(*found, action, out)
             if refused and isinstance(out[0], m.Action):
                 out[0].refused = refused

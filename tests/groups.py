@@ -17,6 +17,7 @@ GROUPS = {
 
 PLACES = {
     "tests/agent_servers": "learners",
+    "tests/agent_servers/test_host.py": "fast",
     "tests/agent_servers/test_human.py": "fast",
     "tests/agent_servers/test_network.py": "fast",
     "tests/agent_servers/test_random.py": "fast",
