@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, Seat
+from dovetail.peer.presets import local
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episode
 
@@ -15,7 +16,13 @@ from dovetail.protocol.journal import episode
 class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``Recorded``."""
 
-    journal: Annotated[str, Meta(description="A broker's journal.")]
+    journal: Annotated[
+        str,
+        Meta(
+            description="A broker's journal; only for the program that serves the agent: "
+            "dovetail agent recorded --set journal=FILE"
+        ),
+    ]
     episode: Annotated[
         str | int,
         Meta(description="The number of its episode as `dovetail replay` lists them, or `last`."),
@@ -41,8 +48,10 @@ class Recorded(Agent[RecordedParameters]):
     With the seeds and the opponents of then it makes the same game; against another opponent it
     follows the record as long as its actions are legal.
 
+    The journal must be the default of the class in use, which the local user sets (``peer.presets``).
+
     Raises:
-        DovetailError: the journal cannot be read or has no such episode.
+        DovetailError: the journal came over the wire, cannot be read or has no such episode.
     """
 
     name = "recorded"
@@ -51,7 +60,13 @@ class Recorded(Agent[RecordedParameters]):
 
     def __init__(self, parameters: RecordedParameters, seed: int = 0) -> None:
         super().__init__(parameters, seed)
-        self._game = episode(Path(parameters.journal), str(parameters.episode))[1]
+        journal = parameters.journal
+        if journal != local(type(self), "journal"):
+            raise DovetailError(
+                f"agent recorded, option 'journal': {journal!r:.200} is a file, which only the program "
+                f"that serves the agent may name: dovetail agent recorded --set journal=FILE"
+            )
+        self._game = episode(Path(journal), str(parameters.episode))[1]
 
     def init(self, seat: Seat) -> None:
         game = self._game

@@ -435,7 +435,10 @@ class Table:
         kind = preset(plugins.find("environment", self.game), self._configuration, given)
         read = options.read(kind.Configuration, self._configuration, given)
         others = self._others(declared(kind(read)).seats)
-        kinds = {name: plugins.find("agent", name) for name in others}
+        kinds = {
+            name: preset(plugins.find("agent", name), self._parameters, f"agent {name}")
+            for name in dict.fromkeys(others)
+        }
         with InProcess([kind], list(dict.fromkeys(kinds.values()))) as experiment:
             experiment.catalogue()
             yield experiment, type_name(kind), [agent_name(kinds[name]) for name in others]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,10 @@ import pytest
 
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.recorded import Recorded, RecordedParameters
+from dovetail.agent_servers.general.recorded import Recorded
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.dots import Dots
+from dovetail.peer.presets import preset
 from dovetail.protocol.journal import EpisodeRecord, read
 
 
@@ -30,8 +32,9 @@ def again(
     journal: Path, first: dict[str, Any], second: str = "recorded", game: Any = ConnectFour
 ) -> Any:
     out = journal.with_name("again")
-    with InProcess([game], [Recorded, Random], journal=out) as experiment:
-        own = experiment.create("recorded", parameters={"journal": str(journal), **first})
+    kind = preset(Recorded, {"journal": str(journal)}, "agent recorded")
+    with InProcess([game], [kind, Random], journal=out) as experiment:
+        own = experiment.create("recorded", parameters=first)
         other = own if second == "recorded" else experiment.create(second, seed=7)
         experiment.run(game.name, [own, other], episodes=1, seed=8, retries=0).wait()
     return played(out)[-1]
@@ -58,9 +61,24 @@ def test_off_the_record(journal: Path) -> None:
 
 
 def test_what_cannot_be_is_said_in_one_line(journal: Path) -> None:
-    with pytest.raises(DovetailError, match=r"there is no episode 9; .* has 3"):
-        Recorded(RecordedParameters(str(journal), "9"))
-    with pytest.raises(DovetailError, match="cannot read the journal nowhere"):
-        Recorded(RecordedParameters("nowhere"))
+    for given, said in (
+        ({"journal": str(journal), "episode": "9"}, r"there is no episode 9; .* has 3"),
+        ({"journal": "nowhere"}, "cannot read the journal nowhere"),
+    ):
+        kind: Any = preset(Recorded, given, "agent recorded")
+        with pytest.raises(DovetailError, match=said):
+            kind(kind.Parameters())
     with pytest.raises(DovetailError, match="of connect_four with 2 seats, not of dots with 2"):
         again(journal, {}, game=Dots)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_file_that_a_peer_names_is_not_looked_at(journal: Path) -> None:
+    pipe = journal.with_name("pipe")
+    os.mkfifo(pipe)  # whoever opens it waits for a writer
+    for kind in (Recorded, preset(Recorded, {"journal": str(journal)}, "agent recorded")):
+        with InProcess([ConnectFour], [kind]) as experiment:
+            for path in (pipe, journal.with_name("games.journal"), "/etc/passwd", "nowhere"):
+                with pytest.raises(DovetailError, match="only the program that serves") as said:
+                    experiment.create("recorded", parameters={"journal": str(path)})
+                assert "--set journal=FILE" in str(said.value)

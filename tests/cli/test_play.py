@@ -12,6 +12,13 @@ from typing import Any
 
 import pytest
 
+from dovetail import InProcess
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.general.recorded import Recorded
+from dovetail.cli import seating
+from dovetail.cli.common import made
+from dovetail.env_servers.connect_four import ConnectFour
+
 GAME = Path(__file__).with_name("count_up.py")
 
 
@@ -54,6 +61,16 @@ def test_the_other_seat_several_games_and_a_parameter(tmp_path: Path) -> None:
     assert code == 0, err
     assert len(re.findall(r"You (?:won|lost)\.$", out, re.MULTILINE)) == 2
     assert re.search(r"^2 games: \d won, 0 drawn, \d lost$", out, re.MULTILINE)
+
+
+def test_a_file_that_is_named_on_the_command_line_is_its_users(tmp_path: Path) -> None:
+    given = {"journal": str(tmp_path / "games")}
+    with InProcess([ConnectFour], [Random], journal=Path(given["journal"])) as experiment:
+        players = [experiment.create("random", seed=seed) for seed in (1, 2)]
+        experiment.run("connect_four", players, episodes=1).wait()
+    with seating.here("connect_four", "recorded", {}, given) as (experiment, _, opponent, _):
+        experiment.create(opponent, parameters=given)
+    assert isinstance(made("recorded", given, 1), Recorded)
 
 
 def test_the_same_seed_is_the_same_game(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from dovetail import DovetailError, Experiment, InProcess
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.peer import cores
 from dovetail.protocol.journal import EpisodeRecord, read
 
@@ -230,6 +233,26 @@ def test_a_program_that_is_one_agent(terminals: Any) -> None:
     second.expect("^dovetail: the broker refuses: another peer is called 'ann'[^,]*$", "err")
     assert len(second.lines["err"]) == 2
     assert agent.process.poll() is None
+
+
+@pytest.mark.parametrize("hosted", [True, False])
+def test_a_program_may_name_a_file_for_its_agents(terminals: Any, hosted: bool) -> None:
+    """The journal of ``recorded``; experiments cannot."""
+    journal = terminals.folder / "games"
+    with InProcess([ConnectFour], [Random], journal=journal) as experiment:
+        seats = [experiment.create("random", seed=seed) for seed in (1, 2)]
+        turns = experiment.run("connect_four", seats, episodes=1).wait()[0].turns
+    more = ["--agent", "recorded", "--set-agent", f"journal={journal}"] if hosted else []
+    terminals.broker("--env", "connect_four", *more)
+    if not hosted:
+        given = ("--connect", terminals.address, "--set", f"journal={journal}")
+        terminals.start("agent", "recorded", *given).expect("^agent recorded ready")
+    with Experiment.connect(terminals.address) as experiment:
+        with pytest.raises(DovetailError, match="only the program that serves the agent may name"):
+            experiment.create("recorded", parameters={"journal": str(journal.parent / "other")})
+        player = experiment.create("recorded", parameters={"episode": 1})
+        (again,) = experiment.run("connect_four", [player, player], episodes=1).wait()
+    assert (again.reason, again.turns) == ("terminated", turns)
 
 
 def test_a_program_killed_and_started_again_within_a_heartbeat_gets_its_name(

@@ -23,7 +23,6 @@ from dovetail.cli.common import (
     settings,
     warn,
 )
-from dovetail.cli.common import agent as find_agent
 from dovetail.peer.address import AGENTS, ENVIRONMENTS
 
 if TYPE_CHECKING:
@@ -125,6 +124,13 @@ def broker(
         ),
     ] = None,
     set_: Set = None,
+    set_agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Set an option of the one agent that --agent names; may be repeated.",
+        ),
+    ] = None,
     register_: Register = None,
 ) -> None:
     """Run the broker that environments, agents and experiments connect to.
@@ -144,7 +150,7 @@ def broker(
             "`dovetail keys make`), or use tcp://127.0.0.1 with a tunnel such as `ssh -L`, or give "
             "--insecure in a network that you trust"
         )
-    hosts = _hosts(env or [], agent or [], set_, register_)
+    hosts = _hosts(env or [], agent or [], set_, set_agent, register_)
     from dovetail.broker.access_file import AccessFile
     from dovetail.broker.core import Settings
     from dovetail.broker.journal import Journal
@@ -171,22 +177,30 @@ def broker(
 
 
 def _hosts(
-    environments: list[str], agents: list[str], set_: Set, register_: Register
+    environments: list[str],
+    agents: list[str],
+    set_: Set,
+    set_agent: list[str] | None,
+    register_: Register,
 ) -> dict[str, Host]:
     """Return what the broker's own process serves, by name."""
-    given = settings(set_)
+    given, told = settings(set_), settings(set_agent, "--set-agent")
     if given and len(environments) != 1:
         raise UsageError("--set sets options of one environment; name just one with --env")
+    if told and len(agents) != 1:
+        raise UsageError("--set-agent sets options of one agent; name just one with --agent")
     register(register_)
     hosts: dict[str, Host] = {}
     if environments:
         from dovetail.env_servers.host import EnvironmentHost
 
-        hosts[ENVIRONMENTS] = EnvironmentHost([served(each, given) for each in environments])
+        hosts[ENVIRONMENTS] = EnvironmentHost(
+            [served("environment", each, given) for each in environments]
+        )
     if agents:
         from dovetail.agent_servers.host import AgentHost
 
-        hosts[AGENTS] = AgentHost([find_agent(each) for each in agents])
+        hosts[AGENTS] = AgentHost([served("agent", each, told) for each in agents])
     return hosts
 
 

@@ -90,8 +90,8 @@ def agent_(
     from dovetail.testing.agents import CHECKS, check_agent
 
     register(register_)
-    kind, where = agent(name), environment(game)
     parameters, configuration = settings(set_), settings(env_set, "--env-set")
+    kind, where = agent(name, parameters), environment(game)
     return _each(
         list(CHECKS),
         lambda check: check_agent(

@@ -223,32 +223,49 @@ def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, An
 
 def environment(name: str, given: Mapping[str, Any] | None = None) -> type[Environment]:
     """Return an environment's class, with options that the local user has set as its defaults."""
+    found: type[Environment] = _preset("environment", name, given)
+    return found
+
+
+def agent(name: str, given: Mapping[str, Any] | None = None) -> type[Agent]:
+    """Return an agent's class, with options that the local user has set as its defaults."""
+    found: type[Agent] = _preset("agent", name, given)
+    return found
+
+
+def _preset(kind: plugins.Kind, name: str, given: Mapping[str, Any] | None) -> Any:
     from dovetail.peer.presets import preset
 
-    found: type[Environment] = _find("environment", name)
+    found = _find(kind, name)
     try:
-        return preset(found, dict(given or {}), f"environment {name}")
+        return preset(found, dict(given or {}), f"{kind} {name}")
     except DovetailError as error:
         raise UsageError(str(error)) from None
 
 
-def served(name: str, given: Mapping[str, Any]) -> type[Environment]:
-    """Return as ``environment`` a class to be served; what the local user has set must make a game."""
+def served(kind: plugins.Kind, name: str, given: Mapping[str, Any]) -> Any:
+    """Return as ``environment`` or ``agent`` a class to be served; what the local user has set must make one."""
     from dovetail.peer.presets import tried
 
-    found = environment(name, given)
+    found = _preset(kind, name, given)
     if given:
         try:
-            tried(found, f"environment {name}")
+            tried(found, f"{kind} {name}")
         except DovetailError as error:
             raise UsageError(str(error)) from None
     return found
 
 
-def agent(name: str) -> type[Agent]:
-    """Return an agent's class."""
-    found: type[Agent] = _find("agent", name)
-    return found
+def made(name: str, given: Mapping[str, Any], seed: int) -> Agent:
+    """Return an agent with options that the local user has set."""
+    from dovetail.peer import options
+
+    kind = agent(name, given)
+    try:
+        parameters = options.read(kind.Parameters, {}, f"agent {name}")
+    except DovetailError as error:
+        raise UsageError(str(error)) from None
+    return kind(parameters, seed)
 
 
 def _find(kind: plugins.Kind, name: str) -> Any:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.common import Register, Set, UsageError, log_to_stderr, register, settings
-from dovetail.cli.common import agent as find_agent
-from dovetail.protocol.errors import DovetailError
+from dovetail.cli.common import Register, Set, UsageError, log_to_stderr, made, register, settings
 
 if TYPE_CHECKING:
     from dovetail.agent_servers.agent import Agent
@@ -94,19 +92,12 @@ def gtp(
 def _made(
     name: str, given: list[str] | None, state: Path | None, seed: int, registered: list[str] | None
 ) -> Agent:
-    from dovetail.peer import options
-
     log_to_stderr()
     register(registered)
-    kind = find_agent(name)
-    try:
-        parameters = options.read(kind.Parameters, settings(given), f"agent {name}")
-    except DovetailError as error:
-        raise UsageError(str(error)) from None
-    made: Agent = kind(parameters, seed)
+    one = made(name, settings(given), seed)
     if state is not None:
         try:
-            made.load(state.read_bytes())
+            one.load(state.read_bytes())
         except OSError as error:
             raise UsageError(f"--state: cannot read {state}: {error.strerror}") from None
-    return made
+    return one

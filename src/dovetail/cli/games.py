@@ -101,7 +101,7 @@ def play(
 
     rival = against or "random"
     place = (
-        seating.here(env, rival, configuration)
+        seating.here(env, rival, configuration, parameters)
         if connect is None
         else seating.there(env, rival, connect, token)
     )

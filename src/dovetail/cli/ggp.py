@@ -14,14 +14,13 @@ from dovetail.cli.common import (
     Register,
     Set,
     UsageError,
-    agent,
     complete_agent,
     log_to_stderr,
+    made,
     register,
     settings,
 )
 from dovetail.cli.group import group
-from dovetail.protocol.errors import DovetailError
 
 app = group(name="ggp", help="Play games of the General Game Playing protocol.")
 
@@ -61,16 +60,10 @@ def player(
     """
     from dovetail.bridges.gdl.http import Server
     from dovetail.bridges.gdl.protocol import Protocol
-    from dovetail.peer import options
 
     register(register_)
     log_to_stderr()
-    kind = agent(name)
-    try:
-        parameters = options.read(kind.Parameters, settings(set_), f"agent {name}")
-    except DovetailError as error:
-        raise UsageError(str(error)) from None
-    one = kind(parameters, seed)
+    one = made(name, settings(set_), seed)
     if state is not None:
         try:
             one.load(state.read_bytes())

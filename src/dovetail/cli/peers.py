@@ -19,6 +19,7 @@ from dovetail.cli.common import (
     complete_agent,
     complete_environment,
     log_to_stderr,
+    made,
     options_table,
     register,
     served,
@@ -114,7 +115,7 @@ def env(
     if show_options:
         show(*(table("environment", each, find_environment(each, given)) for each in names))
         return
-    types = [served(each, given) for each in names]
+    types = [served("environment", each, given) for each in names]
     from dovetail.env_servers.host import type_name
     from dovetail.env_servers.serve import serve
 
@@ -150,41 +151,38 @@ def agent(
 ) -> None:
     """Serve agents to a broker; experiments create instances of them.
 
+    --set gives defaults that experiments can override.
+
     Example: dovetail agent random td
+
+    Example: dovetail agent recorded --set journal=games.journal
 
     Example: dovetail agent td --as-one --name teacher --seed 7 --set hidden=64
 
     Example: dovetail agent q-learning --register encoder:coins=coins.py:turn_and_coins
     """
     register(register_)
-    types = [find_agent(each) for each in names]
+    given = settings(set_)
+    if given and len(names) != 1:
+        raise UsageError("--set sets options of one agent; name just one")
     if show_options:
-        show(*(table("agent", *each) for each in zip(names, types, strict=True)))
+        show(*(table("agent", each, find_agent(each, given)) for each in names))
         return
     from dovetail.agent_servers.host import type_name
     from dovetail.agent_servers.serve import serve
 
     log_to_stderr()
-    offered = _unique([type_name(each) for each in types])
-    given = settings(set_)
     if not as_one:
-        if given or seed is not None:
-            raise UsageError(
-                "--set and --seed need --as-one; otherwise experiments set them for each agent"
-            )
+        if seed is not None:
+            raise UsageError("--seed needs --as-one; otherwise experiments set it for each agent")
+        types = [served("agent", each, given) for each in names]
+        offered = _unique([type_name(each) for each in types])
         serve(types, connect, name=name, token=token, ready=_ready("agent", offered, connect))
         return
-    if len(types) != 1:
+    if len(names) != 1:
         raise UsageError("--as-one serves one agent; name just one")
-    from dovetail.peer import options
-
-    kind = types[0]
-    try:
-        parameters = options.read(kind.Parameters, given, f"agent {names[0]}")
-    except DovetailError as error:
-        raise UsageError(str(error)) from None
-    one = kind(parameters, seed or 0)
-    ready = _ready("agent", [name or offered[0]], connect)
+    one = made(names[0], given, seed or 0)
+    ready = _ready("agent", [name or type_name(type(one))], connect)
     serve(one, connect, name=name, token=token, ready=ready)
 
 

@@ -42,14 +42,16 @@ Place = tuple["Experiment", str, str, str | None]
 
 
 @contextmanager
-def here(env: str, against: str, configuration: dict[str, Any]) -> Iterator[Place]:
+def here(
+    env: str, against: str, configuration: dict[str, Any], parameters: dict[str, Any]
+) -> Iterator[Place]:
     """Play in this program."""
     from dovetail.agent_servers.host import type_name as agent_name
     from dovetail.env_servers.host import type_name
     from dovetail.experiments.inprocess import InProcess
 
     kind = find_environment(env, configuration)
-    opponent, human = find_agent(against), find_agent("human")
+    opponent, human = find_agent(against, parameters), find_agent("human")
     types = [human] if opponent is human else [human, opponent]
     with InProcess([kind], types) as experiment:
         yield experiment, type_name(kind), agent_name(opponent), None

@@ -1,7 +1,7 @@
-"""Options that the program which serves an environment sets, as new defaults.
+"""Options that the program which serves an environment or agent sets, as new defaults.
 
 What only the local user may choose, such as a file, can be set here and nowhere else: an environment
-compares its option with the default of its own ``Configuration``.
+or agent compares its option with the default of its own ``Configuration`` or ``Parameters``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ T = TypeVar("T", bound=type)
 
 
 def local(kind: type[Any], option: str) -> Any:
-    """Return the default of an environment's option; None if it has none.
+    """Return the default of an option of an environment or agent; None if it has none.
 
     What equals it may be something that only the local user may choose.
     """
-    for field in msgspec.structs.fields(kind.Configuration):
+    for field in msgspec.structs.fields(_struct(kind)):
         if field.name == option:
             if field.default is not msgspec.NODEFAULT:
                 return field.default
@@ -53,25 +53,39 @@ def declared(made: Any) -> Spec:
 
 
 def tried(kind: type[Any], owner: str) -> None:
-    """Make a game of an environment's defaults once, and release it, so that mistakes are found before it is served.
+    """Make an environment with a game, or an agent, of its defaults once, and release it.
 
-    An environment that needs further options is left alone.
+    So mistakes are found before it is served.  What needs further options is left alone.
 
     Args:
         kind: the class, such as ``preset`` returns.
-        owner: the environment, as errors name it.
+        owner: the environment or agent, as errors name it.
 
     Raises:
         DovetailError: it cannot be made.
     """
-    if _missing(kind.Configuration):
+    struct = _struct(kind)
+    if _missing(struct):
         return
     try:
-        declared(kind())
+        if _attribute(kind) == "Configuration":
+            declared(kind())
+        else:
+            kind(struct()).cleanup()
     except DovetailError:
         raise
     except Exception as error:
         raise DovetailError(f"{owner} cannot be made: {one_line(error)}") from error
+
+
+def _attribute(kind: type[Any]) -> str:
+    return "Configuration" if hasattr(kind, "Configuration") else "Parameters"
+
+
+def _struct(kind: type[Any]) -> type[msgspec.Struct]:
+    """Return the options of an environment or agent."""
+    struct: type[msgspec.Struct] = getattr(kind, _attribute(kind))
+    return struct
 
 
 def _missing(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
@@ -79,19 +93,19 @@ def _missing(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
 
 
 def preset(kind: T, given: dict[str, Any], owner: str) -> T:
-    """Return an environment's class with other defaults; experiments may still set its options.
+    """Return an environment's or agent's class with other defaults; experiments may still set its options.
 
     Args:
         kind: the class.
         given: options by name, from the local user, never from a peer.
-        owner: the environment, as errors name it.
+        owner: the environment or agent, as errors name it.
 
     Raises:
         DovetailError: an option is unknown, of the wrong type or out of range.
     """
     if not given:
         return kind
-    struct: type[msgspec.Struct] = kind.Configuration  # type: ignore[attr-defined]
+    struct = _struct(kind)
     fields = {field.name: field for field in msgspec.structs.fields(struct)}
     named = {field.encode_name: field.name for field in fields.values()}
     later: list[tuple[str, type, Any]] = [
@@ -109,8 +123,8 @@ def preset(kind: T, given: dict[str, Any], owner: str) -> T:
             default = msgspec.field(default_factory=partial(copy.copy, value), name=name)
         changed.append((named[name], fields[named[name]].type, default))
     # Later fields of a struct need defaults if earlier ones have them; by keyword they do not.
-    configuration = msgspec.defstruct(
+    new = msgspec.defstruct(
         struct.__name__, changed, bases=(struct,), kw_only=True, module=struct.__module__
     )
-    body = {"Configuration": configuration, "__doc__": kind.__doc__, "__module__": kind.__module__}
+    body = {_attribute(kind): new, "__doc__": kind.__doc__, "__module__": kind.__module__}
     return type(kind)(kind.__name__, (kind,), body)
