@@ -12,21 +12,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.env_servers.bits import popcount
 from dovetail.env_servers.tetris.pieces import tables
 
 ROTATIONS, WIDTHS, HEIGHTS, ROWS = tables()
 FEATURES = 8
 
 Array = NDArray[Any]
-
-
-@njit(cache=True)
-def _bits(word: int) -> int:
-    count = 0
-    while word:
-        word &= word - 1
-        count += 1
-    return count
 
 
 @njit(cache=True)
@@ -68,7 +60,7 @@ def drop(wall: Array, piece: int, rotation: int, column: int, width: int) -> tup
     for part in range(HEIGHTS[piece, rotation]):
         if wall[row + part] == full:
             cleared += 1
-            eroded += _bits(ROWS[piece, rotation, part])
+            eroded += popcount(ROWS[piece, rotation, part])
     if cleared:
         to = row
         for source in range(row, wall.shape[0]):
@@ -126,17 +118,17 @@ def features(
     below = full
     for at in range(high + 1):
         here = wall[at] if at < wall.shape[0] else 0
-        column_changes += _bits(here ^ below)
+        column_changes += popcount(here ^ below)
         below = here
     covered = 0
     for at in range(high - 1, -1, -1):
         here = wall[at]
         if at < height:
             walled = here << 1 | 1 | 1 << (width + 1)
-            row_changes += _bits((walled ^ walled >> 1) & ((full << 1) | 1))
+            row_changes += popcount((walled ^ walled >> 1) & ((full << 1) | 1))
         hidden = covered & ~here & full
         if hidden:
-            holes += _bits(hidden)
+            holes += popcount(hidden)
             rows_with_holes += 1
             above = wall[at + 1]
             roofed = hidden & above

@@ -21,6 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.env_servers.bits import popcount
+
 Array = NDArray[Any]
 LEAST = -64
 """Below every score; a table entry of 0 is free, so bounds are stored from ``LEAST`` up."""
@@ -42,15 +44,6 @@ def completing(discs: int, all_: int, side: int, whole: int) -> int:
         found |= pair & discs << step
         found |= pair & discs >> 3 * step
     return found & (whole ^ all_)
-
-
-@njit(cache=True, nogil=True)
-def _count(bits: int) -> int:
-    found = 0
-    while bits:
-        bits &= bits - 1
-        found += 1
-    return found
 
 
 @njit(cache=True, nogil=True)
@@ -139,7 +132,7 @@ def _search(
         move = reach & order[number]
         if move == 0:
             continue
-        value = _count(completing(own | move, all_ | move, side, whole))
+        value = popcount(completing(own | move, all_ | move, side, whole))
         slot = count
         while slot > 0 and worth[slot - 1] < value:
             moves[slot] = moves[slot - 1]

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.env_servers.bits import popcount
 from dovetail.env_servers.tetris.kernels import HEIGHTS, ROTATIONS, ROWS, WIDTHS
 
 Array = NDArray[Any]
@@ -34,16 +35,6 @@ PIECE, PLACED, AFTER = range(3)
 """The boards of a placement, as the afterstates of ``env_servers.tetris`` have them."""
 ROOM = 9
 """The three boards, and six rows of words to work with."""
-
-
-@njit(cache=True, nogil=True)
-def bits(word: int) -> int:
-    """Return how many bits of a word are set."""
-    count = 0
-    while word:
-        word &= word - 1
-        count += 1
-    return count
 
 
 @njit(cache=True, nogil=True)
@@ -90,7 +81,7 @@ def _put(
     """
     width = columns.shape[0]
     for column in range(width):
-        heights[column] = bits(under(columns[column]))
+        heights[column] = popcount(under(columns[column]))
         beside, start = columns[column] << 1, (column + 1) * count
         alone, cells = boards[PIECE, start : start + count], boards[PLACED, start : start + count]
         for at in range(count):
@@ -140,7 +131,7 @@ def _clear(width: int, count: int, boards: Array, full: Array, ends: Array) -> N
     for at in range(width * count):
         after[at] = before[at]
     for placement in range(count):
-        ends[placement, 0] = bits(full[placement])
+        ends[placement, 0] = popcount(full[placement])
         if full[placement]:
             _remove(full[placement], after[placement : width * count], count)
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from dovetail.agent_servers.games.tetris.columns import (
     AFTER,
     PIECE,
-    bits,
     columns_of,
     drop_all,
     placements,
@@ -26,6 +25,7 @@ from dovetail.agent_servers.games.tetris.columns import (
     under,
 )
 from dovetail.agent_servers.learning.splitmix import draw
+from dovetail.env_servers.bits import popcount
 from dovetail.env_servers.tetris.kernels import FEATURES, HEIGHTS, ROTATIONS, WIDTHS, features
 
 Array = NDArray[Any]
@@ -98,11 +98,7 @@ def diversity(wall: Array, width: int, scratch: Array) -> int:
         step = int(scratch[column] - scratch[column - 1])
         if -2 <= step <= 2:
             seen |= 1 << (step + 2)
-    count = 0
-    while seen:
-        seen &= seen - 1
-        count += 1
-    return count
+    return popcount(seen)
 
 
 @njit(cache=True, nogil=True)
@@ -160,12 +156,12 @@ def _count(
     shafts = 0
     for at in range(here.shape[0]):
         cells = here[at]
-        side = bits((left[at] ^ cells) & inside)
-        along = bits(cells >> 1 ^ (cells | 1))
+        side = popcount((left[at] ^ cells) & inside)
+        along = popcount(cells >> 1 ^ (cells | 1))
         # Without the run on the floor, each cell is in a run above a hole.
-        depth = bits(cells & (cells + 2))
+        depth = popcount(cells & (cells + 2))
         counts[at] = (
-            side + (along << FIELD) + (bits(hidden[at]) << 2 * FIELD) + (depth << 3 * FIELD)
+            side + (along << FIELD) + (popcount(hidden[at]) << 2 * FIELD) + (depth << 3 * FIELD)
         )
         shafts |= left[at] & right[at] & ~(cells | 1)
     return shafts
@@ -187,7 +183,7 @@ def _wells(left: Array, here: Array, right: Array, alive: Array, wells: Array) -
             first = alive[at]
             second = first >> 1 & free
             third = second >> 1 & free
-            wells[at] += bits(first) + bits(second) + bits(third)
+            wells[at] += popcount(first) + popcount(second) + popcount(third)
             alive[at] = third >> 1 & free
             more |= alive[at]
 
@@ -222,8 +218,8 @@ def _erode(boards: Array, count: int, width: int, full: Array, out: Array) -> No
         if full[placement]:
             cells = 0
             for at in range(count + placement, (width + 1) * count, count):
-                cells += bits(boards[PIECE, at] & full[placement])
-            out[placement, 1] = bits(full[placement]) * cells
+                cells += popcount(boards[PIECE, at] & full[placement])
+            out[placement, 1] = popcount(full[placement]) * cells
 
 
 @njit(cache=True, nogil=True)
@@ -243,13 +239,13 @@ def _eight(words: Array, count: int, height: int, width: int, out: Array) -> Non
     _holed(hidden, count, holed)
     for placement in range(count):
         total = sums[placement]
-        last = bits(~here[size - count + placement] & inside)
+        last = popcount(~here[size - count + placement] & inside)
         out[placement, 2] = (total & MASK) + last
         out[placement, 3] = total >> FIELD & MASK
         out[placement, 4] = total >> 2 * FIELD & MASK
         out[placement, 5] = 0
         out[placement, 6] = total >> 3 * FIELD
-        out[placement, 7] = bits(holed[placement])
+        out[placement, 7] = popcount(holed[placement])
     if shafts:
         _wells(left, here, right, alive, counts)
         _gather(counts, count, wells)
@@ -261,7 +257,7 @@ def _eight(words: Array, count: int, height: int, width: int, out: Array) -> Non
 def _tall(here: Array, hidden: Array, tall: Array) -> None:
     """Write the heights of columns."""
     for at in range(here.shape[0]):
-        tall[at] = bits(here[at] | hidden[at])
+        tall[at] = popcount(here[at] | hidden[at])
 
 
 @njit(cache=True, nogil=True)
@@ -275,7 +271,7 @@ def _diverse(tall: Array, count: int, width: int, seen: Array, out: Array) -> No
             step = min(max(here[placement] - last[placement], -3), 3)
             seen[placement] |= 1 << (step + 3)
     for placement in range(count):
-        out[placement, FEATURES] = bits(seen[placement] & 0b0111110)
+        out[placement, FEATURES] = popcount(seen[placement] & 0b0111110)
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.tetris.columns import (
-    bits,
     drop_all,
     placements,
     room,
@@ -24,6 +23,7 @@ from dovetail.agent_servers.games.tetris.columns import (
     under,
 )
 from dovetail.agent_servers.learning.splitmix import draw
+from dovetail.env_servers.bits import popcount
 
 Array = NDArray[Any]
 
@@ -120,7 +120,7 @@ def _total(words: Array, count: int, sums: Array) -> None:
     for start in range(0, words.shape[0], count):
         part = words[start : start + count]
         for placement in range(count):
-            sums[placement] += bits(part[placement])
+            sums[placement] += popcount(part[placement])
 
 
 @njit(cache=True, nogil=True)
@@ -274,17 +274,17 @@ def _columns(
     for column in range(width):
         cells = board[(column + 1) * count : (column + 2) * count]
         for at in range(count):
-            found = bits(cells[at] & plus) - bits(cells[at] & minus)
+            found = popcount(cells[at] & plus) - popcount(cells[at] & minus)
             out[at] |= (found >= numbers[8]) << (width - 1 - column)
 
 
 @njit(cache=True, nogil=True)
 def _middle(fired: int, bias: float) -> float:
     """Return (least + most) / 2 of the coordinates that fire; see ``reference.middle``."""
-    gate = 1 if bits(fired) + bias > 0 else 0
+    gate = 1 if popcount(fired) + bias > 0 else 0
     if fired == 0:
         return 999 * gate / 2
-    return (gate * (bits(fired ^ (fired - 1)) - 1) + bits(under(fired)) - 1) / 2
+    return (gate * (popcount(fired ^ (fired - 1)) - 1) + popcount(under(fired)) - 1) / 2
 
 
 # -- networks ----------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def _values(
             _columns(board, count, height, width, own, entries, words[0])
         for placement in range(count):
             fired = words[0, placement]
-            found = _middle(fired, bias) if own[7] else float(bits(fired))
+            found = _middle(fired, bias) if own[7] else float(popcount(fired))
             out[placement] += weight * found
 
 

@@ -1,0 +1,19 @@
+"""Words of bits in compiled rules and players."""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def popcount(word: int) -> int:
+    """Return how many bits of a word are set.
+
+    >>> popcount(0b1011)
+    3
+    """
+    count = 0
+    while word:
+        word &= word - 1
+        count += 1
+    return count
