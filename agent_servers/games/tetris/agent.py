@@ -59,7 +59,7 @@ class TetrisPlayer(Agent[TetrisPlayerParameters]):
     """Tetris: places each piece where a weighted sum of features is largest; the first of equals.
 
     Features and weights are those of the study, section 2, of MdpTetris, and of the papers that
-    ``tetris_learning.weights`` names.
+    ``agent_servers.games.tetris.weights`` names.
     """
 
     name = "tetris-player"

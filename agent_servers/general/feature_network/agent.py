@@ -70,7 +70,8 @@ class FeatureNetwork(Agent[FeatureNetworkParameters]):
     """Takes the action whose board the network values most; the first of equals.
 
     The network is the study's: a weighted sum of units, each a small program chosen by genes. It
-    knows no game, and never changes while it plays: ``tetris_learning.train`` searches for genomes.
+    knows no game, and never changes while it plays: ``experiments.studies.tetris.train`` searches for
+    genomes.
     """
 
     name = "feature-network"

@@ -73,7 +73,7 @@ class Network:
             int64 (units, 13): plane, shape, sides, ends, flip (0 none), loop (0 none), count,
                 middle,
             the bias as the least whole sum that fires, and four of a filter's sums as bits
-            (``bits.py``); int64 (units, filter): filters, 0 where a shape has fewer entries;
+            (``experiments.studies.tetris.bits``); int64 (units, filter): filters, 0 where a shape has fewer entries;
             float64 (units, 2): biases and weights.
         """
         numbers = np.zeros((len(self.units), 13), np.int64)

@@ -1,8 +1,8 @@
 """Compiled games of Dominion between scripted players and Q-learners.
 
-If ``env_servers.dominion.rules``, ``dominion_bots`` and ``dominion_q`` also draw from ``draw``, the
-results are identical: the same cards in the same order, the same purchases, the same tables bit for
-bit.
+If ``env_servers.dominion.rules``, and ``bots`` and ``q_learning`` of ``agent_servers.games.dominion``,
+also draw from ``draw``, the results are identical: the same cards in the same order, the same
+purchases, the same tables bit for bit.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ MARGIN = 8192
 
 
 class Learning(NamedTuple):
-    """How a learner learns; see ``dominion_q.DominionQParameters``."""
+    """How a learner learns; see ``DominionQParameters`` of ``agent_servers.games.dominion.q_learning``."""
 
     rate: float
     power: float
@@ -40,11 +40,14 @@ class Learning(NamedTuple):
     loss: float
     points: float
     margin: float
-    """Rewards of the end; see ``dominion_q.Reward``."""
+    """Rewards of the end; see ``Reward`` there."""
 
 
 class Tables(NamedTuple):
-    """A ``q_learning.Table``; without ``slots`` it is dense, and a state's number is its row."""
+    """A ``Table`` of ``agent_servers.general.q_learning``.
+
+    Without ``slots`` it is dense, and a state's number is its row.
+    """
 
     values: Array
     """float32, shape (rows x actions,); the purchase is fastest, the last buys nothing. A sparse

@@ -383,7 +383,7 @@ def play(
     reals: Array,
     avoid: bool,
 ) -> tuple[int, int, bool]:
-    """Play one game with a feature network; as ``tetris_learning.kernels.play``."""
+    """Play one game with a feature network; as ``agent_servers.games.tetris.kernels.play``."""
     columns = np.zeros(width, np.int64)
     state = np.zeros(1, np.uint64)
     state[0] = np.uint64(seed)
