@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, get_args, get_origin
 from msgspec import Struct
 
 from dovetail.agent_servers.needs import Needs
-from dovetail.protocol.messages import Clock, Mode, Preview, Reason, Spec, Thoughts, Want
+from dovetail.protocol.messages import (
+    INTERRUPTED,
+    Clock,
+    Mode,
+    Preview,
+    Reason,
+    Spec,
+    Thoughts,
+    Want,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -97,10 +106,6 @@ class Decision(Struct, gc=False):
     """Whether anyone watches who may see ``thoughts``; it must not change the action."""
     thoughts: Thoughts | None = None
     """Set it to show watchers what the agent thinks; sent only if ``think``."""
-
-
-INTERRUPTED = frozenset(("cancelled", "environment-failed", "disconnected", "crashed"))
-"""Reasons of ends that say nothing about the position in which they came."""
 
 
 class End(Struct, gc=False):

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.agent import INTERRUPTED, Agent, P, Seat
-from dovetail.protocol.messages import Mode, Reason
+from dovetail.agent_servers.agent import Agent, P, Seat
+from dovetail.protocol.messages import INTERRUPTED, Mode, Reason
 
 Column = NDArray[Any]
 

@@ -19,7 +19,7 @@ class Ending:
     @property
     def scored(self) -> bool:
         """Whether it counts; an interrupted episode does not."""
-        return self.reason not in ("disconnected", "crashed", "cancelled", "environment-failed")
+        return self.reason not in m.INTERRUPTED
 
 
 def others_win(seats: int, loser: int) -> list[float] | None:

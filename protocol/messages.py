@@ -46,6 +46,11 @@ Reason = Literal[
 ]
 """Why an episode ended.  The first two are the environment's word, unless a seat is to blame; the others the broker's."""
 
+INTERRUPTED: frozenset[Reason] = frozenset(
+    ("disconnected", "crashed", "cancelled", "environment-failed")
+)
+"""Reasons of ends that say nothing about the position in which they came; such episodes are not scored."""
+
 DoneReason = Literal["finished", "drained", "cancelled", "failed"]
 
 WORDS: dict[str, dict[str, str]] = {
