@@ -267,6 +267,19 @@ def test_a_peer_that_reads_again_is_read_again(
         assert got == [bytes(60_000)] * sent
 
 
+def test_what_came_before_a_pause_is_handed_over_as_soon_as_it_is_over(
+    router: Pumped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router_module, "FRAMES", 1)
+    with connect(router.router.address) as made:
+        made.send(GREETED + zmtp.pack([b"first", b"second"]))
+        router.until(lambda: router.frames)
+        assert router.frames == [b"first"]
+        [connection] = router.heard
+        router.router.pause(connection, 0.0)
+        assert router.router.receive(SOON) == [(connection, [b"second"])]
+
+
 def connected(made: socket.socket, path: str) -> bool:
     return made.connect_ex(path) == 0
 

@@ -10,6 +10,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Sequence
+from math import inf
 
 from dovetail.transport import zmtp
 from dovetail.transport.endpoint import Listener, say_no_more, tune
@@ -172,6 +173,8 @@ class Router:
     def receive(self, timeout: float) -> list[Event]:
         """Return what came, waiting up to ``timeout`` seconds; each connection has one turn."""
         events: list[Event] = []
+        if self._paused:  # first, since a pause that is over may leave a backlog
+            timeout = min(timeout, self._unpause())
         if self._shut:
             self.spend(0.0)
             timeout = min(timeout, REOPEN)
@@ -180,8 +183,6 @@ class Router:
             self._take_backlog(events)
         elif timeout > 0 and (self._greeting or self._silent or self._closing or self._resume):
             timeout = min(timeout, 0.1)
-        if self._paused:
-            timeout = min(timeout, self._unpause())
         strangers = bool(self._turns)
         for key, mask in self._selector.select(timeout):
             if key.data is None:
@@ -471,7 +472,7 @@ class Router:
             if connection.backlog:
                 self._late[connection] = None
             self._watch(connection)
-        return max(0.0, min(self._paused.values(), default=now + 1.0) - now)
+        return max(0.0, min(self._paused.values(), default=inf) - now)
 
     def drop(self, name: bytes, why: str) -> None:
         """Close a connection once it has taken what is to be sent.
