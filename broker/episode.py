@@ -133,6 +133,9 @@ class Episode:
     def refused(self, seat: int | None, message: str) -> Ending:
         """Take the environment's word that the rules refuse a seat's action of the last step."""
         self.machine.on("error")
+        if self.turn < self.opening.turns:  # no seat chose it
+            message = f"opening, turn {self.turn}: {message}"
+            return Ending("environment-failed", message=message)
         if seat is None or seat not in self.to_act:
             return Ending("environment-failed", message=message)
         place = self.places[seat]

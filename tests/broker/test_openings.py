@@ -83,6 +83,36 @@ def test_a_line_that_is_not_legal_ends_the_episode(line: list[list[Any]]) -> Non
     assert "opening" in table.experiment.hears(m.Episode, scored=False).message
 
 
+@pytest.mark.rule("S7.14", "S6.9")
+@pytest.mark.parametrize("price", ["forfeit", "random", "truncate"])
+@pytest.mark.parametrize("opening", [{"openings": [[[1]]]}, {"opening_turns": 1}])
+def test_no_seat_is_blamed_for_an_action_of_the_opening_that_the_rules_refuse(
+    opening: dict[str, Any], price: str
+) -> None:
+    table = begun(on_illegal=price, **opening)
+    table.environment.turns(0)
+    step = table.environment.hears(m.EnvironmentStep)
+    table.environment.says(m.Error("illegal", "not there", answers=step.seq, seat=0))
+    for agent in table.agents:
+        agent.hears(m.End, reason="environment-failed", blame=None, outcome=None, total=0.0)
+    result = table.experiment.hears(m.Episode, scored=False)
+    assert result.message == "opening, turn 0: not there"
+    assert [seat.breaches for seat in result.seats] == [0, 0]
+
+
+@pytest.mark.rule("S6.9")
+def test_after_the_opening_the_seat_is_blamed_for_its_own_action() -> None:
+    table = begun(openings=[[[1]]])
+    table.environment.turns(0)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(0)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(1)
+    step = table.environment.hears(m.EnvironmentStep)
+    table.environment.says(m.Error("illegal", "not there", answers=step.seq, seat=0))
+    table.agents[0].hears(m.End, reason="illegal-action", blame=0)
+
+
 def test_a_stepwise_run_starts_after_the_opening() -> None:
     table = Conversation(stepwise=True, openings=[[[1]]]).opens()
     table.experiment.says(m.ExperimentStart(2, table.run))
