@@ -285,9 +285,9 @@ class Core:
 
     def _owners(self) -> list[tuple[Any, tuple[str, ...]]]:
         """Return the parts and their fields that hold state; timers follow from it."""
-        peers = ("settings", "counters", "stopping", "connections", "sessions", "next", "keepers")
+        peers = ("settings", "counters", "stopping", "connections", "sessions", "next")
         return [
-            (self.tables, peers),
+            (self.tables, (*peers, "keepers", "shared")),
             (self.instances, ("_all", "_at", "_named")),
             (self._watching, ("peers",)),
             (self.runs, ("_runs",)),

@@ -102,7 +102,7 @@ class Graph:
             container = _CONTAINERS.get(kind)
             if container == "dict":
                 nodes.append([container, *([value(k), value(v)] for k, v in each.items())])
-            elif container == "set":  # of numbers; equal states are equal bytes
+            elif container == "set":  # of numbers or names; equal states are equal bytes
                 nodes.append([container, *map(value, sorted(each))])
             elif container is not None:
                 nodes.append([container, *map(value, each)])

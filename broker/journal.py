@@ -39,6 +39,8 @@ class Journal:
         """The newest state under each name."""
         self.keepers: dict[str, str] = {}
         """The owner of a state that belongs to a key, as of ``Peer.owner``."""
+        self.shared: set[str] = set()
+        """The names of states that any experiment may use."""
         self.next = 1
         """The lowest number that no record mentions."""
         self.number = 0
@@ -86,6 +88,9 @@ class Journal:
             self.keepers.pop(record.name, None)
             if record.key:
                 self.keepers[record.name] = f"key {record.key}"
+            self.shared.discard(record.name)
+            if record.shared:
+                self.shared.add(record.name)
         elif isinstance(record, EpisodeRecord):
             self.next = max(self.next, record.result.run + 1, record.result.episode + 1)
         else:

@@ -78,6 +78,7 @@ def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
     if journal is not None:
         core.tables.states.update(journal.states)
         core.tables.keepers.update(journal.keepers)
+        core.tables.shared.update(journal.shared)
         core.tables.next = journal.next
     return core
 

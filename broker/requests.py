@@ -14,7 +14,6 @@ from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
-from dovetail.protocol.journal import StateRecord
 
 
 def _asks(peer: Peer, number: int) -> bool:
@@ -239,13 +238,7 @@ class Requests:
             if full:
                 asker.refuse(request.id, "limit", full)
                 return
-            if request.shared:
-                self._tables.keepers.pop(name, None)
-            else:
-                self._tables.keepers[name] = asker.owner
-            self._tables.states[name] = saved.state
-            key = "" if request.shared else asker.key
-            self._tables.records.append(StateRecord(name, request.agent, saved.state, key=key))
+            self._tables.store(asker, name, request.agent, saved.state, shared=request.shared)
         self._tables.charge(asker, len(saved.state) // UNIT_BYTES)
         asker.outbox.deliver(m.Saved(request.id, saved.state))
 

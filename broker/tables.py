@@ -16,7 +16,7 @@ from dovetail.broker.outbox import Address, Out
 from dovetail.broker.peers import Peer
 from dovetail.broker.timers import Timers
 from dovetail.protocol import messages as m
-from dovetail.protocol.journal import AnyRecord
+from dovetail.protocol.journal import AnyRecord, StateRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,9 @@ class Tables:
         self.states: dict[str, bytes] = {}
         """Agents' saved states by name."""
         self.keepers: dict[str, str] = {}
-        """The owner of a saved state by its name; a session only as long as it lasts."""
+        """Who stored each state last, as of ``Peer.owner``; a session only as long as it lasts."""
+        self.shared: set[str] = set()
+        """The names of states that any experiment may use."""
         self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
         self.stopping = False
         self.entrant: Callable[[str], str | None] = lambda token: None
@@ -68,7 +70,7 @@ class Tables:
     def keeps(self, peer: Peer, name: str) -> bool:
         """Whether a saved state may be read and replaced by an experiment."""
         keeper = self.keepers.get(name)
-        if keeper is None or keeper == peer.owner:
+        if keeper is None or keeper == peer.owner or name in self.shared:
             return True
         _, key, other = keeper.partition("key ")
         if key:
@@ -77,15 +79,25 @@ class Tables:
         return keeper not in self.sessions
 
     def full(self, peer: Peer, name: str) -> str:
-        """Return why a peer may not save another state; empty if it may."""
-        if name in self.states:
-            return ""
-        if len(self.states) >= STATES:
+        """Return why a peer may not store a state under a name; empty if it may."""
+        if name not in self.states and len(self.states) >= STATES:
             return f"the broker stores {STATES:,} states, and no more; use a name that it has"
-        most = peer.allowance.states
-        if most < STATES and sum(each == peer.owner for each in self.keepers.values()) >= most:
+        most, owner = peer.allowance.states, peer.owner
+        if self.keepers.get(name) == owner or most >= STATES:
+            return ""
+        if sum(each == owner for each in self.keepers.values()) >= most:
             return f"your key may store {most:,} states; use a name that it has"
         return ""
+
+    def store(self, peer: Peer, name: str, agent: str, state: bytes, *, shared: bool) -> None:
+        """Store a state that a peer may keep; others may use it if it is ``shared``."""
+        self.states[name] = state
+        self.keepers[name] = peer.owner
+        if shared:
+            self.shared.add(name)
+        else:
+            self.shared.discard(name)
+        self.records.append(StateRecord(name, agent, state, key=peer.key, shared=shared))
 
     def admits(self, public: str) -> bool:
         """Whether a program with this public key may connect."""

@@ -57,7 +57,9 @@ class StateRecord(Record, tag="kept"):
     state: bytes
     time: float = 0.0
     key: str = ""
-    """The name of the key that it belongs to; empty if any experiment may use it, or its session has ended."""
+    """The name of the key that it belongs to; empty if it was stored without one."""
+    shared: bool = False
+    """Whether any experiment may use it."""
 
 
 class NumberRecord(Record, tag="numbers"):

@@ -339,6 +339,62 @@ def test_a_shared_state_is_everyones() -> None:
     assert isinstance(saved(table, other, "best"), m.Saved)
 
 
+def limited() -> Table:
+    """A core at which ada may store two states, and bob one."""
+    granted = ((ADA, Allowance(states=2)), (BOB, Allowance(states=1)), (EVE, Allowance()))
+    keys = zip(("ada", "bob", "lab"), granted, strict=True)
+    return Table(Access({name: Grant(public, limits=most) for name, (public, most) in keys}))
+
+
+def test_shared_states_count_as_those_of_the_key_that_stored_them() -> None:
+    table = limited()
+    ada, bob = (table.joins(key, "experiment") for key in (ADA, BOB))
+    assert isinstance(saved(table, ada, "one", shared=True), m.Saved)
+    assert isinstance(saved(table, ada, "two", shared=True), m.Saved)
+    assert saved(table, ada, "three", shared=True).code == "limit"
+    assert isinstance(saved(table, ada, "two"), m.Saved)
+    assert saved(table, bob, "two").code == "access"
+    assert isinstance(saved(table, bob, "one", shared=True), m.Saved)
+    assert isinstance(saved(table, ada, "three"), m.Saved)
+
+
+def test_a_key_that_replaces_anothers_state_has_one_more() -> None:
+    table = limited()
+    ada, bob = (table.joins(key, "experiment") for key in (ADA, BOB))
+    for name in ("one", "two"):
+        assert isinstance(saved(table, ada, name, shared=True), m.Saved)
+    assert isinstance(saved(table, bob, "one"), m.Saved)
+    assert saved(table, bob, "two").code == "limit"
+    assert isinstance(saved(table, bob, "one"), m.Saved)
+
+
+@pytest.mark.parametrize("how", ["after its end", "in the middle"])
+def test_whose_states_are_and_which_are_shared_is_known_to_the_next_broker(
+    tmp_path: Path, how: str
+) -> None:
+    before = limited()
+    ada = before.joins(ADA, "experiment")
+    for name, shared in (("mine", True), ("ours", True), ("mine", False)):
+        assert isinstance(saved(before, ada, name, shared=shared), m.Saved)
+    journal = Journal(tmp_path / "journal")
+    journal.write(before.records)
+    record = live.Live(journal)
+    record.begin(before.core, b"secret", 0.0)
+    journal.close()
+    journal, after = Journal(tmp_path / "journal"), limited()
+    settings = after.core.tables.settings
+    if how == "in the middle":
+        restored = live.Live(journal).restore(settings)
+        assert restored is not None
+        after.core = restored[0]
+    else:
+        after.core = live.fresh(settings, b"secret", journal)
+    ada, bob = (after.joins(key, "experiment") for key in (ADA, BOB))
+    assert saved(after, ada, "more").code == "limit"
+    assert saved(after, bob, "mine").code == "access"
+    assert isinstance(saved(after, bob, "ours"), m.Saved)
+
+
 def test_limits_hold_for_a_key() -> None:
     limits = Allowance(offers=1, states=1, peers=3, matches=0, requests=1)
     table = Table(Access({"ada": Grant(ADA, limits=limits), "lab": Grant(EVE)}))
