@@ -49,10 +49,15 @@ None)``: a connection was lost.  ``(now, None, None)``: no more episodes are beg
 access)``: the access file has changed."""
 
 
-class Head(msgspec.Struct):
+class Versioned(msgspec.Struct):
+    """What the first record has in every version."""
+
+    version: str = ""
+
+
+class Head(Versioned, kw_only=True):
     """The first record: a snapshot, and what else a core is made of."""
 
-    version: str
     secret: bytes
     now: float
     records: int
@@ -179,20 +184,24 @@ class Live:
                 if not each.torn:
                     log.warning("%s is damaged at %s", self.path, each)
                 break
-            if head is None:
+            if head is not None:
+                events += map(tuple, msgspec.msgpack.decode(each.data))
+            elif msgspec.msgpack.decode(each.data, type=Versioned).version == version():
                 head = msgspec.msgpack.decode(each.data, type=Head)
             else:
-                events += map(tuple, msgspec.msgpack.decode(each.data))
-        if head is not None and head.version != version():
-            aside = self.path.with_name(self.path.name + ".old")
-            self.path.replace(aside)
-            log.warning(
-                "the runs in progress end: a different version of dovetail recorded them; "
-                "start that version with %s renamed to %s to finish them",
-                *(aside, self.path),
-            )
-            return None, []
+                self._set_aside()
+                break
         return head, events
+
+    def _set_aside(self) -> None:
+        """Keep the file for the version that wrote it."""
+        aside = self.path.with_name(self.path.name + ".old")
+        self.path.replace(aside)
+        log.warning(
+            "the runs in progress end: a different version of dovetail recorded them; "
+            "start that version with %s renamed to %s to finish them",
+            *(aside, self.path),
+        )
 
     # -- to write --------------------------------------------------------------------------------
 
@@ -217,7 +226,8 @@ class Live:
         """
         names = {name: local for local, name in self._addresses.values()}
         state = snapshot.write(core, names)
-        head = Head(version(), secret, now, self._journal.number, state)
+        number = self._journal.number
+        head = Head(version=version(), secret=secret, now=now, records=number, state=state)
         data = pack(1, msgspec.msgpack.encode(head))
         new = self.path.with_name(self.path.name + ".new")
         with contextlib.suppress(FileNotFoundError):

@@ -28,6 +28,7 @@ from dovetail.broker.server import Server
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, read
+from dovetail.protocol.logfile import pack
 
 
 def again(core: Core) -> Core:
@@ -282,6 +283,19 @@ def test_another_version_does_not_read_it(
     shell = Shell(tmp_path / "games")
     assert "a different version of dovetail recorded them" in caplog.text
     assert (tmp_path / "games.live.old").exists()
+    shell.server.close()
+
+
+def test_a_version_whose_records_differ_does_not_read_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = msgspec.msgpack.encode({"version": "9.9.9 other", "snapshot": {}})
+    events = msgspec.msgpack.encode({"events": 3})
+    written = live_module.TITLE + pack(1, head) + pack(2, events)
+    (tmp_path / "games.live").write_bytes(written)
+    shell = Shell(tmp_path / "games")
+    assert "a different version of dovetail recorded them" in caplog.text
+    assert (tmp_path / "games.live.old").read_bytes() == written
     shell.server.close()
 
 
