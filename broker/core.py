@@ -305,17 +305,19 @@ class Core:
         return [getattr(part, name) for part, names in self._owners() for name in names]
 
     def take_over(self, state: list[Any]) -> None:
-        """Continue with what ``state`` of another core returned."""
-        values = iter(state)
-        for part, names in self._owners():
-            for name in names:
-                value = next(values)
-                if isinstance(value, dict):  # which others may share
-                    held = getattr(part, name)
-                    held.clear()
-                    held.update(value)
-                else:
-                    setattr(part, name, value)
+        """Continue with what ``state`` of another core returned.
+
+        Raises:
+            ValueError: it has more values than that, or fewer.
+        """
+        fields = [(part, name) for part, names in self._owners() for name in names]
+        for (part, name), value in list(zip(fields, state, strict=True)):  # all or none
+            if isinstance(value, dict):  # which others may share
+                held = getattr(part, name)
+                held.clear()
+                held.update(value)
+            else:
+                setattr(part, name, value)
 
     def rewatch(self) -> None:
         """Watch every deadline again, in an order that depends on nothing but the state."""

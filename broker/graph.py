@@ -122,6 +122,13 @@ class Graph:
         Raises:
             ValueError: the bytes are not such objects.
         """
+        try:
+            return self._decode(data)
+        except (LookupError, TypeError, AttributeError, RecursionError) as error:
+            text = f"these are not the bytes of such objects: {type(error).__name__}: {error}"
+            raise ValueError(text) from error
+
+    def _decode(self, data: bytes) -> Any:
         top, nodes = msgspec.msgpack.decode(data)
         made = [self._make(node[0]) for node in nodes]
 

@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from unittest.mock import Mock
 
 import msgspec
 import pytest
+from msgspec.msgpack import Ext
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker import live as live_module
@@ -138,6 +140,46 @@ def test_what_is_not_a_state_is_refused() -> None:
     assert b"broker.Settings" in data
     with pytest.raises(ValueError, match="not in the list"):
         snapshot.read(data.replace(b"broker.Settings", b"broker.Setting_"), core, lambda name: name)
+
+
+@dataclass
+class Thing:
+    value: int = 0
+
+
+class Point(msgspec.Struct):
+    x: int
+
+
+REFERENCE, FIXED, STRUCT = 1, 4, 6
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [Ext(REFERENCE, b"\0\0\0\1"), []],
+        [Ext(FIXED, b"unknown"), []],
+        [Ext(STRUCT, msgspec.msgpack.encode(["unknown"])), []],
+        [Ext(STRUCT, msgspec.msgpack.encode(["point", 1, 2])), []],
+        [None, [["thing"]]],
+        [None, [["set", Ext(REFERENCE, b"\0\0\0\0")]]],
+        [None, [[]]],
+        [None, [3]],
+        [{"tuple": []}, []],
+        3,
+        [],
+    ],
+)
+def test_bytes_that_are_no_objects_are_a_value_error(value: Any) -> None:
+    graph = Graph({"thing": Thing, "point": Point}, {})
+    with pytest.raises(ValueError):  # noqa: PT011 (the texts differ)
+        graph.decode(msgspec.msgpack.encode(value))
+
+
+def test_a_state_of_another_length_is_a_value_error() -> None:
+    for state in ([], [0] * 100):
+        with pytest.raises(ValueError, match="zip"):
+            snapshot.read(Graph({}, {}).encode(state), Core(Settings(), b""), lambda name: name)
 
 
 def test_clocks_stand_still_until_a_peer_is_back() -> None:
