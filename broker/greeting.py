@@ -33,8 +33,7 @@ def check(
     if hello.version != m.VERSION:
         text = f"protocol version {hello.version}; this broker speaks {m.VERSION}"
         raise ProtocolError("version", text)
-    given = (hello.token or "").encode(errors="surrogatepass")
-    if token is not None and not hmac.compare_digest(token.encode(), given):
+    if token is not None and not carries(hello, token):
         if not entrant:
             text = "the access token is missing or wrong; ask the person who runs this broker"
             raise ProtocolError("access", text)
@@ -60,6 +59,12 @@ def check(
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ProtocolError("invalid", f"{twice[0]!r} is offered twice; give each its own name")
+
+
+def carries(hello: m.Hello, token: str | None) -> bool:
+    """Whether a ``hello`` carries an access token; how long this takes tells nothing of it."""
+    given = (hello.token or "").encode(errors="surrogatepass")
+    return token is not None and hmac.compare_digest(token.encode(), given)
 
 
 def same(first: m.Hello | None, hello: m.Hello) -> bool:

@@ -52,8 +52,8 @@ class Sessions:
         try:
             public, key = self._identified(address, hello)
             allowance = self._tables.allowance(key)
-            token = self._tables.settings.token
-            greeting.check(hello, token, allowance, self._entrant(hello))
+            entrant = self._entrant(hello)
+            greeting.check(hello, self._tables.settings.token, allowance, entrant)
             if known is not None and hello.resume != known.session:
                 raise ProtocolError("wrong-state", "this connection has said hello already")
             peer = self._resumed(hello, key)
@@ -73,11 +73,11 @@ class Sessions:
         for holder in holders:
             if holder is not peer:
                 self._forget(holder, "replaced", f"was replaced by another {holder.name!r}", now)
-        self._begin(address, hello, public, key, now)
+        self._begin(address, hello, entrant, public, key, now)
 
     def _entrant(self, hello: m.Hello) -> str:
         """Return whose own access token a ``hello`` carries; empty if it is the broker's."""
-        if hello.token is None or hello.token == self._tables.settings.token:
+        if hello.token is None or greeting.carries(hello, self._tables.settings.token):
             return ""
         return self._tables.entrant(hello.token) or ""
 
@@ -121,7 +121,9 @@ class Sessions:
     def _named(self, name: str) -> Peer | None:
         return next((p for p in self._tables.sessions.values() if p.name == name), None)
 
-    def _begin(self, address: Address, hello: m.Hello, public: str, key: str, now: float) -> None:
+    def _begin(
+        self, address: Address, hello: m.Hello, entrant: str, public: str, key: str, now: float
+    ) -> None:
         number = self._tables.number()
         session = hashlib.sha256(self._secret + b"/%d" % number).hexdigest()[:32]
         name = hello.name or f"{hello.role}-{number}"
@@ -136,7 +138,7 @@ class Sessions:
             heard=now,
             greeting=hello,
             software=hello.software,
-            entrant=self._entrant(hello),
+            entrant=entrant,
             public=public,
             key=key,
             allowance=self._tables.allowance(key),

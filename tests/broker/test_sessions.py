@@ -173,6 +173,30 @@ def test_the_access_token_is_asked_for() -> None:
     assert type(answer(core, "a", m.Hello(1, "agent", token="open sesame"))) is m.Welcome
 
 
+class Secret(str):
+    """A token that must not be compared as text is: the time that takes tells how much of it is right."""
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError(f"compared with {other!r}")
+
+
+def test_each_token_is_looked_up_once_and_the_brokers_takes_the_same_time() -> None:
+    core, asked = Core(Settings(token=Secret("open sesame")), b""), []
+
+    def entrant(token: str) -> str | None:
+        asked.append(token)
+        return "ada" if token == "hers" else None
+
+    core.tables.entrant = entrant
+    assert answer(core, "a", m.Hello(1, "agent", token="wrong")).code == "access"
+    assert type(answer(core, "b", m.Hello(1, "agent", token="hers"))) is m.Welcome
+    assert type(answer(core, "c", m.Hello(1, "agent", token="open sesame"))) is m.Welcome
+    assert asked == ["wrong", "hers"]
+    assert [peer.entrant for peer in core.tables.sessions.values()] == ["ada", ""]
+
+
 # -- delivery ---------------------------------------------------------------------------------------
 
 
