@@ -88,7 +88,9 @@ class Sessions:
         if access is None or not public:
             return "", ""
         present = sum(
-            each.public == public and not each.away and each.session != hello.resume
+            each.public == public
+            and not each.away
+            and (each.session, each.role) != (hello.resume, hello.role)  # not the one that resumes
             for each in self._tables.sessions.values()
         )
         return public, access.admit(public, hello.role, [o.name for o in hello.offers], present)

@@ -412,6 +412,10 @@ def test_limits_hold_for_a_key() -> None:
     for _ in range(2):
         assert isinstance(table.last(table.joins(ADA, "observer")), m.Welcome)
     assert table.last(table.joins(ADA, "observer")).code == "limit"
+    session = next(each.session for each in table.heard[first] if isinstance(each, m.Welcome))
+    foreign = table.joins(ADA, "observer", resume=session)
+    assert table.last(foreign).code == "limit"  # it is an experiment's session, and stays
+    assert table.heard[table.joins(ADA, "experiment", resume=session)][0].resumed
 
 
 def test_a_change_of_the_file_sends_away_those_who_may_not_stay() -> None:
