@@ -20,6 +20,7 @@ from dovetail.broker.awaited import awaited
 from dovetail.broker.catalogue import catalogue
 from dovetail.broker.clocks import FOREVER
 from dovetail.broker.commands import Commands
+from dovetail.broker.greeting import UNGREETED, unread
 from dovetail.broker.instances import Instances
 from dovetail.broker.outbox import Address, Said, spread
 from dovetail.broker.peers import Peer
@@ -42,7 +43,6 @@ ANSWERS = {
 }
 """What the broker waits for from peers of a role."""
 FAILED = "the broker failed at a message; its log says why"
-UNGREETED = "say hello first; no session is known for this connection"
 
 
 class Core:
@@ -160,10 +160,7 @@ class Core:
             self._refuse(peer, error, now)
             return
         self.tables.strange(address)
-        answer = m.Error(error.code, str(error))
-        if error.code == "unknown-type":
-            answer = m.Error("hello-first", UNGREETED)
-        self.tables.out.messages.append((address, answer))
+        self.tables.out.messages.append((address, unread(error)))
 
     def failed(self, address: Address, now: float) -> str:
         """Send away the sender of a frame at which this program failed, the last line of defence; return its name."""

@@ -14,6 +14,7 @@ from dovetail.protocol.errors import ProtocolError
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 """What a terminal obeys rather than shows."""
+UNGREETED = "say hello first; no session is known for this connection"
 
 
 def check(
@@ -31,8 +32,7 @@ def check(
         ProtocolError: it is refused.
     """
     if hello.version != m.VERSION:
-        text = f"protocol version {hello.version}; this broker speaks {m.VERSION}"
-        raise ProtocolError("version", text)
+        raise ProtocolError("version", _other(hello.version))
     if token is not None and not carries(hello, token):
         if not entrant:
             text = "the access token is missing or wrong; ask the person who runs this broker"
@@ -59,6 +59,20 @@ def check(
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ProtocolError("invalid", f"{twice[0]!r} is offered twice; give each its own name")
+
+
+def unread(error: ProtocolError) -> m.Error:
+    """Return the answer to a frame that cannot be read, over a connection without a session."""
+    version = error.about.get("version", m.VERSION)
+    if error.kind == "hello" and version != m.VERSION:  # whose fields may be others
+        return m.Error("version", _other(version))
+    if error.code == "unknown-type":
+        return m.Error("hello-first", UNGREETED)
+    return m.Error(error.code, str(error))
+
+
+def _other(version: int) -> str:
+    return f"protocol version {version}; this broker speaks {m.VERSION}"
 
 
 def carries(hello: m.Hello, token: str | None) -> bool:

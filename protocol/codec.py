@@ -54,6 +54,7 @@ class _Named(msgspec.Struct):
     """What any message may name, unopened: it may be anything, of any size, in a frame that is refused."""
 
     type: msgspec.Raw = messages.NIL
+    version: msgspec.Raw = messages.NIL
     id: msgspec.Raw = messages.NIL
     match: msgspec.Raw = messages.NIL
     episode: msgspec.Raw = messages.NIL

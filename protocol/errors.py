@@ -59,8 +59,8 @@ class ProtocolError(DovetailError):
     """A message that the contract refuses.
 
     ``code`` is one of SPEC.md's error codes; ``kind`` the message's type and ``about`` what it names
-    of ``id``, ``match``, ``episode``, ``turn``, ``seat``, ``answers`` and ``seq``, as far as either can
-    be read.
+    of ``version``, ``id``, ``match``, ``episode``, ``turn``, ``seat``, ``answers`` and ``seq``, as far
+    as either can be read.
     """
 
     def __init__(

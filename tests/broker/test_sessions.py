@@ -83,6 +83,21 @@ def test_what_a_terminal_would_obey_is_in_no_name(core: Core, name: str) -> None
         assert name not in error.message
 
 
+@pytest.mark.rule("S14.1")
+@pytest.mark.parametrize("field", [{"role": "referee"}, {"offers": 3}, {"name": []}])
+def test_a_hello_of_another_version_is_refused_as_that_whatever_it_says(
+    core: Core, field: dict[str, Any]
+) -> None:
+    for version, code in ((2, "version"), (1, "invalid")):
+        hello = {"type": "hello", "version": version, "role": "agent", **field}
+        Intake(core).take("a", [codec.encode(hello)], 0.0)
+        [(_, error)] = core.take()[1]
+        assert isinstance(error, m.Error)
+        assert error.code == code
+    Intake(core).take("a", [codec.encode({"type": "catalogue", "version": 2})], 0.0)
+    assert [each.code for _, each in core.take()[1]] == ["hello-first"]  # type: ignore[attr-defined]
+
+
 @pytest.mark.rule("S4.5")
 @pytest.mark.parametrize(
     "value", [np.arange(3), b"bytes", Ext(5, b""), {1: 2}, datetime(2026, 1, 1, tzinfo=UTC)]
