@@ -19,6 +19,7 @@ from dovetail.broker.rules import Rules, rules_of
 from dovetail.broker.sitter import Chair
 from dovetail.broker.stack import Stack
 from dovetail.protocol import messages as m
+from dovetail.protocol.seats import seated
 from dovetail.protocol.seeds import derive, derived
 from dovetail.protocol.states import RUN, Machine, RunState
 
@@ -81,9 +82,8 @@ class Schedule:
 
     def seating(self, index: int) -> list[int]:
         """Return who sits where in an episode: by seat, a place in the list of agents."""
-        seats = len(self._asked.agents)
-        shift = index % seats if self._asked.rotate else 0
-        return [(seat - shift) % seats for seat in range(seats)]
+        shift = index if self._asked.rotate else 0
+        return seated(range(len(self._asked.agents)), shift)
 
     def seed(self, index: int) -> int:
         """Return the environment's seed of an episode."""

@@ -15,6 +15,7 @@ from dovetail.env_servers.replay import replay
 from dovetail.protocol.journal import EpisodeRecord, episodes, superseded
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.scenes import Scene, choices_of
+from dovetail.protocol.seats import seated
 
 WIDTH = 100
 """Characters in a line of actions."""
@@ -66,8 +67,7 @@ def players(record: EpisodeRecord, played: Played | None = None) -> list[str]:
     """Return who had each seat: an experiment's names where they are known, else the agents' types."""
     names = [seat.agent for seat in record.result.seats]
     if played is not None and len(played.seats) == len(names):
-        shift = record.result.index if played.rotate else 0
-        names = [played.seats[(seat - shift) % len(names)] for seat in range(len(names))]
+        names = seated(played.seats, record.result.index if played.rotate else 0)
     return names
 
 

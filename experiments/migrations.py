@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from dovetail.experiments import schema as s
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seats import seated
 
 CHUNK = 5_000
 """Rows that are converted at once."""
@@ -113,6 +114,7 @@ def _from_1(connection: sa.Connection) -> None:
             episodes.append({key: row[key] for key in kept} | flags | new)
             outcome = None if row["outcome"] is None else json.loads(row["outcome"])
             names, rotate = seating[row["stage"]]
+            agents = seated(names, row["number"] if rotate else 0)
             for seat, (kind, total, decisions, seconds, breaches) in enumerate(
                 json.loads(row["seats"])
             ):
@@ -120,7 +122,7 @@ def _from_1(connection: sa.Connection) -> None:
                     {
                         "episode": row["id"],
                         "seat": seat,
-                        "agent": seated(names, rotate, row["number"], seat),
+                        "agent": agents[seat],
                         "type": kind,
                         "return": total,
                         "score": None if outcome is None else outcome[seat],
@@ -142,11 +144,6 @@ def _from_1(connection: sa.Connection) -> None:
                 )
             )
     _views(connection)
-
-
-def seated(names: list[str], rotate: bool, number: int, seat: int) -> str:
-    """Return the agent at a seat of episode ``number``; seats move on by one each episode if ``rotate``."""
-    return names[(seat - number if rotate else seat) % len(names)]
 
 
 STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_1}

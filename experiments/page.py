@@ -24,6 +24,7 @@ from dovetail.experiments.standings import standings
 from dovetail.experiments.sweep import Objective
 from dovetail.experiments.table import standings_table, summary
 from dovetail.protocol.journal import EpisodeRecord
+from dovetail.protocol.seats import seated
 
 SAMPLES = 2
 """Games that are drawn."""
@@ -239,9 +240,8 @@ def _measures(body: Xml.Element, last: Source) -> None:
             continue
         for episode in each.episodes:
             order += 1
-            for number, seat in enumerate(episode.seats):
-                shift = episode.index if part.rotate else 0
-                agent = part.seats[(number - shift) % len(part.seats)]
+            agents = seated(part.seats, episode.index if part.rotate else 0)
+            for agent, seat in zip(agents, episode.seats, strict=True):
                 for name, value in seat.measures.items():
                     if value == value:
                         found.setdefault(f"{name} of {agent}", []).append((float(order), value))

@@ -15,9 +15,9 @@ import sqlalchemy as sa
 from dovetail._version import __version__
 from dovetail.experiments import database
 from dovetail.experiments import schema as s
-from dovetail.experiments.migrations import seated
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
+from dovetail.protocol.seats import seated
 
 BATCH_SECONDS = 1.0
 
@@ -208,13 +208,14 @@ class Store:
         measures: list[dict[str, Any]] = []
         for number, (stage, episode) in zip(ids, self._waiting, strict=True):
             names, rotate = self._seating[stage]
+            agents = seated(names, episode.index if rotate else 0)
             outcome = episode.outcome
             for place, seat in enumerate(episode.seats):
                 seats.append(
                     {
                         "episode": number,
                         "seat": place,
-                        "agent": seated(names, rotate, episode.index, place),
+                        "agent": agents[place],
                         "type": seat.agent,
                         "instance": seat.instance,
                         "return": None if math.isnan(seat.total) else seat.total,

@@ -21,6 +21,7 @@ from dovetail.experiments.client import Experiment, Run
 from dovetail.peer.plugins import offered_name
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seats import seated
 from dovetail.protocol.seeds import derive
 
 log = logging.getLogger("dovetail")
@@ -464,7 +465,7 @@ def _counted(match: _Match) -> list[Game] | None:
     alone = len(match.runs) > 1
     found: list[Game] = []
     for number in range(size):
-        seating = [number] if alone else [(seat - number) % size for seat in range(size)]
+        seating = [number] if alone else seated(range(size), number)
         episode = match.episodes.get(number)
         counts = None if episode is None else game(episode, number, seating)
         done = match.runs[number if alone else 0].done

@@ -11,6 +11,7 @@ from dovetail.experiments.statistics.estimates import Estimate, mean, wilson
 from dovetail.experiments.statistics.scores import Sample, interval
 from dovetail.experiments.statistics.units import Distinct, distinct, key
 from dovetail.protocol.messages import Episode
+from dovetail.protocol.seats import seated
 
 
 @dataclass(slots=True)
@@ -123,9 +124,8 @@ def tally(
     for episode in episodes:
         if episode.will_retry or not episode.scored:
             continue
-        for number, seat in enumerate(episode.seats):
-            shift = episode.index if rotate else 0
-            name = names[(number - shift) % len(names)]
+        agents = seated(names, episode.index if rotate else 0)
+        for number, (name, seat) in enumerate(zip(agents, episode.seats, strict=True)):
             entry = tallies.setdefault((name, number), Tally(name, number, returns=[]))
             assert entry.returns is not None
             entry.returns.append(seat.total)

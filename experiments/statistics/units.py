@@ -11,6 +11,7 @@ import msgspec
 
 from dovetail.experiments.statistics.scores import Sample, points
 from dovetail.protocol.messages import Episode
+from dovetail.protocol.seats import seated
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,7 @@ def games(
     for episode in episodes:
         if episode.will_retry or not episode.scored:
             continue
-        shift = episode.index % players if rotate else 0
-        seating = tuple((seat - shift) % players for seat in range(players))
+        seating = tuple(seated(range(players), episode.index if rotate else 0))
         scores = None
         truncated = episode.reason == "truncated" and episode.outcome is None
         if episode.outcome is not None and len(episode.outcome) > 1:
