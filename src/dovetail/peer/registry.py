@@ -1,7 +1,8 @@
 """The registry: objects of this program that peers, saved states and journals may name.
 
-``registered`` is the only function that resolves an external name.  It looks the name up and
-never imports it, so a malicious name can at worst be unknown.  An object is registered
+``registered`` is the only function that resolves an external name.  The name is only looked up:
+what is imported is an entry point of an installed package, so a malicious name can at worst be
+unknown.  An object is registered
 
 - by the code that requests it, as one of its built-in choices;
 - by this program, with ``register`` or ``dovetail agent --register``;
