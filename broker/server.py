@@ -208,8 +208,8 @@ class Server:
                 self._intake.take(connection, portion, arrived)
             if len(frames[-1]) > LARGE:  # its sender has work before the next connection is read
                 self._commit(arrived)
-            while core.tables.slowed:
-                router.pause(*core.tables.slowed.popitem())
+        while core.tables.slowed:  # strangers' too
+            router.pause(*core.tables.slowed.popitem())
 
     def _meet(
         self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -369,6 +369,7 @@ class Strangers:
         self.sent: list[str] = []
         """The session tokens that it welcomed with."""
         self.heard: list[Any] = []
+        self.pause: Callable[[bytes, float], None] = lambda name, seconds: None
 
     def receive(self, timeout: float) -> list[tuple[bytes, list[bytes] | None]]:
         coming, self.coming = self.coming, []
@@ -410,6 +411,18 @@ def test_one_that_left_as_soon_as_it_came_does_not_cost_the_others_their_session
     assert set(after.sessions) == set(before.sessions)
     assert router.sent[-1] in after.sessions
     second.server.close()
+
+
+def test_a_peer_is_read_later_for_what_it_asked_together_with_its_hello() -> None:
+    server, router = Server(None, Settings()), Strangers()
+    server._router = router
+    paused: list[bytes] = []
+    router.pause = lambda name, seconds: paused.append(name)
+    asked = [codec.encode(m.Catalogue(number)) for number in range(1, 600)]
+    router.coming.append((b"one", [codec.encode(m.Hello(1, "observer")), *asked]))
+    server.pump(0.0)
+    assert paused == [b"one"]
+    server.close()
 
 
 def test_heartbeats_are_heard_while_the_disk_is_full(tmp_path: Path, monkeypatch: Any) -> None:
