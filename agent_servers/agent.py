@@ -64,13 +64,13 @@ class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Seat(Struct, frozen=True):
-    """A place in a match, as an agent is told of it."""
+    """A seat in a match, as the agent sees it."""
 
     match: int
     seat: int
     spec: Spec
     lookahead: bool = False
-    """Whether the run allows to ask with ``Lookahead``."""
+    """Whether the run allows the agent to ask with ``Lookahead``."""
 
 
 class Decision(Struct, gc=False):
@@ -88,22 +88,25 @@ class Decision(Struct, gc=False):
     mode: Mode
     """In ``evaluate`` an agent must not change."""
     rng: random.Random
-    """For this seat's random choices in this episode; with it the same seeds replay the same."""
+    """The generator for this seat's random choices in this episode; if they all use it, the same
+    seeds give the same episode."""
     afterstates: Any = None
-    """One row per legal action: what would be observed after it (if ``wants`` asks)."""
+    """One row per legal action: what the seat would observe after it (if ``needs`` asks for
+    afterstates)."""
     text: str | None = None
     """The position for a person to read (if ``wants`` asks)."""
     scene: Any = None
     """The position to be drawn, as ``dovetail.protocol.scenes`` says (if ``wants`` asks)."""
     clock: Clock | None = None
     seed: int = 0
-    """What ``rng`` was made from, for agents with random numbers of their own."""
+    """The seed of ``rng``, for agents that use their own generators."""
     memory: Any = None
     """What the agent keeps of this seat's episode: the same object until ``end``; see ``Agent``."""
     refused: int = 0
-    """For bridges: set it to how many illegal answers of a foreign agent were asked again; results count them."""
+    """For bridges: set it to how many earlier answers to this decision were illegal; the results
+    count them."""
     think: bool = False
-    """Whether anyone watches who may see ``thoughts``; it must not change the action."""
+    """Whether someone who may see ``thoughts`` is watching; this must not change the action."""
     thoughts: Thoughts | None = None
     """Set it to show watchers what the agent thinks; sent only if ``think``."""
 
@@ -131,15 +134,16 @@ class End(Struct, gc=False):
 
     @property
     def interrupted(self) -> bool:
-        """Whether the end says nothing about the position in which it came."""
+        """Whether the episode failed or was cancelled, so that nothing can be learned from how it
+        ended."""
         return self.reason in INTERRUPTED
 
 
 class Lookahead(Struct, frozen=True):
     """A question to the environment: what would follow from these lines of actions?
 
-    A ``step`` that is a generator yields it and gets a list with a ``Preview`` for each line; it
-    returns its action in the end.  Needs a run that allows it; ``seat.lookahead`` says so.
+    A ``step`` that is a generator yields it, receives a list with one ``Preview`` per line, and
+    finally returns its action. The run must allow this; ``seat.lookahead`` says whether it does.
 
     >>> class OneAhead(Agent):
     ...     def step(self, decision):
@@ -151,7 +155,7 @@ class Lookahead(Struct, frozen=True):
     lines: Sequence[Sequence[Any]]
     """Sequences of actions; where several seats act at once, a tuple of theirs in rising order."""
     seed: int = 0
-    """For what the seat cannot know and for chance; the same draw for all lines."""
+    """Seeds hidden information and chance; all lines share one sample."""
 
 
 class Agent(ABC, Generic[P]):
@@ -176,9 +180,11 @@ class Agent(ABC, Generic[P]):
     Parameters: ClassVar[type[Struct]] = NoParameters
     """A msgspec struct: names, types, limits and defaults of the agent's parameters."""
     Memory: ClassVar[type[Any]] = dict
-    """Makes the ``memory`` of a seat's episode; a class with defaults for all fields, say."""
+    """Called to make the ``memory`` of a seat's episode, for example a class in which every field
+    has a default."""
     needs: ClassVar[Needs] = Needs()
-    """What the game must have; the host refuses seats in others before ``init`` is called."""
+    """What the game must have; the host refuses a seat in any other game before it calls
+    ``init``."""
     wants: ClassVar[Sequence[Want]] = ()
     """``"text"`` and ``"scene"``: what the environment adds to each decision if it can."""
     capacity: ClassVar[int] = 1
@@ -202,7 +208,7 @@ class Agent(ABC, Generic[P]):
 
     @classmethod
     def offered(cls) -> None:
-        """Hear that a program is about to offer this type to a broker.
+        """Called before a program offers this type to a broker.
 
         Raises:
             DovetailError: the program lacks what every such agent needs, whatever its parameters.
@@ -227,7 +233,7 @@ class Agent(ABC, Generic[P]):
         """
 
     def end(self, end: End) -> None:
-        """Hear that an episode is over.  A seat that never had to decide hears it too."""
+        """Called when an episode is over, also for a seat that never had to decide."""
 
     def message(self, body: Any) -> Any:
         """Answer a message of the experiment."""

@@ -87,7 +87,7 @@ class Ends(Places):
         return seen.item() if isinstance(seen, np.generic) else seen
 
     def beyond(self, row: int) -> Any:
-        """Return the last observation of an episode that was cut short, None of others."""
+        """Return the last observation of a truncated episode; None for any other."""
         return self.observation(row) if self.reasons[row] == "truncated" else None
 
 
@@ -101,7 +101,7 @@ class VectorAgent(Agent[P]):
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> Any:
         """Return what the agent keeps of a group; it is handed out with every call.
 
-        None has it asked row by row instead, through ``start`` and ``step``.
+        If it returns None, the agent is asked row by row instead, through ``start`` and ``step``.
 
         Args:
             seats: that it holds in each slot, by number.

@@ -131,7 +131,7 @@ def as_markdown(rows: Sequence[Result], notes: Sequence[str], command: str, pict
         "",
         f"Written by `{command}`; do not edit. Subjects of a group play by turns. Rates are medians; a ratio is the",
         "median over the rounds, with the lowest and highest. *Pinned*: the ratio with all processes of each subject on one",
-        "core. The bar is the least ratio aimed at, for the free column.",
+        "core. The bar is the target for the unpinned ratio.",
         "",
         *([f"![Ratios as shares of their bars]({picture})", ""] if picture else []),
         *(f"- {line}" for line in (*machine(), *notes)),

@@ -77,7 +77,7 @@ def started() -> Iterator[int]:
     """
     if not BUILT.exists():
         raise BenchError(
-            "it is not built; `python -m bench.rlglue_core FOLDER` does from its sources"
+            "it is not built; `python -m bench.rlglue_core FOLDER` builds it from its sources"
         )
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]

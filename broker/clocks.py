@@ -18,7 +18,7 @@ class SeatClock:
 
     Args:
         rule: the run's; without any limit in it the clock is not ``timed``.
-        answer_timeout: bounds an answer where the rule does not; None waits for ever.
+        answer_timeout: bounds an answer where the rule does not; None waits forever.
     """
 
     __slots__ = (

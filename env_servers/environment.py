@@ -63,7 +63,7 @@ class Environment(ABC):
     name: ClassVar[str] = ""
     """The environment's name for others; the class name in lower case if empty."""
     seat_counts: ClassVar[tuple[int, ...]] = ()
-    """The possible numbers of seats, for the offer; empty if it says nothing of them."""
+    """The numbers of seats that the game may have, for the offer; empty to declare none."""
     Configuration: ClassVar[type[Struct]] = NoConfiguration
     """A msgspec struct: names, types, limits and defaults of the environment's options."""
 
@@ -75,7 +75,7 @@ class Environment(ABC):
         """Return what seats can expect; called once, before any episode.
 
         Raises:
-            DovetailError: the configuration makes no game; the text names the option.
+            DovetailError: the configuration is invalid; the text names the option.
         """
 
     @abstractmethod
@@ -98,26 +98,26 @@ class Environment(ABC):
     def text(self, seat: int | None = None) -> str:
         """Return the present position for a person to read.
 
-        It shows what ``seat`` may know, or what everybody may if ``seat`` is None.
+        It shows what ``seat`` may know, or what everyone may know if ``seat`` is None.
         """
         return ""
 
     def scene(self, seat: int | None = None) -> Scene | None:
-        """Return the present position to be drawn, under the rule of ``text``."""
+        """Return the current position as a scene to draw; what it may show is as for ``text``."""
         return None
 
     def fork(self, seat: int, seed: int) -> Self:
-        """Return a copy of the episode as ``seat`` knows it, to be played on by itself.
+        """Return an independent copy of the episode as ``seat`` knows it.
 
-        What the seat cannot know, and chance to come, is drawn from ``seed``.  Right as it is
-        for games that hide nothing and have no chance.
+        Sample hidden information and future chance events from ``seed``.  The default suits games
+        without hidden information and chance.
         """
         return copy.deepcopy(self)
 
     def place(self, seat: int, observation: Any) -> None:
-        """Go to a position in which ``seat`` must act and sees ``observation``, to be searched.
+        """Set this environment to the position in which ``seat`` must act and sees ``observation``.
 
-        For games in which that says everything; the others leave it undefined.
+        So it can be searched.  Define it only if that determines the whole position.
         """
         raise NotImplementedError
 
@@ -125,7 +125,8 @@ class Environment(ABC):
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
         """Return what plays many episodes of this game at once, as arrays.
 
-        It must play exactly as this environment does.  None has the host play copies of this one.
+        It must play exactly as this environment does. If you return None, the host plays copies of
+        this environment.
         """
         return None
 

@@ -145,7 +145,8 @@ class Run:
     def wait(self) -> Results:
         """Return all results, once the run is over.
 
-        With ``retries=0`` interrupted episodes are results like others, even if there are no others.
+        With ``retries=0``, interrupted episodes are returned like any other results, even if there
+        are no others.
 
         Raises:
             DovetailError: the run failed, nothing of it could be played, or the broker is gone.
@@ -258,16 +259,18 @@ class Experiment:
         give_up: float | None = GIVE_UP,
         idle: Callable[[], None] | None = None,
     ) -> Experiment:
-        """Connect to a broker at ``address``, or as DOVETAIL_BROKER and DOVETAIL_TOKEN say, or at the default port.
+        """Connect to a broker: at ``address``, else at DOVETAIL_BROKER, else at the default address.
+
+        ``token`` defaults to DOVETAIL_TOKEN.
 
         Args:
             address: a ZeroMQ endpoint.
             name: this experiment's name at the broker.
             token: the broker's access token.
             key: this program's key or its file; None takes the file that DOVETAIL_KEY names, if it is set.
-            wait: seconds to wait for the broker's first answer; None waits for ever.
+            wait: seconds to wait for the broker's first answer; None waits forever.
             give_up: seconds of silence after which a call that waits for the broker raises DovetailError;
-                None waits for ever.  The logger ``dovetail`` warns once if the broker is silent.
+                None waits forever.  The logger ``dovetail`` warns once if the broker is silent.
             idle: called periodically while no message arrives; an exception from it ends the wait.
 
         Raises:
@@ -338,7 +341,7 @@ class Experiment:
             state: bytes from ``save`` to start from.
             state_name: the name under which the broker stores the state to start from.
             peer: the program that should create it.
-            timeout: seconds to wait for it; None waits for ever.
+            timeout: seconds to wait for it; None waits forever.
             shared: whether other experiments may use it, too.
 
         Raises:
@@ -380,11 +383,13 @@ class Experiment:
             mode: ``learn`` or ``evaluate``, in which agents must not change. Default "learn".
             modes: the mode of each agent, if they differ. Default [].
             concurrency: how many episodes to play at once, up to the agents' capacity. Default 1.
-            stacked: whether to play many episodes in one message, if all allow it; docs/stacked.md. Default False.
-            rotate: whether agents move on by one seat each episode; such a round shares a seed. Default False.
+            stacked: whether to play in groups, with the turns of many episodes in one message, if
+                environment, agents and options allow it; docs/stacked.md. Default False.
+            rotate: whether every agent moves to the next seat in each episode; the episodes of one
+                full rotation share an environment seed. Default False.
             clock: seconds that a seat may think, a dict of ``decision``, ``episode`` (all its decisions),
                 ``increment`` (added after each) and ``margin`` (for the network). Default: no limit.
-            answer_timeout: seconds for any answer without a clock; None waits for ever. Default 60.0.
+            answer_timeout: seconds for any answer without a clock; None waits forever. Default 60.0.
             max_turns: truncate episodes after this many turns. Default None.
             on_timeout: what a late answer costs: ``forfeit``, ``random`` (a random legal action is played)
                 or ``truncate``. Default "forfeit".
@@ -491,7 +496,7 @@ class Experiment:
         self.request(m.Load(0, int(instance), state, state_name, timeout))
 
     def cleanup(self, instance: int, *, timeout: float | None = TIMEOUT) -> None:
-        """End an agent."""
+        """Release an agent; it cannot be used afterwards."""
         self.request(m.Cleanup(0, int(instance), timeout))
 
     def message(self, instance: int, body: Any, *, timeout: float | None = TIMEOUT) -> Any:

@@ -310,7 +310,7 @@ def saved(where: str | Path, name: str) -> Saved:
     """Return the state that ``AGENT`` or ``AGENT@EXECUTION`` names in a record."""
     agent, at, number = name.partition("@")
     if at and not number.isdecimal():
-        raise DovetailError(f"{name!r}: after @ comes the number of an execution")
+        raise DovetailError(f"{name!r}: expected the number of an execution after @")
     with Records(where) as records:
         return records.state(agent, int(number) if at else None)
 

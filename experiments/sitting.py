@@ -88,8 +88,8 @@ class Sitting:
         experiment: where the game is played.
         game: an environment that is on offer.
         against: who has the other seats; see ``Experiment.sit``.
-        seat: this seat's number, or ``"alternate"``: each episode the next one, and each such round
-            shares its environment seeds.
+        seat: this seat's number, or ``"alternate"`` to take the next seat in each episode; the
+            episodes of one full rotation share an environment seed.
         configuration: options of the environment.
         seed: the master seed of the episodes.
         mode: whether the opponents may learn.
@@ -97,7 +97,7 @@ class Sitting:
             the run's ``on_illegal``.
         wants: ``text``, ``scene`` and ``afterstates``: what ``info`` has beside the rest.
         max_turns: truncate episodes after this many turns.
-        patience: seconds to wait for environment and opponents; None waits for ever.  The caller's own
+        patience: seconds to wait for environment and opponents; None waits forever.  The caller's own
             time has no limit.
         check: whether to check observations and rewards against the declared spaces.
         name: what results and the journal call this seat; unique at the broker.

@@ -939,7 +939,7 @@ class Save(Message):
     state_name: str | None = None
     """From an experiment: the broker also stores the state under this name, across restarts."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
-    """From an experiment: seconds after which the request fails; nil waits for ever."""
+    """From an experiment: seconds after which the request fails; nil waits forever."""
     shared: bool = False
     """From an experiment: whether others may use the stored state while its session lasts."""
     seq: Natural = 0
@@ -969,7 +969,7 @@ class Load(Message):
     state_name: str | None = None
     """From an experiment: load the state that the broker stores under this name instead."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
-    """From an experiment: seconds after which the request fails; nil waits for ever."""
+    """From an experiment: seconds after which the request fails; nil waits forever."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -1004,7 +1004,7 @@ class Cleanup(Message):
     instance: int
     """The agent."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
-    """From an experiment: seconds after which the request fails; nil waits for ever."""
+    """From an experiment: seconds after which the request fails; nil waits forever."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -1053,7 +1053,7 @@ class Run(Message):
     clock: ClockRule = ClockRule()
     """The seats' clocks."""
     answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
-    """Seconds for any answer without a clock; nil waits for ever."""
+    """Seconds for any answer without a clock; nil waits forever."""
     max_turns: Positive | None = None
     """Truncate episodes after this many turns."""
     on_timeout: Breach = "forfeit"
@@ -1081,7 +1081,8 @@ class Run(Message):
     on_agent_lost: AgentLost = "fail"
     """What happens if an agent does not come back."""
     save_every: Natural = 0
-    """Have the broker save each agent that learns after this many episodes, to make it again from; 0 never."""
+    """After how many episodes the broker saves each agent that learns, to recreate a lost one from;
+    0 for never."""
     thoughts: bool = False
     """Whether every watcher may see what the agents think; otherwise only this experiment may."""
     texts: bool = True
@@ -1093,7 +1094,8 @@ class Run(Message):
     substitutes: list[int | str] = []
     """With ``on_agent_lost`` ``substitute``: who takes a lost agent's seat, as in ``agents``; one each, or one for all."""
     names: list[str] = []
-    """What watchers and the catalogue call each of ``agents``; empty for what they are offered as."""
+    """The name of each of ``agents`` for watchers and the catalogue; empty for the offered
+    names."""
 
 
 class RunCommand(Message):
@@ -1161,7 +1163,7 @@ class Watch(Message):
     thoughts: bool = False
     """Whether turns bring what the agents think, where the run allows it."""
     every: Annotated[float, Meta(ge=0)] = 0.0
-    """Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all turns."""
+    """Show at most one turn of a match in this many seconds, on average; 0 shows all turns."""
 
 
 class ExperimentCreate(Message, tag="create"):
@@ -1182,7 +1184,7 @@ class ExperimentCreate(Message, tag="create"):
     peer: str | None = None
     """The name of the peer that creates it, if several offer the type."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
-    """Seconds after which the request fails; nil waits for ever."""
+    """Seconds after which the request fails; nil waits forever."""
     shared: bool = False
     """Whether other experiments may use the instance, too."""
 
@@ -1199,7 +1201,7 @@ class ExperimentMessage(Message, tag="message"):
     body: Any = None
     """Any value that the two sides understand; the ``reply`` carries the answer."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
-    """Seconds after which the request fails; nil waits for ever."""
+    """Seconds after which the request fails; nil waits forever."""
 
 
 class SeatResult(Part):
@@ -1333,7 +1335,7 @@ class WatchedTurn(Message, tag="turn"):
     terminated: bool = False
     """Whether the rules ended the episode."""
     truncated: bool = False
-    """Whether the environment cut the episode short."""
+    """Whether the environment truncated the episode."""
     outcome: list[float] | None = None
     """At the end: a score per seat."""
     reason: Reason | None = None

@@ -132,7 +132,7 @@ class Choice(Struct, omit_defaults=True):
     cards: list[int] = []
     """To be pointed at, in this order, after the cells."""
     shows: list[int] = []
-    """Cells that show beforehand what it does: where a piece will lie."""
+    """Cells that preview the result, such as where a piece will lie."""
     key: str = ""
     """A key of the keyboard for it, such as ``ArrowLeft``."""
 

@@ -39,7 +39,9 @@ class Scripted(Agent[ScriptedParameters]):
     def __init__(self, parameters: ScriptedParameters, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         if not parameters.actions and parameters.after == "repeat":
-            raise DovetailError("agent scripted, option 'actions': nothing cannot be repeated")
+            raise DovetailError(
+                "agent scripted, option 'actions': an empty list cannot be repeated; give an action, or another value of 'after'"
+            )
 
     def step(self, decision: Decision) -> Any:
         given = self.parameters

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class StepSize(Struct, frozen=True):
-    """A schedule: constant, or falling with a count of episodes, visits or updates.
+    """A schedule: constant, or decaying with a count of episodes, visits or updates.
 
     >>> StepSize(0.5).at(100)
     0.5

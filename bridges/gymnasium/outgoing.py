@@ -61,9 +61,7 @@ class DovetailEnv(gymnasium.Env):
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise DovetailError(
-                f"render_mode {render_mode!r} does not exist; there are ansi and human"
-            )
+            raise DovetailError(f"render_mode {render_mode!r} does not exist; use ansi or human")
         self.render_mode = render_mode
         self._sitting = sit(
             game,

@@ -41,7 +41,7 @@ class Peer:
     Args:
         connection: its socket, in blocking mode, with nothing read beyond the first frame.
         role: "agent", "environment" or "experiment".
-        patience: seconds to wait for an answer; None waits for ever.
+        patience: seconds to wait for an answer; None waits forever.
     """
 
     def __init__(self, connection: socket.socket, role: str, patience: float | None = None) -> None:
@@ -103,7 +103,7 @@ class Peer:
         """Return the code and payload of the next frame.
 
         Args:
-            patient: wait for ever, as for an experiment's next request.
+            patient: wait forever, as for an experiment's next request.
 
         Raises:
             Lost: the program is gone, silent for too long, or sent what is not a frame.

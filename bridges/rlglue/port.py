@@ -35,7 +35,7 @@ class Port:
         host: the address to bind.
         number: the TCP port; 0 takes any that is free.
         roles: which programs may join here.
-        patience: seconds to wait for an answer of one of them; None waits for ever.
+        patience: seconds to wait for an answer of one of them; None waits forever.
 
     Raises:
         DovetailError: the address cannot be bound.

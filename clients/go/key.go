@@ -80,7 +80,7 @@ func (k *key) set(s *zmq.Socket) error {
 	return s.ClientAuthCurve(k.server, k.public, k.secret)
 }
 
-// handshakes is how those of a link's sockets end. libzmq itself tries again for ever, and says nothing.
+// handshakes is how those of a link's sockets end. libzmq itself tries again forever, and says nothing.
 type handshakes struct {
 	address string
 	key     *key // nil for none

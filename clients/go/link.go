@@ -22,11 +22,11 @@ type Config struct {
 	Token    string        // the broker's access token; empty if it has none
 	Key      string        // the file with the program's key, if the broker lets in only keys; see docs/keys.md
 	Name     string        // unique among the peers present; empty lets the broker choose
-	Wait     time.Duration // for the broker's first answer; 0 is ten seconds, below 0 is for ever
+	Wait     time.Duration // for the broker's first answer; 0 is ten seconds, below 0 is forever
 	Software string
 
-	// GiveUp is how long the broker may be silent before whatever waits for it fails; below 0 is for ever, and 0 is a
-	// minute for an experiment and for ever for what is served.
+	// GiveUp is how long the broker may be silent before whatever waits for it fails; below 0 is forever, and 0 is a
+	// minute for an experiment and forever for what is served.
 	GiveUp time.Duration
 	// Warn takes a line for a person, once when the broker falls silent and once when it is back; nil is standard
 	// error.

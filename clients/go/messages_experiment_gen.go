@@ -79,7 +79,7 @@ type Run struct {
 	Rotate bool
 	// The seats' clocks.
 	Clock ClockRule
-	// Seconds for any answer without a clock; nil waits for ever. Zero stands for 60, math.Inf(1) for
+	// Seconds for any answer without a clock; nil waits forever. Zero stands for 60, math.Inf(1) for
 	// nil.
 	AnswerTimeout float64
 	// Truncate episodes after this many turns. Zero stands for nil.
@@ -109,8 +109,8 @@ type Run struct {
 	Label string
 	// What happens if an agent does not come back. Empty stands for AgentLostFail.
 	OnAgentLost AgentLost
-	// Have the broker save each agent that learns after this many episodes, to make it again from; 0
-	// never.
+	// After how many episodes the broker saves each agent that learns, to recreate a lost one from; 0
+	// for never.
 	SaveEvery int64
 	// Whether every watcher may see what the agents think; otherwise only this experiment may.
 	Thoughts bool
@@ -125,7 +125,7 @@ type Run struct {
 	// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or
 	// one for all.
 	Substitutes []any
-	// What watchers and the catalogue call each of `agents`; empty for what they are offered as.
+	// The name of each of `agents` for watchers and the catalogue; empty for the offered names.
 	Names []string
 }
 
@@ -297,8 +297,7 @@ type Watch struct {
 	Scenes bool
 	// Whether turns bring what the agents think, where the run allows it.
 	Thoughts bool
-	// Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all
-	// turns.
+	// Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
 	Every float64
 }
 
@@ -332,7 +331,7 @@ type ExperimentCreate struct {
 	StateName *string
 	// The name of the peer that creates it, if several offer the type.
 	Peer *string
-	// Seconds after which the request fails; nil waits for ever. Zero stands for 120, math.Inf(1) for
+	// Seconds after which the request fails; nil waits forever. Zero stands for 120, math.Inf(1) for
 	// nil.
 	Timeout float64
 	// Whether other experiments may use the instance, too.
@@ -366,7 +365,7 @@ type ExperimentMessage struct {
 	Run *int64
 	// Any value that the two sides understand; the `reply` carries the answer.
 	Body any
-	// Seconds after which the request fails; nil waits for ever. Zero stands for 120, math.Inf(1) for
+	// Seconds after which the request fails; nil waits forever. Zero stands for 120, math.Inf(1) for
 	// nil.
 	Timeout float64
 }
@@ -585,7 +584,7 @@ type WatchedTurn struct {
 	Agents []string
 	// Whether the rules ended the episode.
 	Terminated bool
-	// Whether the environment cut the episode short.
+	// Whether the environment truncated the episode.
 	Truncated bool
 	// At the end: a score per seat.
 	Outcome []float64

@@ -590,7 +590,7 @@ type Save struct {
 	Instance int64
 	// From an experiment: the broker also stores the state under this name, across restarts.
 	StateName *string
-	// From an experiment: seconds after which the request fails; nil waits for ever. Zero stands for
+	// From an experiment: seconds after which the request fails; nil waits forever. Zero stands for
 	// 120, math.Inf(1) for nil.
 	Timeout float64
 	// From an experiment: whether others may use the stored state while its session lasts.
@@ -648,7 +648,7 @@ type Load struct {
 	State []byte
 	// From an experiment: load the state that the broker stores under this name instead.
 	StateName *string
-	// From an experiment: seconds after which the request fails; nil waits for ever. Zero stands for
+	// From an experiment: seconds after which the request fails; nil waits forever. Zero stands for
 	// 120, math.Inf(1) for nil.
 	Timeout float64
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
@@ -679,7 +679,7 @@ type Cleanup struct {
 	ID int64
 	// The agent.
 	Instance int64
-	// From an experiment: seconds after which the request fails; nil waits for ever. Zero stands for
+	// From an experiment: seconds after which the request fails; nil waits forever. Zero stands for
 	// 120, math.Inf(1) for nil.
 	Timeout float64
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.

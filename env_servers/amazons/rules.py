@@ -46,7 +46,7 @@ def _read(position: str) -> tuple[int, int, NDArray[Any]]:
     rows, columns = len(lines), len(lines[0])
     if any(len(line) != columns for line in lines) or set(position) - set(f"{MARKS}/"):
         raise DovetailError(
-            f"environment amazons, option 'position': {position!r} is none; rows of equal length "
+            f"environment amazons, option 'position': {position!r} is not a position; expected rows of equal length "
             "divided by '/', of 'a', 'b', 'x' and '.'"
         )
     for seat, mark in enumerate("ab"):

@@ -58,7 +58,9 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     first: Annotated[Literal["random", "seat-0"], Meta(description="who begins")] = "random"
     end: Annotated[
         Literal["turn", "round"],
-        Meta(description="whether a game ends at once or when all have had as many turns"),
+        Meta(
+            description="turn: the game ends at the end of the turn; round: once all have had the same number of turns"
+        ),
     ] = "turn"
     tie: Annotated[
         Tie,
@@ -77,7 +79,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(ge=1, le=10, description="actions played, itself included, that give its bonus"),
     ] = 3
     max_rounds: Annotated[
-        int, Meta(ge=1, le=100_000, description="rounds after which a game is cut short")
+        int, Meta(ge=1, le=100_000, description="rounds after which a game is truncated")
     ] = 300
     rewards: Annotated[
         Literal["win", "difference", "purchase"],

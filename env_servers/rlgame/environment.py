@@ -46,7 +46,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="whether pawns in a base without a free exit are lost too")
     ] = True
     max_moves: Annotated[
-        int, Meta(ge=1, description="moves of both players after which a game is cut short")
+        int, Meta(ge=1, description="moves of both players after which a game is truncated")
     ] = 20_000
     win_reward: Annotated[
         float, Meta(gt=0, description="of the winner at the end; the loser gets its negative")

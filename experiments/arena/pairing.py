@@ -1,9 +1,9 @@
 """Who plays whom next.  Pure.
 
 Pairing with the nearest opponent alone learns most from each game and makes the intervals of the table
-too narrow: 95 % intervals then hold in 78 % of cases, because the ratings that choose the opponents
-contain the errors that the games should average out.  A wide Gaussian with a share of opponents drawn
-uniformly keeps them (tests/experiments/arena/test_pairing.py measures it).
+too narrow, because the ratings that choose the opponents contain the errors that the games should
+average out (docs/decisions/0032-the-arena.md has figures).  A wide Gaussian with a share of opponents
+sampled uniformly keeps their coverage (tests/experiments/arena/test_pairing.py measures it).
 """
 
 from __future__ import annotations

@@ -215,23 +215,22 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of, one row for each. Run at the study's size: {count['study']}; at a size of our own, because the study names none: {count['ours']}; at a smaller size: {count['less']}; not run, although there is code: {count['code']}; without code: {count['not']}.",
         "",
         f"Of the {sum(judged.values())} rows that were run, all figures agree in {judged['all']}, some in {judged['some']} and none in {judged['none']}, "
-        f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare. A row that was run "
-        "at a small part of the study's size shows that its code works; its levels say little about the study's.",
+        f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare.",
         "",
         "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values or reaches zero; or if all of ours were equal and the study's differs. "
         "Where one figure is compared, its name stands before the verdict: it may agree while the row's conclusion does not hold, which the first tables say.",
         "",
         "A *seed* is one training with its own random numbers. *Readings* of RLGame's learner are its program (`seed-fidelity`) and its text (`thesis-text`), which differ. A *score* in Amazons is -100 if all games of a check are lost, and +100 if all are won. "
-        "*Shaped* is a reward by card, set by hand here for Dominion, whose study names none. *Genes* are the numbers from 0 to 1 that describe a network in Tetris; a *candidate* is one set of them.",
+        "*Shaped* is a reward by card, set by hand here for Dominion, whose study names none. *With the settings that the study names*, Dominion's learner has its rate of 0.2, discount and exploration; the reward, the victory points of each purchase, and first values from 0 to 1 are ours. *Genes* are the numbers from 0 to 1 that describe a network in Tetris; a *candidate* is one set of them.",
         "",
-        "The first table of each study has its conclusions, and whether they hold here. `dovetail study NAME ROW` runs a row, `--quick` "
-        "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages.",
+        "The first table of each study has its conclusions, and whether they hold here: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. `dovetail study NAME ROW` runs a row, `--quick` "
+        "in a minute or two; a run that was stopped continues. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which `python -m dovetail.experiments.studies.dominion.search --page` writes.",
         "",
     ]
     parts += [
         f"## [{study(ACROSS).title}]({ACROSS}.md)",
         "",
-        "One table for each game for two, and one in which the trainings of the Amazons study meet; no study printed them, and they are not counted above. What version 23 of the Dominion study leaves out, "
+        "One table for each two-player game, and one in which the trainings of the Amazons study meet; no study printed them, and they are not counted above. What version 23 of the Dominion study leaves out, "
         "and what was tried in its place, is on [a page of its own](dominion-23.md).",
     ]
     parts += [

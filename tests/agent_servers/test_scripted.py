@@ -30,5 +30,5 @@ def test_when_the_script_is_over() -> None:
         "scripted has no action for decision 1; it was given 1",
     )
     assert play([3], [0], "random")[0] == "terminated"
-    with pytest.raises(DovetailError, match="nothing cannot be repeated"):
+    with pytest.raises(DovetailError, match="an empty list cannot be repeated"):
         Scripted(ScriptedParameters([], "repeat"))

@@ -184,7 +184,7 @@ def test_a_hundred_thousand_random_games() -> None:
         ({"rows": 3}, "environment amazons, option 'rows': "),
         ({"columns": 21}, "environment amazons, option 'columns': "),
         ({"action": "arrow"}, "environment amazons, option 'action': "),
-        ({"position": "ab/x"}, "option 'position': 'ab/x' is none"),
+        ({"position": "ab/x"}, "option 'position': 'ab/x' is not a position"),
         ({"position": "a./.."}, "seat 1 has no amazon"),
         ({"position": "axb"}, "the seat that begins cannot move"),
         ({"position": "a" + "." * 19 + "b"}, "1 rows and 21 columns; at most 20 of each"),

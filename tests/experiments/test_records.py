@@ -163,7 +163,7 @@ def test_a_state_is_named_by_experiment_and_agent(
     for text, complaint in (
         (f"{out}:on", r"no state of 'on'; did you mean 'one'\? it has one@1, two@1"),
         (f"{out}:one@7", "no state of 'one@7'"),
-        (f"{out}:one@x", "after @ comes the number"),
+        (f"{out}:one@x", "expected the number of an execution after @"),
         (str(out / "results.sqlite"), "is a record, not a state; write .*:AGENT"),
         (str(tmp_path / "none"), "cannot read the state .*none: No such file"),
     ):

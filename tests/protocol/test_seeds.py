@@ -1,4 +1,4 @@
-"""Seeds are derived as SPEC.md says, for ever."""
+"""Seeds are derived as SPEC.md says, forever."""
 
 from __future__ import annotations
 

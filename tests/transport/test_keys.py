@@ -206,7 +206,7 @@ def test_a_key_at_a_broker_without_keys_is_told_so() -> None:
 
 
 def test_a_handshake_that_fails_before_anything_is_said() -> None:
-    """libzmq has then given the connection up, and would wait for ever to send."""
+    """libzmq has then given the connection up, and would wait forever to send."""
     router = transport.listen("tcp://127.0.0.1:*", 1 << 20)
     failed = threading.Event()
 

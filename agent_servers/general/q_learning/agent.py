@@ -57,7 +57,7 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
             "between them."
         ),
     ] = ()
-    by_seat: Annotated[bool, Meta(description="Whether each seat has states of its own.")] = False
+    by_seat: Annotated[bool, Meta(description="Whether each seat has its own states.")] = False
     table: Annotated[
         Literal["sparse", "dense"],
         Meta(
@@ -65,9 +65,13 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
             "observations."
         ),
     ] = "sparse"
-    initial: Annotated[float, Meta(description="The least of the first values.")] = 0.0
+    initial: Annotated[float, Meta(description="The lowest initial value.")] = 0.0
     spread: Annotated[
-        float, Meta(ge=0, description="First values are drawn up to so much above it.")
+        float,
+        Meta(
+            ge=0,
+            description="Initial values are sampled between `initial` and `initial` plus this.",
+        ),
     ] = 0.0
 
 
@@ -95,8 +99,8 @@ class QLearning(VectorAgent[QLearningParameters]):
 
         Q(s, a) <- Q(s, a) + rate * (r + discount * max Q(s', legal actions) - Q(s, a))
 
-    The end has ``r`` alone as the target; where an episode was cut short (truncated), the best
-    action that was ever tried in the last state stands for what would have followed. All seats
+    At the end the target is ``r`` alone; if the episode was truncated, the target also has the
+    discounted value of the best action ever tried in the last state. All seats
     share one table. In ``evaluate`` mode nothing changes. An interrupted episode (cancelled,
     environment-failed, disconnected, crashed) teaches no last step.
     """

@@ -133,7 +133,7 @@ class Table:
         if size <= now:
             raise DovetailError(
                 f"agent {self.who}, option 'table_mib': the {self.memory // MIB:,} MiB that are allowed are full "
-                f"with {now:,} states; allow more, or take coarser states"
+                f"with {now:,} states; raise the limit, or use coarser states"
             )
         self.resize(size)
 

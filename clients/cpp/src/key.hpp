@@ -17,7 +17,7 @@ struct Key {
 /// Throws Error: the file cannot be read, others can read it, or a key is missing.
 Key read_key(const std::string& path);
 
-/// How a socket's handshakes end: libzmq itself tries again for ever, and says nothing.
+/// How a socket's handshakes end: libzmq itself tries again forever, and says nothing.
 class Handshakes {
 public:
     Handshakes() = default;

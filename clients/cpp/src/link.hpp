@@ -19,7 +19,7 @@ double now();
 class Link {
 public:
     /// Connects, with the key in a file if one is named, and waits up to `wait` seconds for the broker's first
-    /// answer; a negative number waits for ever, or until `stop` says so. Throws Error.
+    /// answer; a negative number waits forever, or until `stop` says so. Throws Error.
     Link(std::string address, messages::Hello hello, const std::optional<std::string>& key, double wait,
          const std::function<bool()>& stop = {});
     Link(const Link&) = delete;
@@ -34,7 +34,7 @@ public:
     void leave();
     const Session& session() const { return session_; }
 
-    /// Seconds of silence after which `receive` throws Error; a negative number waits for ever.
+    /// Seconds of silence after which `receive` throws Error; a negative number waits forever.
     double give_up = -1;
     /// Told in one line that the broker is silent, and that it is back.
     std::function<void(const std::string&)> warn = {};

@@ -71,14 +71,14 @@ impl Broker {
         self
     }
 
-    /// How long to wait for the broker's first answer, 10 s otherwise; `None` waits for ever.
+    /// How long to wait for the broker's first answer, 10 s otherwise; `None` waits forever.
     pub fn wait(mut self, wait: Option<Duration>) -> Self {
         self.wait = wait;
         self
     }
 
     /// How long an experiment waits for a broker that has fallen silent, 60 s otherwise; `None`
-    /// waits for ever, as programs that serve do.
+    /// waits forever, as programs that serve do.
     pub fn give_up(mut self, give_up: Option<Duration>) -> Self {
         self.give_up = give_up;
         self

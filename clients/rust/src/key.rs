@@ -123,7 +123,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     zmq::z85_decode(text).ok().filter(|_| valid)
 }
 
-/// How a link's handshakes end: libzmq itself tries again for ever, and says nothing.
+/// How a link's handshakes end: libzmq itself tries again forever, and says nothing.
 #[derive(Default)]
 pub(crate) struct Handshakes {
     address: String,

@@ -315,7 +315,7 @@ def _cost_draw(done: Done) -> Drawn:
     ]
     note = (
         "The study's is the longest move of a game, ours the first. Mobility counts queen moves here; the study's three minutes fit a program that counts whole moves, "
-        "which are some ten times as many, and moves a few plies later cost about twice as much. On a shared machine the figure says no more than the order."
+        "of which there are twenty times as many at the start (1,232 for 60), and moves a few plies later cost about twice as much. On a shared machine the figure says no more than the order."
     )
     return Drawn(HEAD, lines, 0, "-", (), note)
 

@@ -81,7 +81,7 @@ def _draw(done: Done) -> Drawn:
         [
             f"{second}: wins %",
             percent(points(learned, "matches", second)),
-            "50, as they would meet themselves",
+            "50, the player against itself",
             "-",
         ],
     ]

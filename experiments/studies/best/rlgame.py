@@ -86,7 +86,7 @@ def _draw(done: Done) -> Drawn:
     note = (
         f"{total(done, 'cut'):,} of {trained:,} training games were truncated, at {MOST_TURNS:,} turns, and {tested['cut']:,} of {tested['games']:,} games after training, at {MOST_TESTED:,}; the latter count as not won. Two learners, one for each side, learn from games with each other; games after training begin with two "
         "plies drawn at random. Minimax (`rlgame-minimax`) values a position at its horizon by the difference in pawns, and the study's by its "
-        "learner's network, which went on learning. No one else has published results of this game."
+        "learner's network, which went on learning. We know of no published result against minimax of a given depth on these boards."
     )
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
     return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)

@@ -68,7 +68,7 @@ def rules(configuration: Configuration) -> Rules:
     if endless and options.played == "discard":
         raise DovetailError(
             f"environment dominion, option 'played': with \"discard\" a turn may draw and play {endless[0]} "
-            'for ever; take "aside"'
+            'forever; take "aside"'
         )
     kingdom = np.zeros(KINDS, np.bool_)
     kingdom[[NUMBER[name] for name in options.kingdom]] = True

@@ -117,7 +117,8 @@ def _decks_draw(done: Done) -> Drawn:
                 found = within(over(results, "cards", card))
                 line.append(interval(found, 2))
                 name = f"{card}, {players} players, {METHODS[visits]}{setting}"
-                compared.append(Compared(name, printed[column], found, len(results)))
+                if not setting:  # the study has no other
+                    compared.append(Compared(name, printed[column], found, len(results)))
     return Drawn(columns, lines, total(done, "games"), SHUFFLED, compared, NOTE)
 
 

@@ -50,7 +50,7 @@ FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
 FOUND: dict[str, Any] = {"reward": "shaped", "initial": 20.0, **FALLING}
 """In place of what the study does not say: by these settings its pattern comes out (``search``)."""
 LINES = (
-    "The lines *falling rate* are of a learning rate that falls with visits, first values up to 20 and a reward set by hand: "
+    "The lines marked *falling rate* use a learning rate that falls with visits, first values up to 20 and the reward *shaped*, set by hand; they are not compared with the study: "
     "[what was tried](dominion-23.md) in place of what the study does not say."
 )
 """On a table with both settings."""
@@ -181,7 +181,7 @@ def beside_study(
             more, judged = beside(name, ours, printed[visits], len(results))
             again = interval(percent(results, "again"))
             lines += [*more, [f"{name}: best table tested again %", "-", again]]
-            compared += judged
+            compared += [] if setting else judged  # the study has no such setting
     return lines, compared
 
 

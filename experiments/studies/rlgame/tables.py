@@ -123,8 +123,8 @@ def set_lines(
                 ours = figure(found, winner, place)
                 cells += [_printed(printed, 1 + place), "-" if ours is None else interval(ours, 2)]
                 if printed is not None and ours is not None:
-                    name, limits = f"{cells[0]}: {FIGURES[place]}", [PAWNS] if place else []
-                    compared.append(Compared(name, printed[1 + place], ours, seeds, *limits))
+                    label, limits = f"{cells[0]}: {FIGURES[place]}", [PAWNS] if place else []
+                    compared.append(Compared(label, printed[1 + place], ours, seeds, *limits))
             lines.append([*cells, "" if winner else cut(found)])
     return lines
 

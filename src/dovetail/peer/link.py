@@ -43,9 +43,9 @@ class Link:
     Args:
         address: a ZeroMQ endpoint of the broker.
         hello: this peer's ``hello``.
-        wait: seconds to wait for the broker's first answer; None waits for ever.
+        wait: seconds to wait for the broker's first answer; None waits forever.
         stop: ends that wait when it is set; there may be no welcome then.
-        give_up: seconds of the broker's silence after which ``receive`` raises; None waits for ever.
+        give_up: seconds of the broker's silence after which ``receive`` raises; None waits forever.
             After as many in which the broker reads nothing, ``send`` ends the connection.
         idle: called periodically while no message arrives; an exception from it ends the wait.
         warn: called with a line of text when the broker is not there yet, becomes silent or is back, and

@@ -199,7 +199,7 @@ def test_every_reward_teaches_the_same_bit_for_bit(reward: str, table: Any) -> N
 
 
 def test_turns_without_end_are_refused() -> None:
-    with pytest.raises(DovetailError, match="a turn may draw and play Bazaar for ever"):
+    with pytest.raises(DovetailError, match="a turn may draw and play Bazaar forever"):
         rules(Configuration(played="discard"))
 
 

@@ -486,5 +486,5 @@ def test_the_page_says_when_a_search_met_its_best() -> None:
     assert row.draw is not None
     drawn = row.draw([(unit, early), ({**unit, "seed": 2}, late)])
     assert "met in generation 2, 3 of 3." in drawn.note
-    assert "clears 1 to 2 rows, by seed" in drawn.note
+    assert "clear 1 to 2 rows by seed" in drawn.note
     assert drawn.distinct == "not counted; 22 sequences of pieces, which the players share"

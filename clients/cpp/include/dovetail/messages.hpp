@@ -741,7 +741,7 @@ struct Save {
     std::int64_t instance = 0;
     /// From an experiment: the broker also stores the state under this name, across restarts.
     std::optional<std::string> state_name = {};
-    /// From an experiment: seconds after which the request fails; nil waits for ever. Above 0.
+    /// From an experiment: seconds after which the request fails; nil waits forever. Above 0.
     std::optional<double> timeout = 120.0;
     /// From an experiment: whether others may use the stored state while its session lasts.
     bool shared = false;
@@ -772,7 +772,7 @@ struct Load {
     Bytes state = {};
     /// From an experiment: load the state that the broker stores under this name instead.
     std::optional<std::string> state_name = {};
-    /// From an experiment: seconds after which the request fails; nil waits for ever. Above 0.
+    /// From an experiment: seconds after which the request fails; nil waits forever. Above 0.
     std::optional<double> timeout = 120.0;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
@@ -810,7 +810,7 @@ struct Cleanup {
     std::int64_t id = 0;
     /// The agent.
     std::int64_t instance = 0;
-    /// From an experiment: seconds after which the request fails; nil waits for ever. Above 0.
+    /// From an experiment: seconds after which the request fails; nil waits forever. Above 0.
     std::optional<double> timeout = 120.0;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
@@ -855,7 +855,7 @@ struct Run {
     bool rotate = false;
     /// The seats' clocks.
     ClockRule clock = {};
-    /// Seconds for any answer without a clock; nil waits for ever. Above 0.
+    /// Seconds for any answer without a clock; nil waits forever. Above 0.
     std::optional<double> answer_timeout = 60.0;
     /// Truncate episodes after this many turns. At least 1.
     std::optional<std::int64_t> max_turns = {};
@@ -883,8 +883,8 @@ struct Run {
     std::string label = {};
     /// What happens if an agent does not come back.
     AgentLost on_agent_lost = AgentLost::fail;
-    /// Have the broker save each agent that learns after this many episodes, to make it again from; 0 never.
-    /// At least 0.
+    /// After how many episodes the broker saves each agent that learns, to recreate a lost one from; 0 for
+    /// never. At least 0.
     std::int64_t save_every = 0;
     /// Whether every watcher may see what the agents think; otherwise only this experiment may.
     bool thoughts = false;
@@ -898,7 +898,7 @@ struct Run {
     /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or one for
     /// all.
     std::vector<std::variant<std::int64_t, std::string>> substitutes = {};
-    /// What watchers and the catalogue call each of `agents`; empty for what they are offered as.
+    /// The name of each of `agents` for watchers and the catalogue; empty for the offered names.
     std::vector<std::string> names = {};
 };
 
@@ -979,8 +979,7 @@ struct Watch {
     bool scenes = false;
     /// Whether turns bring what the agents think, where the run allows it.
     bool thoughts = false;
-    /// Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all turns.
-    /// At least 0.
+    /// Show at most one turn of a match in this many seconds, on average; 0 shows all turns. At least 0.
     double every = 0.0;
 };
 
@@ -1002,7 +1001,7 @@ struct ExperimentCreate {
     std::optional<std::string> state_name = {};
     /// The name of the peer that creates it, if several offer the type.
     std::optional<std::string> peer = {};
-    /// Seconds after which the request fails; nil waits for ever. Above 0.
+    /// Seconds after which the request fails; nil waits forever. Above 0.
     std::optional<double> timeout = 120.0;
     /// Whether other experiments may use the instance, too.
     bool shared = false;
@@ -1020,7 +1019,7 @@ struct ExperimentMessage {
     std::optional<std::int64_t> run = {};
     /// Any value that the two sides understand; the `reply` carries the answer.
     Value body = {};
-    /// Seconds after which the request fails; nil waits for ever. Above 0.
+    /// Seconds after which the request fails; nil waits forever. Above 0.
     std::optional<double> timeout = 120.0;
 };
 
@@ -1155,7 +1154,7 @@ struct WatchedTurn {
     std::vector<std::string> agents = {};
     /// Whether the rules ended the episode.
     bool terminated = false;
-    /// Whether the environment cut the episode short.
+    /// Whether the environment truncated the episode.
     bool truncated = false;
     /// At the end: a score per seat.
     std::optional<std::vector<double>> outcome = {};

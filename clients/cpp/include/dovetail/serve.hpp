@@ -27,10 +27,10 @@ struct Connect {
     std::optional<std::string> key = broker_key();
     /// Unique among connected peers; empty lets the broker choose.
     std::string name = {};
-    /// Seconds to wait for the broker's first answer; a negative number waits for ever.
+    /// Seconds to wait for the broker's first answer; a negative number waits forever.
     double wait = 10.0;
     /// For experiments: seconds of the broker's silence after which a call throws Error; a negative number waits
-    /// for ever.
+    /// forever.
     double give_up = 60.0;
     /// Told in one line that the broker is silent, and that it is back; without it the line goes to standard error.
     std::function<void(const std::string&)> warn = {};

@@ -1323,7 +1323,7 @@ pub struct Save {
     pub instance: i64,
     /// From an experiment: the broker also stores the state under this name, across restarts.
     pub state_name: Option<String>,
-    /// From an experiment: seconds after which the request fails; `None` waits for ever.
+    /// From an experiment: seconds after which the request fails; `None` waits forever.
     pub timeout: Option<f64>,
     /// From an experiment: whether others may use the stored state while its session lasts.
     pub shared: bool,
@@ -1368,7 +1368,7 @@ pub struct Load {
     pub state: Vec<u8>,
     /// From an experiment: load the state that the broker stores under this name instead.
     pub state_name: Option<String>,
-    /// From an experiment: seconds after which the request fails; `None` waits for ever.
+    /// From an experiment: seconds after which the request fails; `None` waits forever.
     pub timeout: Option<f64>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -1424,7 +1424,7 @@ pub struct Cleanup {
     pub id: i64,
     /// The agent.
     pub instance: i64,
-    /// From an experiment: seconds after which the request fails; `None` waits for ever.
+    /// From an experiment: seconds after which the request fails; `None` waits forever.
     pub timeout: Option<f64>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -1485,7 +1485,7 @@ pub struct Run {
     pub rotate: bool,
     /// The seats' clocks.
     pub clock: ClockRule,
-    /// Seconds for any answer without a clock; `None` waits for ever.
+    /// Seconds for any answer without a clock; `None` waits forever.
     pub answer_timeout: Option<f64>,
     /// Truncate episodes after this many turns.
     pub max_turns: Option<u64>,
@@ -1514,8 +1514,8 @@ pub struct Run {
     pub label: String,
     /// What happens if an agent does not come back.
     pub on_agent_lost: AgentLost,
-    /// Have the broker save each agent that learns after this many episodes, to make it again from;
-    /// 0 never.
+    /// After how many episodes the broker saves each agent that learns, to recreate a lost one
+    /// from; 0 for never.
     pub save_every: u64,
     /// Whether every watcher may see what the agents think; otherwise only this experiment may.
     pub thoughts: bool,
@@ -1529,7 +1529,7 @@ pub struct Run {
     /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each,
     /// or one for all.
     pub substitutes: Vec<Player>,
-    /// What watchers and the catalogue call each of `agents`; empty for what they are offered as.
+    /// The name of each of `agents` for watchers and the catalogue; empty for the offered names.
     pub names: Vec<String>,
 }
 
@@ -1675,8 +1675,7 @@ pub struct Watch {
     pub scenes: bool,
     /// Whether turns bring what the agents think, where the run allows it.
     pub thoughts: bool,
-    /// Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows
-    /// all turns.
+    /// Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
     pub every: f64,
 }
 
@@ -1706,7 +1705,7 @@ pub struct ExperimentCreate {
     pub state_name: Option<String>,
     /// The name of the peer that creates it, if several offer the type.
     pub peer: Option<String>,
-    /// Seconds after which the request fails; `None` waits for ever.
+    /// Seconds after which the request fails; `None` waits forever.
     pub timeout: Option<f64>,
     /// Whether other experiments may use the instance, too.
     pub shared: bool,
@@ -1735,7 +1734,7 @@ pub struct ExperimentMessage {
     pub run: Option<i64>,
     /// Any value that the two sides understand; the `reply` carries the answer.
     pub body: Value,
-    /// Seconds after which the request fails; `None` waits for ever.
+    /// Seconds after which the request fails; `None` waits forever.
     pub timeout: Option<f64>,
 }
 
@@ -1934,7 +1933,7 @@ pub struct WatchedTurn {
     pub agents: Vec<String>,
     /// Whether the rules ended the episode.
     pub terminated: bool,
-    /// Whether the environment cut the episode short.
+    /// Whether the environment truncated the episode.
     pub truncated: bool,
     /// At the end: a score per seat.
     pub outcome: Option<Vec<f64>>,

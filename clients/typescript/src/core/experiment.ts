@@ -33,7 +33,7 @@ export type CreateOptions = Omit<m.ExperimentCreate, "type" | "id" | "agent"> & 
 
 /** How long a request may take, and what gives it up. */
 export interface Limited {
-  /** Seconds after which the broker answers with `timeout`; null waits for ever, 120 if absent. */
+  /** Seconds after which the broker answers with `timeout`; null waits forever, 120 if absent. */
   timeout?: number | null;
   /** Gives the request up: it fails with `cancelled`. */
   signal?: AbortSignal;

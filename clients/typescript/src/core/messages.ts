@@ -1322,7 +1322,7 @@ export interface Save {
   /** From an experiment: the broker also stores the state under this name, across restarts. */
   state_name?: string | null;
   /**
-   * From an experiment: seconds after which the request fails; null waits for ever.
+   * From an experiment: seconds after which the request fails; null waits forever.
    * @defaultValue 120
    */
   timeout?: number | null;
@@ -1377,7 +1377,7 @@ export interface Load {
   /** From an experiment: load the state that the broker stores under this name instead. */
   state_name?: string | null;
   /**
-   * From an experiment: seconds after which the request fails; null waits for ever.
+   * From an experiment: seconds after which the request fails; null waits forever.
    * @defaultValue 120
    */
   timeout?: number | null;
@@ -1436,7 +1436,7 @@ export interface Cleanup {
   /** The agent. */
   instance: Int;
   /**
-   * From an experiment: seconds after which the request fails; null waits for ever.
+   * From an experiment: seconds after which the request fails; null waits forever.
    * @defaultValue 120
    */
   timeout?: number | null;
@@ -1517,7 +1517,7 @@ export interface Run {
   /** The seats' clocks. */
   clock?: ClockRule;
   /**
-   * Seconds for any answer without a clock; null waits for ever.
+   * Seconds for any answer without a clock; null waits forever.
    * @defaultValue 60
    */
   answer_timeout?: number | null;
@@ -1575,7 +1575,8 @@ export interface Run {
    */
   on_agent_lost?: AgentLost;
   /**
-   * Have the broker save each agent that learns after this many episodes, to make it again from; 0 never.
+   * After how many episodes the broker saves each agent that learns, to recreate a lost one from; 0 for
+   * never.
    * @defaultValue 0
    */
   save_every?: number;
@@ -1602,7 +1603,7 @@ export interface Run {
    * all.
    */
   substitutes?: readonly (number | string)[];
-  /** What watchers and the catalogue call each of `agents`; empty for what they are offered as. */
+  /** The name of each of `agents` for watchers and the catalogue; empty for the offered names. */
   names?: readonly string[];
 }
 
@@ -1698,7 +1699,7 @@ export interface Watch {
    */
   thoughts?: boolean;
   /**
-   * Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all turns.
+   * Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
    * @defaultValue 0
    */
   every?: number;
@@ -1725,7 +1726,7 @@ export interface ExperimentCreate {
   /** The name of the peer that creates it, if several offer the type. */
   peer?: string | null;
   /**
-   * Seconds after which the request fails; null waits for ever.
+   * Seconds after which the request fails; null waits forever.
    * @defaultValue 120
    */
   timeout?: number | null;
@@ -1748,7 +1749,7 @@ export interface ExperimentMessage {
   /** Any value that the two sides understand; the `reply` carries the answer. */
   body?: any;
   /**
-   * Seconds after which the request fails; null waits for ever.
+   * Seconds after which the request fails; null waits forever.
    * @defaultValue 120
    */
   timeout?: number | null;
@@ -1936,7 +1937,7 @@ export interface WatchedTurn {
   agents: string[];
   /** Whether the rules ended the episode. */
   terminated: boolean;
-  /** Whether the environment cut the episode short. */
+  /** Whether the environment truncated the episode. */
   truncated: boolean;
   /** At the end: a score per seat. */
   outcome: number[] | null;
@@ -2102,7 +2103,7 @@ export interface Choice {
   cells?: readonly number[];
   /** To be pointed at, in this order, after the cells. */
   cards?: readonly number[];
-  /** Cells that show beforehand what it does: where a piece will lie. */
+  /** Cells that preview the result, such as where a piece will lie. */
   shows?: readonly number[];
   /** A key of the keyboard for it, such as `ArrowLeft`. */
   key?: string;

@@ -27,7 +27,7 @@ export interface ConnectOptions {
   key?: string | null;
   /** Unique among the peers present; absent: the broker chooses. */
   name?: string;
-  /** Seconds to wait for the broker's first answer, 10 if absent; `Infinity` waits for ever. */
+  /** Seconds to wait for the broker's first answer, 10 if absent; `Infinity` waits forever. */
   wait?: number;
   /**
    * Seconds of the broker's silence after which this program gives up; absent: 60 for an experiment, and never for

@@ -2678,7 +2678,7 @@ public sealed interface Message extends Encodable {
      * @param id To be returned in the {@code saved}.
      * @param instance The agent.
      * @param stateName From an experiment: the broker also stores the state under this name, across restarts.
-     * @param timeout From an experiment: seconds after which the request fails; null waits for ever.
+     * @param timeout From an experiment: seconds after which the request fails; null waits forever.
      * @param shared From an experiment: whether others may use the stored state while its session lasts.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
@@ -2777,7 +2777,7 @@ public sealed interface Message extends Encodable {
      * @param instance The agent.
      * @param state The bytes of an earlier {@code saved}.
      * @param stateName From an experiment: load the state that the broker stores under this name instead.
-     * @param timeout From an experiment: seconds after which the request fails; null waits for ever.
+     * @param timeout From an experiment: seconds after which the request fails; null waits forever.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Load(long id, long instance, byte[] state, String stateName, Double timeout, long seq) implements Message {
@@ -2915,7 +2915,7 @@ public sealed interface Message extends Encodable {
      *
      * @param id To be returned in the {@code reply}.
      * @param instance The agent.
-     * @param timeout From an experiment: seconds after which the request fails; null waits for ever.
+     * @param timeout From an experiment: seconds after which the request fails; null waits forever.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Cleanup(long id, long instance, Double timeout, long seq) implements Message {
@@ -2970,7 +2970,7 @@ public sealed interface Message extends Encodable {
      * @param concurrency How many episodes to play at once, up to the agents' capacity; each is a separate match.
      * @param rotate Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed.
      * @param clock The seats' clocks.
-     * @param answerTimeout Seconds for any answer without a clock; null waits for ever.
+     * @param answerTimeout Seconds for any answer without a clock; null waits forever.
      * @param maxTurns Truncate episodes after this many turns.
      * @param onTimeout What a late answer costs.
      * @param onIllegal What an illegal action costs.
@@ -2985,8 +2985,8 @@ public sealed interface Message extends Encodable {
      * @param openingTurns Without {@code openings}: in how many first turns the broker plays random legal actions.
      * @param label What the experiment calls the run; goes into the journal with each episode.
      * @param onAgentLost What happens if an agent does not come back.
-     * @param saveEvery Have the broker save each agent that learns after this many episodes, to make it again from;
-     *     0 never.
+     * @param saveEvery After how many episodes the broker saves each agent that learns, to recreate a lost one
+     *     from; 0 for never.
      * @param thoughts Whether every watcher may see what the agents think; otherwise only this experiment may.
      * @param texts In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
      * @param peer The name of the peer that serves the environment, if several offer it; null for any.
@@ -2994,7 +2994,7 @@ public sealed interface Message extends Encodable {
      *     Stacked turns.
      * @param substitutes With {@code on_agent_lost} {@code substitute}: who takes a lost agent's seat, as in {@code
      *     agents}; one each, or one for all.
-     * @param names What watchers and the catalogue call each of {@code agents}; empty for what they are offered as.
+     * @param names The name of each of {@code agents} for watchers and the catalogue; empty for the offered names.
      */
     record Run(
             long id,
@@ -3603,8 +3603,7 @@ public sealed interface Message extends Encodable {
      * @param on False unsubscribes.
      * @param scenes Whether turns bring the {@code scene} that all may see; begins with the present turns.
      * @param thoughts Whether turns bring what the agents think, where the run allows it.
-     * @param every Seconds for each turn of a match that is shown: faster matches are shown in part; 0 shows all
-     *     turns.
+     * @param every Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
      */
     record Watch(long id, Long run, boolean on, boolean scenes, boolean thoughts, double every) implements Message {
         /** {@return {@code Watch} with defaults in the other fields} */
@@ -3672,7 +3671,7 @@ public sealed interface Message extends Encodable {
      * @param state The state to start from: bytes of an earlier {@code saved}.
      * @param stateName The name of a state that the broker stores, to start from.
      * @param peer The name of the peer that creates it, if several offer the type.
-     * @param timeout Seconds after which the request fails; null waits for ever.
+     * @param timeout Seconds after which the request fails; null waits forever.
      * @param shared Whether other experiments may use the instance, too.
      */
     record ExperimentCreate(
@@ -3763,7 +3762,7 @@ public sealed interface Message extends Encodable {
      * @param instance The instance to pass it to.
      * @param run Or the run to whose first environment to pass it.
      * @param body Any value that the two sides understand; the {@code reply} carries the answer.
-     * @param timeout Seconds after which the request fails; null waits for ever.
+     * @param timeout Seconds after which the request fails; null waits forever.
      */
     record ExperimentMessage(long id, Long instance, Long run, Object body, Double timeout) implements Message {
         /** {@return {@code ExperimentMessage} with defaults in the other fields} */
@@ -4123,7 +4122,7 @@ public sealed interface Message extends Encodable {
      * @param observations Seat and observation, in games of perfect information.
      * @param agents What the agents are called, by seat.
      * @param terminated Whether the rules ended the episode.
-     * @param truncated Whether the environment cut the episode short.
+     * @param truncated Whether the environment truncated the episode.
      * @param outcome At the end: a score per seat.
      * @param reason Why the episode ended; null while it continues.
      * @param text The position as text, as everyone may see it.

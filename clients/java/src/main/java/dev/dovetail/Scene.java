@@ -550,7 +550,7 @@ public record Scene(
      * @param label What it is called.
      * @param cells To be pointed at, in this order.
      * @param cards To be pointed at, in this order, after the cells.
-     * @param shows Cells that show beforehand what it does: where a piece will lie.
+     * @param shows Cells that preview the result, such as where a piece will lie.
      * @param key A key of the keyboard for it, such as {@code ArrowLeft}.
      */
     record Choice(
