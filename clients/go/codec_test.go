@@ -175,6 +175,24 @@ func TestMalformedValues(t *testing.T) {
 	}
 }
 
+// TestLengths reads lengths that an int of 32 bits does not hold: GOARCH=386 go test -run TestLengths.
+func TestLengths(t *testing.T) {
+	for _, start := range []string{
+		"92c6ffffff00c0", "92dbffffff00c0", "92c9ffffff0001c0", // bytes, text, an extension
+		"92ddffffff00c0", "92dfffffff00c0", "92df80000000c0", "92df7fffffffc0", // an array, mappings
+	} {
+		frame, _ := hex.DecodeString(start)
+		if value, err := dovetail.DecodeValue(frame); err == nil {
+			t.Errorf("%s: read as %v", start, value)
+		}
+		if message, wrong := dovetail.NewDecoder(dovetail.RoleAgent).Decode(frame); wrong == nil {
+			t.Errorf("%s: read as %T", start, message)
+		} else if wrong.Code != dovetail.CodeMalformed {
+			t.Errorf("%s: refused with %s", start, wrong.Code)
+		}
+	}
+}
+
 func TestIntegersAreExact(t *testing.T) {
 	for _, n := range []any{int64(1<<63 - 1), int64(-1 << 63), uint64(1<<64 - 1), int64(1<<53 + 1)} {
 		if got := again(t, n); got != n {

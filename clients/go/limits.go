@@ -1,6 +1,9 @@
 package dovetail
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // check walks over a frame without building anything, and accepts it if it is exactly one well-formed
 // MessagePack value within the limits. Whatever reads the frame afterwards may rely on its structure.
@@ -109,7 +112,7 @@ func measure(b []byte) (head, body, count int) {
 		return -1, 0, 0
 	}
 	if lead >= 0xde {
-		count *= 2
+		count = 2 * min(count, math.MaxInt/2)
 	}
 	return head, 0, count
 }
@@ -124,7 +127,8 @@ func sized(b []byte, width, extra int) (head, body, count int) {
 	case 2:
 		body = int(binary.BigEndian.Uint16(b[1:]))
 	default:
-		body = int(binary.BigEndian.Uint32(b[1:]))
+		// An int of 32 bits does not hold every length. No frame there is as long as the longest it holds.
+		body = int(min(uint64(binary.BigEndian.Uint32(b[1:])), math.MaxInt))
 	}
 	return 1 + width + extra, body, -1
 }
