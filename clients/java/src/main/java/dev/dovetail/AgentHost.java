@@ -241,12 +241,18 @@ final class AgentHost extends Host {
         if (type == null) {
             throw new DovetailException("this program makes no agent '" + create.agent() + "'");
         }
-        Agent agent = type.factory()
-                .make(type.options().read(create.parameters(), "agent " + create.agent()), create.seed());
+        Player player = new Player(
+                type.factory().make(type.options().read(create.parameters(), "agent " + create.agent()), create.seed()),
+                type.name());
         if (create.state() != null) {
-            agent.load(create.state());
+            try {
+                player.agent.load(create.state());
+            } catch (Throwable error) {
+                cleanup(player); // no instance leads to it
+                throw error;
+            }
         }
-        instances.put(create.instance(), new Player(agent, type.name()));
+        instances.put(create.instance(), player);
         return Reply.of(create.id());
     }
 

@@ -30,7 +30,7 @@ final class EnvironmentHost extends Host {
         final String name;
 
         final Environment environment;
-        final int seats;
+        int seats;
         /** What the last episode was begun with; null before the first. */
         EnvironmentStart start;
         /** Whether watchers are shown the text of every turn, and its scene. */
@@ -46,10 +46,9 @@ final class EnvironmentHost extends Host {
         /** The number of the frame that it answers. */
         long seq;
 
-        Place(String name, Environment environment, int seats) {
+        Place(String name, Environment environment) {
             this.name = "environment " + name;
             this.environment = environment;
-            this.seats = seats;
         }
 
         /** Heeds what a start or step asks for watchers. */
@@ -88,8 +87,10 @@ final class EnvironmentHost extends Host {
         } else if (message instanceof EnvironmentStart start) {
             start(start, out);
         } else if (message instanceof Open open) {
-            answer(open.seq(), out, () -> open(open),
-                    error -> refusal(error, "environment " + open.environment() + " in init").withAnswers(open.seq()));
+            answer(open.seq(), out, () -> open(open), error -> {
+                close(open.match()); // what was made for it, if init failed
+                return refusal(error, "environment " + open.environment() + " in init").withAnswers(open.seq());
+            });
         } else if (message instanceof Close close) {
             close(close.match());
         } else if (message instanceof EnvironmentMessage tell) {
@@ -200,8 +201,10 @@ final class EnvironmentHost extends Host {
         }
         Environment environment =
                 type.factory().apply(type.options().read(open.configuration(), "environment " + name));
+        Place place = new Place(name, environment);
+        matches.put(open.match(), place);
         Spec spec = environment.init().withMatch(open.match());
-        matches.put(open.match(), new Place(name, environment, spec.seats()));
+        place.seats = spec.seats();
         return spec.name().isEmpty() ? spec.withName(name) : spec;
     }
 

@@ -39,6 +39,11 @@ class AgentHostTest {
         }
 
         @Override
+        public void load(byte[] state) {
+            throw new IllegalStateException("not mine");
+        }
+
+        @Override
         public void end(End end) {
             heard.add("end " + end.reason().toWire());
         }
@@ -172,6 +177,15 @@ class AgentHostTest {
         assertEquals("action", program.ask(step(9, 2, 0L)).get("type"));
         assertEquals("listener in turn 3 threw NoClassDefFoundError: half a pair: ?",
                 program.ask(step(9, 3, "link")).get("message"));
+    }
+
+    @Test
+    void anAgentWhoseStateCannotBeLoadedIsCleanedUp() {
+        Map<String, Object> error = program.ask(program.frame(
+                "create", "id", 1L, "instance", 3L, "agent", "listener", "state", new byte[] {1}));
+        assertEquals("listener in create threw IllegalStateException: not mine", error.get("message"));
+        assertEquals(List.of("cleanup"), heard);
+        assertEquals("unknown", program.ask(init(3)).get("code"));
     }
 
     @Test

@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.dovetail.Message.Preview;
+import dev.dovetail.Message.Spec;
+import dev.dovetail.Message.Turn;
+import dev.dovetail.Message.View;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -138,5 +142,67 @@ class EnvironmentHostTest {
         program.hear(Wire.welcome(false));
         assertEquals("unknown", program.ask(step(7, 1, 1, 1L)).get("code"));
         assertEquals("unknown", program.ask(start(7)).get("code"));
+    }
+
+    /** A game of one seat that does what its action says. */
+    private static final class Obedient implements Environment {
+        private final List<String> heard;
+        private final Spec spec;
+
+        Obedient(List<String> heard, Spec spec) {
+            this.heard = heard;
+            this.spec = spec;
+        }
+
+        @Override
+        public Spec init() {
+            return spec;
+        }
+
+        @Override
+        public Turn start(long seed) {
+            return TurnFactory.ask(0, View.of(0));
+        }
+
+        @Override
+        public Turn step(JointAction actions) {
+            heard.add("step");
+            Object action = actions.all().get(0).value();
+            if (action.equals("crash")) {
+                throw new IllegalStateException("told to");
+            }
+            return TurnFactory.ask(0, View.of(0).withObservation(action.equals("strange") ? new Object() : action));
+        }
+
+        @Override
+        public Environment fork(int seat, long seed) {
+            heard.add("fork");
+            return this;
+        }
+
+        @Override
+        public void cleanup() {
+            heard.add("cleanup");
+        }
+    }
+
+    private static Wire.Program obedient(List<String> heard, Spec spec) {
+        return new Wire.Program(new EnvironmentHost(
+                List.of(EnvironmentType.of("obedient", new Options(), given -> new Obedient(heard, spec)))));
+    }
+
+    @Test
+    void anEnvironmentThatCannotBeOpenedIsCleanedUp() {
+        for (Spec spec : new Spec[] {null, Spec.of().withName("x".repeat(1000))}) {
+            List<String> heard = new ArrayList<>();
+            Wire.Program program = obedient(heard, spec);
+            program.hear(Wire.narrowed());
+            byte[] open = program.frame("open", "match", 1L, "environment", "obedient");
+            Map<String, Object> error = program.ask(open);
+            assertEquals("crashed", error.get("code"));
+            assertEquals(error, program.ask(open));
+            assertTrue(program.hear(program.frame("close", "match", 1L)).isEmpty());
+            assertEquals(List.of("cleanup"), heard);
+        }
     }
 }
