@@ -41,7 +41,7 @@ final class EnvironmentHost extends Host {
         boolean nextText;
 
         boolean nextScene;
-        /** The episode's last turn; null before the first. */
+        /** The episode's last turn; null before the first, and if the rules failed. */
         Turn turn;
         /** The number of the frame that it answers. */
         long seq;
@@ -137,10 +137,13 @@ final class EnvironmentHost extends Host {
         inbox.forget(place.seq);
         place.seq = seq;
         answer(seq, out, () -> place.turn = whole(place, work.get()).withTurn(turn), error -> {
-            Error answer = error instanceof IllegalActionException illegal
-                    ? Error.of(Code.ILLEGAL.toWire(), oneLine(error.getMessage())).withSeat(illegal.seat())
-                    : crash(error, place.name + (turn == 0 ? " in start" : " in turn " + (turn - 1)));
-            return answer.withAnswers(seq);
+            if (error instanceof IllegalActionException illegal) {
+                return Error.of(Code.ILLEGAL.toWire(), oneLine(error.getMessage()))
+                        .withSeat(illegal.seat())
+                        .withAnswers(seq);
+            }
+            place.turn = null; // the rules may be between two positions
+            return crash(error, place.name + (turn == 0 ? " in start" : " in turn " + (turn - 1))).withAnswers(seq);
         });
     }
 

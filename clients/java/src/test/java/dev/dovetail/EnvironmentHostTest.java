@@ -205,4 +205,28 @@ class EnvironmentHostTest {
             assertEquals(List.of("cleanup"), heard);
         }
     }
+
+    @Test
+    void whatFailsInAStepOrCannotTravelEndsTheEpisode() {
+        for (String failing : List.of("crash", "strange")) {
+            List<String> heard = new ArrayList<>();
+            Wire.Program program = obedient(heard, Spec.of());
+            program.ask(program.frame("open", "match", 1L, "environment", "obedient"));
+            program.ask(program.frame("start", "match", 1L, "episode", 7L, "seed", 0L));
+            List<?> actions = List.of(List.of(0L, failing));
+            byte[] step = program.frame("step", "episode", 7L, "turn", 0L, "actions", actions);
+            Map<String, Object> error = program.ask(step);
+            assertEquals("crashed", error.get("code"));
+            assertEquals(error, program.ask(step));
+            for (long turn = 0; turn < 2; turn++) {
+                assertEquals("unknown", program.ask(program.frame(
+                        "step", "episode", 7L, "turn", turn, "actions", List.of(List.of(0L, "on")))).get("code"));
+                assertEquals("error", program.ask(program.frame("lookahead", "id", turn + 1, "episode", 7L,
+                        "seat", 0L, "turn", turn, "lines", List.of(List.of(List.of("on"))))).get("type"));
+            }
+            assertEquals(List.of("step"), heard, "the rules are not asked again");
+            byte[] next = program.frame("start", "match", 1L, "episode", 8L, "seed", 0L);
+            assertEquals("turn", program.ask(next).get("type"));
+        }
+    }
 }
