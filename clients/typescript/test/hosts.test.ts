@@ -282,6 +282,44 @@ test("an agent whose lookahead gets no previews is crashed and lives on", async 
   }
 });
 
+test("an agent whose state cannot be loaded is cleaned up", async () => {
+  const create = { type: "create", id: 1, instance: 9, agent: "it", state: Uint8Array.of(1) };
+  for (const load of [
+    () => {
+      throw new DovetailError("not mine");
+    },
+    async () => {
+      await soon();
+      throw new DovetailError("not mine");
+    },
+  ]) {
+    const heard: string[] = [];
+    const host = new AgentHost([
+      { name: "it", create: () => ({ step: () => 1, load, cleanup: () => void heard.push("cleanup") }) },
+    ]);
+    let frames: Uint8Array[] = [];
+    host.later = (more) => (frames = frames.concat(more));
+    frames = frames.concat(host.handle(toAgent(create)));
+    for (let i = 0; i < 3; i++) await soon();
+    assert.deepEqual(
+      said(frames).map(({ code, message }) => [code, message]),
+      [["unavailable", "not mine"]],
+    );
+    assert.deepEqual(heard, ["cleanup"]);
+  }
+});
+
+test("an agent whose session is lost while it loads is cleaned up", async () => {
+  const heard: string[] = [];
+  const agent: Agent = { step: () => 1, load: soon, cleanup: () => void heard.push("cleanup") };
+  const host = new AgentHost([{ name: "it", create: () => agent }]);
+  host.handle(toAgent({ type: "create", id: 1, instance: 9, agent: "it", state: Uint8Array.of(1) }));
+  host.handle(toAgent(welcome(false)));
+  assert.deepEqual(heard, []);
+  for (let i = 0; i < 3; i++) await soon();
+  assert.deepEqual(heard, ["cleanup"]);
+});
+
 test("however many requests are in progress, each is done and answered once", async () => {
   const { host, heard, later } = agents(() => 1, true);
   const asked = Array.from({ length: 500 }, (_, i) => ({ type: "message", id: i + 2, instance: 9, body: i }));

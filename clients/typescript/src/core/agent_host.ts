@@ -302,12 +302,23 @@ export class AgentHost extends BaseHost<"agent"> {
     if (type === undefined) throw new DovetailError(`this program makes no agent '${message.agent}'`);
     const parameters = readOptions(type.parameters ?? {}, message.parameters, `agent ${type.name}`);
     const player = new Player(type.create(parameters, message.seed), type.name);
+    const release = (): void => this.release(player.agent, player.name, player.turnstile);
     const made = (): void => {
       if (epoch === this.epoch) this.#players.set(message.instance, player);
+      else release();
     };
-    const loading = message.state === null ? undefined : player.agent.load?.(message.state);
+    const failed = (error: unknown): never => {
+      release();
+      throw error;
+    };
+    let loading: void | PromiseLike<void> = undefined;
+    try {
+      if (message.state !== null) loading = player.agent.load?.(message.state);
+    } catch (error) {
+      failed(error);
+    }
     if (loading === undefined) made();
-    else return loading.then(made);
+    else return loading.then(made, failed);
   }
 
   /** Every seat hears the end. */
