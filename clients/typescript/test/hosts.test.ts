@@ -1,6 +1,7 @@
 /** Sessions and hosts without a socket: repeats, resumption, and user code that is slow or fails. */
 
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { beforeEach, test } from "node:test";
 import {
   AgentHost,
@@ -120,6 +121,25 @@ test("a request that is given up is cancelled at the broker", async () => {
   ]);
   experiment.handle(toExperiment({ type: "error", code: "cancelled", message: "given up", id: 1, seq: 1 }));
   await assert.rejects(asked, (error) => error instanceof Refused && error.code === "cancelled");
+});
+
+test("a signal that outlives its requests keeps nothing of them", async () => {
+  const { signal } = new AbortController();
+  const experiment = new Experiment();
+  experiment.attach({ send: () => {}, close: async () => {} });
+  experiment.handle(toExperiment(welcome(false)));
+  const asked = [1, 2, 3].map((instance) => experiment.message(instance, "hi", { signal }));
+  assert.equal(getEventListeners(signal, "abort").length, 3);
+  experiment.handle(toExperiment({ type: "reply", id: 1, body: "there", seq: 1 }));
+  experiment.handle(toExperiment({ type: "error", code: "unknown", message: "who?", id: 2, seq: 2 }));
+  assert.equal(getEventListeners(signal, "abort").length, 1);
+  experiment.lose(new SessionLost("gone"));
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+  const settled = await Promise.allSettled(asked);
+  assert.deepEqual(
+    settled.map(({ status }) => status),
+    ["fulfilled", "rejected", "rejected"],
+  );
 });
 
 test("a session says what has arrived, and which frame it could not read", () => {

@@ -219,6 +219,8 @@ interface Pending {
   readonly taken: ((answer: Reply | Saved) => void) | undefined;
   readonly resolve: (answer: Reply | Saved) => void;
   readonly reject: (error: Error) => void;
+  /** Called when no answer is awaited any more. */
+  readonly over: () => void;
 }
 
 /** A connection of an experiment.  Everything it does is a message of the contract. */
@@ -359,11 +361,13 @@ export class Experiment {
       if (this.#lost) throw this.#lost;
       const id = ++this.#ids;
       const frame = encode({ ...request, id }, this.#most);
-      this.#pending.set(id, { frame, taken, resolve, reject });
-      this.#connection?.send([frame]);
       const giveUp = (): void => {
         if (this.#pending.has(id)) this.#ask({ type: "cancel", request: id }).catch(() => {});
       };
+      // A signal may outlive many requests.
+      const over = (): void => signal?.removeEventListener("abort", giveUp);
+      this.#pending.set(id, { frame, taken, resolve, reject, over });
+      this.#connection?.send([frame]);
       if (signal?.aborted) giveUp();
       else signal?.addEventListener("abort", giveUp, { once: true });
     });
@@ -408,6 +412,7 @@ export class Experiment {
   #answered(id: Int): Pending | undefined {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
+    pending?.over();
     return pending;
   }
 
@@ -450,7 +455,10 @@ export class Experiment {
   lose(error: Error): void {
     if (this.#lost) return;
     this.#lost = error;
-    for (const pending of this.#pending.values()) pending.reject(error);
+    for (const pending of this.#pending.values()) {
+      pending.over();
+      pending.reject(error);
+    }
     this.#pending.clear();
     for (const run of this.#runs.values()) run.fail(error);
     this.#runs.clear();
