@@ -491,7 +491,11 @@ class AgentHost:
         parameters = options.read(kind.Parameters, message.parameters, f"agent {message.agent}")
         agent = kind(parameters, message.seed)
         if message.state is not None:
-            agent.load(message.state)
+            try:
+                agent.load(message.state)
+            except FAILURES:
+                _let_go(agent)  # no instance leads to it
+                raise
         self._instances[message.instance] = agent
 
     def _reset(self) -> None:

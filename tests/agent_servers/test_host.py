@@ -29,3 +29,31 @@ def test_an_answer_to_a_decision_that_is_over_leaves_the_next_one_open() -> None
     assert host.answer(first, 0) == []
     assert host.answer(second, 1, refused=2) == [m.Action(1, 1, 0, 1, 2)]
     assert host.answer(second, 1) == []
+
+
+class Choosy(Agent):
+    """Loads nothing, and counts what is cleaned up."""
+
+    name = "choosy"
+    cleaned = 0
+
+    def step(self, decision: Decision) -> object:
+        return 0
+
+    def load(self, state: bytes) -> None:
+        raise ValueError("not mine")
+
+    def cleanup(self) -> None:
+        Choosy.cleaned += 1
+
+
+def test_an_agent_whose_state_cannot_be_loaded_is_cleaned_up() -> None:
+    host = AgentHost([Choosy])
+    (refused,) = host.handle([m.Create(1, 3, "choosy", {}, 1, b"x")])
+    assert isinstance(refused, m.Error)
+    assert "not mine" in refused.message
+    assert Choosy.cleaned == 1
+    (unknown,) = host.handle([m.Save(2, 3)])
+    assert isinstance(unknown, m.Error)
+    host.handle([m.Bye()])
+    assert Choosy.cleaned == 1
