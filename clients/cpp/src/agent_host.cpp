@@ -219,12 +219,11 @@ struct AgentHost::Inside : hosting::Common {
     // -- the rest of an episode -------------------------------------------------------------------------
 
     void take(messages::End& message) {
-        const std::string failed = end(message);
-        if (!failed.empty()) refuse(seq(), Code::crashed, failed);
+        end(message);
     }
 
-    /// Tells an agent of the end; returns what it failed with, if it did.
-    std::string end(messages::End& message) {
+    /// Tells an agent of the end.  It is not answered [S6.7]: a failure is told to the person who runs the program.
+    void end(messages::End& message) {
         const Key key{message.episode, message.seat};
         Play play;
         play.episode = message.episode;
@@ -236,7 +235,7 @@ struct AgentHost::Inside : hosting::Common {
             playing.erase(found);
         } else {  // the episode ended before this seat had to decide
             const auto seat = seats.find({message.match, message.seat});
-            if (seat == seats.end()) return {};
+            if (seat == seats.end()) return;
             play.holder = seat->second;
         }
         End end(*play.holder.seat);
@@ -254,9 +253,8 @@ struct AgentHost::Inside : hosting::Common {
         try {
             play.holder.made.agent->end(end);
         } catch (...) {
-            return crash(play.holder.made.type + " at the end of an episode", told);
+            crash(play.holder.made.type + " at the end of an episode", told);
         }
-        return {};
     }
 
     void take(messages::Init& message) {

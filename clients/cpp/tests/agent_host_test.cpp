@@ -35,7 +35,10 @@ public:
         }
         return decision.random_action();
     }
-    void end(const End& end) override { heard_.ends.push_back(end.reason); }
+    void end(const End& end) override {
+        heard_.ends.push_back(end.reason);
+        if (end.observation == Value("crash")) throw std::runtime_error("told to crash");
+    }
     Value message(const Value&) override { return ++heard_.messages; }
     Bytes save() override { return Bytes(1000); }
     void cleanup() override { ++heard_.cleanups; }
@@ -132,6 +135,18 @@ TEST_CASE_FIXTURE(Fixture, "the end of an episode is heard once") {
     CHECK(say(end).empty());
     CHECK(say(end).empty());
     CHECK(heard.ends.size() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an end at which the agent fails is told to its person and not answered") {
+    std::vector<std::string> printed;
+    host.failed = [&](const std::string& line) { printed.push_back(line); };
+    say.one(start(7));
+    CHECK(say(numbered({{"type", "end"}, {"episode", 7}, {"seat", 0}, {"match", 2}, {"observation", "crash"}}))
+              .empty());
+    CHECK(printed ==
+          std::vector<std::string>{
+              "tester at the end of an episode threw std::runtime_error: told to crash"});
+    CHECK(type(say.one(start(8))) == "action");
 }
 
 TEST_CASE_FIXTURE(Fixture, "repeated requests get the same answer") {
