@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import io
 import logging
+import socket
 import threading
+import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from typing import Protocol as Interface
 
 from dovetail.bridges.gdl.kif import LARGEST
@@ -89,13 +93,39 @@ class _Handler(BaseHTTPRequestHandler):
         log.debug(format, *args)
 
 
+class _Until(io.RawIOBase):
+    """What a socket receives until some time; its own timeout bounds one read, which a trickle never exceeds."""
+
+    def __init__(self, link: socket.socket, end: float) -> None:
+        self._link = link
+        self._end = end
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return what is received, as a socket does."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._link.settimeout(_left(self._end))
+        return self._link.recv_into(buffer)
+
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left
+
+
 def post(address: str, text: str, timeout: float) -> str:
     """Send a message to a player; return its answer.
 
     Args:
         address: the player's URL, http only.
         text: the message.
-        timeout: seconds for each step of the exchange.
+        timeout: seconds for the whole answer.
 
     Raises:
         DovetailError: there is no answer in time, or it is an error; one line.
@@ -105,11 +135,16 @@ def post(address: str, text: str, timeout: float) -> str:
         raise DovetailError(
             f"{address!r} is not the address of a player; expected http://HOST:PORT"
         )
+    end = time.monotonic() + timeout
     connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=timeout)
     try:
         headers = {"Content-Type": TYPE, "Accept": TYPE}
+        connection.connect()
+        connection.sock.settimeout(_left(end))
         connection.request("POST", url.path or "/", text.encode(), headers)
-        response = connection.getresponse()
+        link: Any = _Until(connection.sock, end)  # has all that a response needs of a socket
+        response = http.client.HTTPResponse(link, method="POST")
+        response.begin()
         answer = response.read(LARGEST).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException) as error:
         why = str(error) or type(error).__name__

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from dovetail.bridges.gdl.game import RANDOM, Game
@@ -68,20 +70,25 @@ def play(
     where = dict(zip(game.roles, players, strict=True))
     state = game.start()
     result = Result({})
-    with ThreadPoolExecutor(len(players)) as pool:
+    pool = ThreadPoolExecutor(len(players))
+    with ExitStack() as stack:
+        # Not the pool's own end: it waits for players that have not answered.
+        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
 
         def each(messages: Mapping[Term, str], clock: float) -> dict[Term, str | DovetailError]:
             asked = {
                 role: pool.submit(send, where[role], text, clock + LATE)
                 for role, text in messages.items()
             }
+            end = time.monotonic() + clock + LATE
             found: dict[Term, str | DovetailError] = {}
             for role, future in asked.items():
                 try:
-                    found[role] = future.result(clock + LATE)
+                    found[role] = future.result(max(0.0, end - time.monotonic()))
                 except DovetailError as error:
                     found[role] = error
                 except Late:
+                    future.cancel()
                     found[role] = DovetailError(f"{where[role]} did not answer within {clock} s")
             return found
 

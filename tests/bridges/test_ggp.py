@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -20,6 +20,7 @@ from dovetail.agent_servers.agent import Decision, End
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.general.search.agents import MCTSAgent, MCTSParameters
 from dovetail.agent_servers.general.td import TD
+from dovetail.bridges.gdl import manager
 from dovetail.bridges.gdl.environment import rules_of
 from dovetail.bridges.gdl.http import Answering, Server, post
 from dovetail.bridges.gdl.manager import play
@@ -183,6 +184,43 @@ def test_a_manager_plays_for_players_that_are_wrong_dead_or_silent() -> None:
             with pytest.raises(DovetailError, match="does not accept the match"):
                 play(rules_of("tic_tac_toe"), [right, address], start_clock=1)
         assert post(right, "(INFO)", 5) == "((name dovetail) (status available))"
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.0 200 OK\r\nX: ", b"HTTP/1.0 200 OK\r\n\r\n"])
+def test_an_answer_that_trickles_is_late(head: bytes) -> None:
+    over = threading.Event()
+
+    def trickle(listener: socket.socket) -> None:
+        link, _ = listener.accept()
+        with link, suppress(OSError):
+            link.sendall(head)
+            for _ in range(100):
+                if over.wait(0.05):
+                    break
+                link.sendall(b"x")
+
+    with ThreadPoolExecutor(1) as pool, socket.create_server(("127.0.0.1", 0)) as listener:
+        pool.submit(trickle, listener)
+        began = time.monotonic()
+        with pytest.raises(DovetailError, match="did not answer: timed out"):
+            post(f"http://127.0.0.1:{listener.getsockname()[1]}", "(INFO)", 0.3)
+        assert time.monotonic() - began < 3
+        over.set()
+
+
+def test_a_manager_waits_for_no_player_after_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manager, "LATE", 0.1)
+    over = threading.Event()
+
+    def send(address: str, text: str, timeout: float) -> str:
+        over.wait(8)
+        return "ready"
+
+    began = time.monotonic()
+    with pytest.raises(DovetailError, match=r"a did not answer within 0 s"):
+        play(rules_of("tic_tac_toe"), ["a", "b"], start_clock=0, send=send)
+    assert time.monotonic() - began < 5
+    over.set()
 
 
 def test_rubbish_over_http_is_refused_and_the_player_lives_on() -> None:
