@@ -14,6 +14,7 @@ from dovetail.bridges.seated import Seated
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
 
+NUMBER = re.compile(r"[0-9]{1,12}")
 SIZES = range(2, 20)
 
 
@@ -96,7 +97,7 @@ class Front:
         return ""
 
     def _boardsize(self, words: Sequence[str]) -> str:
-        if len(words) != 1 or not words[0].isdigit():
+        if len(words) != 1 or not NUMBER.fullmatch(words[0]):
             raise Refused("boardsize not an integer")
         if int(words[0]) not in SIZES:
             raise Refused("unacceptable size")
@@ -188,7 +189,7 @@ class Front:
         return "0" if black == 0 else f"{'B' if black > 0 else 'W'}+{abs(black):g}"
 
     def _time_left(self, words: Sequence[str]) -> str:
-        if len(words) != 3 or not words[1].isdigit():
+        if len(words) != 3 or not NUMBER.fullmatch(words[1]):
             raise Refused("syntax error")
         self._left[self._seat(words[0])] = float(words[1])
         return ""

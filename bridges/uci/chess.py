@@ -32,7 +32,7 @@ def checked(position: str) -> str:
         DovetailError: it is not a position.
     """
     board = position.partition(" ")[0]
-    widths = [sum(int(each) if each.isdigit() else 1 for each in row) for row in board.split("/")]
+    widths = [sum(int(each) if each.isdecimal() else 1 for each in row) for row in board.split("/")]
     kings = (board.count("K"), board.count("k"))
     if FEN.fullmatch(position) is None or widths != [8] * 8 or kings != (1, 1):
         raise DovetailError(f"{position[:80]!r} is not a chess position in FEN")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from dovetail.bridges.uci.chess import checked, moves
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
 
+NUMBER = re.compile(r"-?[0-9]{1,12}")
 NUMBERS = {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
 MARGIN = 0.05
 """Seconds of the clock that are kept back."""
@@ -196,7 +198,7 @@ class _Search:
 def _numbers(words: Sequence[str]) -> dict[str, int]:
     found = {}
     for name, value in pairwise(words):
-        if name in NUMBERS and value.lstrip("-").isdigit():
+        if name in NUMBERS and NUMBER.fullmatch(value):
             found[name] = int(value)
     return found
 

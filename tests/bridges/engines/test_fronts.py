@@ -142,12 +142,14 @@ def test_what_is_wrong_is_said_and_changes_nothing() -> None:
         "position fen rubbish",
         "position fen 8/8/8/8/8/8/8/8 w - - 0 1",
         "position fen 9/8/8/8/8/8/8/K6k w - - 0 1",
+        "position fen ²/8/8/8/8/8/8/K6k w - - 0 1",
         "position startpos moves e2e5",
     ):
         engine.tell(wrong)
         assert engine.until("info string")
-    engine.tell("position startpos", "go nodes 1")
-    assert is_legal(START, engine.until("bestmove").split()[1])
+    for number in ("1", "--5", "-", "²", "9" * 5000):
+        engine.tell("position startpos", f"go wtime {number} nodes 1")
+        assert is_legal(START, engine.until("bestmove").split()[1])
     engine.tell("position fen 8/8/8/8/8/4k3/4p3/4K3 w - - 0 1", "go depth 1")
     assert engine.until("bestmove") == "bestmove 0000"
     engine.front.close()
@@ -320,6 +322,9 @@ def test_gtp_commands() -> None:
     assert says("12") == "?12 no command\n\n"
     assert says("boardsize 25") == "? unacceptable size\n\n"
     assert says("boardsize nine") == "? boardsize not an integer\n\n"
+    for number in ("²", "9" * 5000):
+        assert says(f"boardsize {number}") == "? boardsize not an integer\n\n"
+        assert says(f"time_left b {number} 0") == "? syntax error\n\n"
     assert says("komi x") == "? komi not a float\n\n"
     assert says("play b I3") == "? invalid color or coordinate\n\n"
     assert says("play green c3") == "? invalid color or coordinate\n\n"
