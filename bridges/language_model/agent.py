@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -189,7 +190,7 @@ class LanguageModel(Agent[LanguageModelParameters]):
         if self.where.transcripts:
             folder = Path(self.where.transcripts).expanduser()
             folder.mkdir(parents=True, exist_ok=True)
-            with (folder / f"episode-{end.episode}-seat-{end.seat.seat}.json").open("w") as file:
+            with _fresh(folder, f"episode-{end.episode}-seat-{end.seat.seat}") as file:
                 json.dump(transcript, file, indent=1, default=str)
 
     def message(self, body: Any) -> Any:
@@ -200,3 +201,13 @@ class LanguageModel(Agent[LanguageModelParameters]):
 
     def cleanup(self) -> None:
         self._endpoint.close()
+
+
+def _fresh(folder: Path, name: str) -> IO[str]:
+    """Open a file that was not there: with a new broker, the numbers of episodes begin at 1 again."""
+    number, path = 1, folder / f"{name}.json"
+    while True:
+        with suppress(FileExistsError):
+            return path.open("x")
+        number += 1
+        path = folder / f"{name}-{number}.json"

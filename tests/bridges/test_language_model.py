@@ -237,6 +237,15 @@ def test_transcripts_are_written_to_a_local_folder(tmp_path: Path) -> None:
     (path,) = (tmp_path / "talk").iterdir()
     assert path.name == f"episode-{transcript['episode']}-seat-0.json"
     assert json.loads(path.read_text()) == transcript
+    with model(lambda request: "no") as server:  # another program at another broker
+        server.where = Settings(server.where.url, transcripts=str(tmp_path / "talk"))
+        _, (second,) = play(server)
+        _, (third,) = play(server)
+    assert json.loads(path.read_text()) == transcript
+    for number, other in ((2, second), (3, third)):
+        assert other["episode"] == transcript["episode"]
+        other_path = path.with_name(f"{path.stem}-{number}.json")
+        assert json.loads(other_path.read_text()) == other
 
 
 class Pick(Environment):
