@@ -78,6 +78,23 @@ def test_bounds_that_are_arrays_are_compared(low: int) -> None:
         other.hears(m.EnvironmentStart)
 
 
+@pytest.mark.parametrize("rows", [2**40, 2**41])
+def test_bounds_without_elements_are_compared_by_their_shape(rows: int) -> None:
+    """They have no bytes, and as lists they would fill the memory."""
+
+    def spaces(rows: int) -> Any:
+        return [Box([1, 2], [np.empty([rows, 0], "f4")])]
+
+    table, other = playing(spec={"observation_spaces": spaces(2**40), "action_spaces": SPACES})
+    lose(table)
+    other.says(m.Spec(other.hears(m.Open).match, "game", 2, spaces(rows), SPACES))
+    if rows == 2**40:
+        other.hears(m.EnvironmentStart)
+    else:
+        (record,) = table.records
+        assert "describes another game" in record.result.message
+
+
 def test_the_seat_acts_before_the_other_has_caught_up() -> None:
     table, other = playing()
     lose(table)
