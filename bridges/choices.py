@@ -14,6 +14,7 @@ from dovetail.bridges import conversion
 from dovetail.protocol import messages as m
 from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space
+from dovetail.protocol.tensors import nested
 
 MOST = 300
 """Choices that are listed; of more, the first ones."""
@@ -77,7 +78,7 @@ def position(text: str | None, observation: Any) -> str:
     if text:
         return text.rstrip("\n")[:LONGEST]
     if isinstance(observation, np.ndarray):
-        observation = observation.tolist()
+        observation = nested(observation)
     return str(observation)[:LONGEST]
 
 

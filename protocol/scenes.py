@@ -211,6 +211,9 @@ def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:
         scene: the scene.
         legal: the legal actions, in order; needed with ``paths``.
 
+    Raises:
+        ValueError: ``paths`` does not have one row of cells for each legal action.
+
     A choice that is made is labelled with its cells' names, as ``a1-a4/c4``.
 
     >>> board = Scene(2, 1, [Cell(0, 0, name="a"), Cell(1, 0, name="b")], paths=np.array([[1, 0, 1]]))
@@ -219,9 +222,13 @@ def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:
     """
     if scene.paths is None or legal is None:
         return scene.choices
+    paths = np.asarray(scene.paths)
+    if paths.ndim != 2 or len(paths) != len(legal) or (len(paths) and not paths.size):
+        shape = list(paths.shape)
+        raise ValueError(f"paths of shape {shape} for {len(legal)} legal actions")
     names = [cell.name or str(number) for number, cell in enumerate(scene.cells)]
     found = []
-    for action, path in zip(legal, np.asarray(scene.paths).tolist(), strict=True):
+    for action, path in zip(legal, paths.tolist(), strict=True):
         label = "-".join(names[cell] for cell in path[:2])
         found.append(Choice(action, "/".join([label, *(names[cell] for cell in path[2:])]), path))
     return found

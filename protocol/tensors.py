@@ -53,6 +53,14 @@ def pack(array: NDArray[Any]) -> msgspec.msgpack.Ext:
     return msgspec.msgpack.Ext(EXTENSION, _encoder.encode((name, array.shape, data)))
 
 
+def nested(array: NDArray[Any]) -> Any:
+    """Return an array as nested lists; as an empty one if it has no elements.
+
+    ``tolist`` makes a list for each row of such an array, too: a peer's [2**40, 0] would fill the memory.
+    """
+    return array.tolist() if array.size else []
+
+
 def unpack(data: memoryview | bytes) -> NDArray[Any]:
     """Return the array in the payload of an extension value.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dovetail.experiments.drawing import svg, written
 from dovetail.protocol.scenes import Choice, Mark, Scene, choices_of, scene_of
+from dovetail.protocol.tensors import nested
 
 LONGEST_TEXT = 20_000
 """Characters of a text from a peer that are shown."""
@@ -23,7 +24,7 @@ def plain(value: Any) -> Any:
     """Return a value of the wire as JSON can hold it; what it cannot hold becomes text."""
     match value:
         case np.ndarray():
-            return value.tolist()
+            return nested(value)
         case bytes():
             return f"{len(value)} bytes"
         case float() if not math.isfinite(value):

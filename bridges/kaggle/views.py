@@ -9,6 +9,7 @@ import numpy as np
 
 from dovetail.agent_servers.agent import Decision
 from dovetail.protocol.scenes import Scene
+from dovetail.protocol.tensors import nested
 
 OVERAGE = 60.0
 """Seconds of ``remainingOverageTime`` where the run has no such limit."""
@@ -76,4 +77,6 @@ def _jsonable(value: Any) -> Any:
         return {str(key): _jsonable(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_jsonable(each) for each in value]
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    if isinstance(value, np.ndarray):
+        return nested(value)
+    return value.item() if isinstance(value, np.generic) else value

@@ -15,12 +15,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, spaces
 from dovetail.agent_servers.agent import Decision, Seat
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.serve import serve
+from dovetail.bridges.choices import position
 from dovetail.bridges.gdl import GDL
 from dovetail.bridges.language_model import LanguageModel, prompt
 from dovetail.bridges.language_model.agent import LanguageModelParameters
@@ -261,6 +263,11 @@ class Pick(Environment):
 
     def step(self, actions: Any) -> Turn:
         return Turn.end([0], [float(sum(actions[0]))])
+
+
+def test_an_observation_without_elements_costs_nothing() -> None:
+    """Nested lists of it would fill the memory."""
+    assert position(None, np.empty([2**40, 0])) == "[]"
 
 
 def test_actions_of_any_space_are_asked_as_json() -> None:

@@ -43,6 +43,8 @@ def test_paths_become_choices() -> None:
         (Scene(seats=[Seated("A", math.inf)]), "a number is not finite"),
         (Scene(2, 1, CELLS, choices=[Choice(0, "x"), Choice(1, "y")]), "2 choices for 1"),
         (Scene(2, 1, CELLS, paths=np.array([[9]])), "list index out of range"),
+        (Scene(2, 1, CELLS, paths=np.empty([2**40, 0], np.int8)), "for 1 legal actions"),
+        (Scene(2, 1, CELLS, paths=np.empty([1, 2**40, 0], np.int8)), "for 1 legal actions"),
         ({"width": "wide"}, "Expected `float`"),
         ("nonsense", "Expected `object`"),
     ],
@@ -52,6 +54,13 @@ def test_a_scene_that_contradicts_itself_is_one_line(scene: Any, what: str) -> N
     assert shown is None
     assert what in problem
     assert "\n" not in problem
+
+
+def test_arrays_without_elements_cost_nothing() -> None:
+    assert plain({"a": np.empty([2**40, 0]), "b": [np.empty([3, 2**40, 0])]}) == {
+        "a": [],
+        "b": [[]],
+    }
 
 
 def test_values_of_the_wire_become_json() -> None:

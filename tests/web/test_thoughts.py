@@ -73,6 +73,7 @@ def test_a_scene_that_contradicts_itself_has_no_choices() -> None:
     assert choices(None) == choices("nonsense") == choices({"width": "wide"}) == []
     assert choices(Scene(2, 1, CELLS, [Piece(9, "disc")], choices=NAMED)) == []
     assert choices(Scene(2, 1, CELLS, paths=np.array([[9, 0]], np.int16))) == []
+    assert choices(Scene(2, 1, CELLS, paths=np.empty([2**40, 0], np.int8))) == []
     (found,) = choices(Scene(2, 1, CELLS, paths=np.array([[1, 0]], np.int16)))
     assert (found.label, found.cells) == ("b-a", [1, 0])
 

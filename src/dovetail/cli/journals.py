@@ -138,10 +138,13 @@ def export(journal: JournalPath) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
+    import numpy as np
     from msgspec.msgpack import Ext
 
+    from dovetail.protocol.tensors import nested
+
+    if isinstance(value, np.ndarray):
+        return nested(value)
     if isinstance(value, Ext):
         return {"extension": value.code, "data": bytes(value.data).hex()}
     raise TypeError(f"a {type(value).__name__} has no JSON form")
