@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +34,7 @@ class Game:
     positions: list[bytes] = field(default_factory=list)
     """JSON of each turn that was seen, in order."""
     first: int = 0
-    """The turn of the first position: a late watcher has none of the earlier ones."""
+    """The place of the first position, at first its turn: a late watcher has none of the earlier ones."""
     turns: list[int] = field(default_factory=list)
     """That of each position: of a fast game not all are seen."""
     over: bool = False
@@ -47,12 +48,16 @@ class Game:
     """Seats whose clock runs."""
     seconds: dict[int, float] = field(default_factory=dict)
     """By seat, how long it has thought, as far as that was seen."""
-    thoughts: dict[int, Any] = field(default_factory=dict)
-    """By turn, what is kept back until the end of a secret game."""
+    thoughts: dict[int, bytes] = field(default_factory=dict)
+    """By turn, JSON of what is kept back until the end of a secret game."""
     scene: Any = None
     """Of the newest position, as it came."""
     thought: list[Any] = field(default_factory=list)
     """What led to the newest position."""
+    size: int = 0
+    """Bytes of the positions, and of the thoughts that are kept back."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Other threads look for positions while old ones are dropped."""
 
     @property
     def whole(self) -> bool:
@@ -65,12 +70,15 @@ class Game:
         Args:
             place: counted from ``first``; the number of its turn, if every turn was seen.
         """
-        at = place - self.first
-        if not 0 <= at < len(self.positions):
-            return None
-        found, turn = self.positions[at], self.turns[at]
+        with self._lock:
+            at = place - self.first
+            if not 0 <= at < len(self.positions):
+                return None
+            found, turn = self.positions[at], self.turns[at]
         if self.over and turn in self.thoughts:
-            found = encode({**msgspec.json.decode(found), "thoughts": self.thoughts[turn]})
+            found = encode(
+                {**msgspec.json.decode(found), "thoughts": msgspec.Raw(self.thoughts[turn])}
+            )
         return found
 
     def thinking(self, turn: m.WatchedTurn, now: float) -> list[float]:
@@ -103,12 +111,33 @@ class Game:
 
     def keep(self, turn: int, position: bytes) -> None:
         """Keep the newest position, or the newest again."""
-        if self.turns and self.turns[-1] == turn:
-            self.positions[-1] = position
-        elif not self.turns or self.turns[-1] < turn:
-            self.turns.append(turn)  # first, since other threads look for positions
-            self.positions.append(position)
+        with self._lock:
+            if self.turns and self.turns[-1] == turn:
+                self.size += len(position) - len(self.positions[-1])
+                self.positions[-1] = position
+            elif not self.turns or self.turns[-1] < turn:
+                self.size += len(position)
+                self.turns.append(turn)
+                self.positions.append(position)
         self.version += 1
+
+    def keep_back(self, turn: int, thoughts: bytes) -> None:
+        """Keep thoughts until the end of a secret game."""
+        with self._lock:
+            self.size += len(thoughts) - len(self.thoughts.get(turn, b""))
+            self.thoughts[turn] = thoughts
+
+    def shorten(self, most: int) -> int:
+        """Drop the oldest positions beyond so many bytes, but not the newest; return what then is kept."""
+        with self._lock:
+            count = 0
+            while self.size > most and count < len(self.positions) - 1:
+                self.size -= len(self.positions[count])
+                self.size -= len(self.thoughts.pop(self.turns[count], b""))
+                count += 1
+            del self.positions[:count], self.turns[:count]
+            self.first += count
+            return self.size
 
     def about(self) -> dict[str, Any]:
         """Return what is to be said of it beside its positions."""

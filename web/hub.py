@@ -37,6 +37,8 @@ AGAIN = 1.0
 MOST_GAMES = 200
 MOST_POSITIONS = 20_000
 """Of all games together; the oldest games go first."""
+MOST_BYTES = 256 << 20
+"""Of all positions together; then the longest games lose their oldest positions."""
 MOST_SHOWN = 24
 """Games on Now."""
 
@@ -367,7 +369,6 @@ class Hub:
             )
             with self._lock:
                 self.games[turn.episode] = game
-                self._forget()
         if table is None and game.positions and turn.scene is None and turn.text is None:
             return  # sent since we look closer now; it was not drawn
         now = time.monotonic()
@@ -378,18 +379,28 @@ class Hub:
         if not game.secret:
             position["thoughts"] = thoughts
         elif thoughts:
-            game.thoughts[turn.turn] = thoughts
+            game.keep_back(turn.turn, encode(thoughts))
         game.keep(turn.turn, encode(position))
+        with self._lock:
+            self._forget()
         if turn.terminated or turn.truncated or turn.reason is not None:
             game.over = True
 
     def _forget(self) -> None:
-        """Drop the oldest games beyond what is kept; the lock is held."""
-        playing = self.people.runs()
+        """Drop the oldest games beyond what is kept, then the oldest positions; the lock is held."""
         total = sum(len(each.positions) for each in self.games.values())
+        size = sum(each.size for each in self.games.values())
+        if len(self.games) <= MOST_GAMES and total <= MOST_POSITIONS and size <= MOST_BYTES:
+            return
+        playing = self.people.runs()
+        newest = next(reversed(self.games))
         for episode, game in list(self.games.items()):
-            if len(self.games) <= MOST_GAMES and total <= MOST_POSITIONS:
+            if len(self.games) <= MOST_GAMES and total <= MOST_POSITIONS and size <= MOST_BYTES:
                 return
-            if game.run not in playing and episode != next(reversed(self.games)):
+            if game.run not in playing and episode != newest:
                 total -= len(game.positions)
+                size -= game.size
                 del self.games[episode]
+        if size > MOST_BYTES:
+            for game in self.games.values():
+                game.shorten(MOST_BYTES // len(self.games))

@@ -48,6 +48,38 @@ def test_a_slow_browser_gets_the_newest_position_once_it_is_ready() -> None:
         assert socket.receive_json()["position"]["turn"] == 499
 
 
+def test_the_longest_games_lose_their_oldest_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One game may have more positions than there is memory."""
+    monkeypatch.setattr("dovetail.web.hub.MOST_BYTES", 50_000)
+    playing = hub()
+    for turn in range(50):
+        hear(playing, turn, text="x" * 2000)
+    game = playing.game(7)
+    assert game is not None
+    assert 40_000 < sum(map(len, game.positions)) == game.size <= 50_000
+    # The others keep their places.
+    assert game.position(0) is None
+    assert json.loads(game.position(49) or b"")["turn"] == 49
+    assert game.first + len(game.positions) == 50
+    # A position that is too large by itself is kept as long as it is the newest.
+    monkeypatch.setattr("dovetail.web.hub.MOST_BYTES", 1000)
+    hear(playing, 50, text="x" * 2000)
+    assert [json.loads(each)["turn"] for each in game.positions] == [50]
+
+
+def test_older_games_go_before_positions_of_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dovetail.web.hub.MOST_BYTES", 19_300)
+    playing = hub(0)
+    for turn in range(5):
+        playing._heard(m.WatchedTurn(2, 2, 0, 8, turn, text="x" * 3000))
+    assert playing.game(7) is not None
+    playing._heard(m.WatchedTurn(2, 2, 0, 8, 5, text="x" * 3000))
+    assert playing.game(7) is None
+    game = playing.game(8)
+    assert game is not None
+    assert len(game.positions) == 6
+
+
 def test_a_position_is_sent_once_to_a_browser_that_looks_at_all_games() -> None:
     playing = hub(0, 1)
     known: dict[int, int] = {}

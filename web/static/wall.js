@@ -38,7 +38,7 @@ export function wall(list, named = true) {
       const position = positions.get(game.episode);
       if (!position) continue;
       present.add(game.episode);
-      const key = `${game.count} ${game.over} ${game.result !== null}`;
+      const key = `${game.first + game.count} ${game.over} ${game.result !== null}`;
       const before = shown.get(game.episode);
       if (before?.key === key) continue;
       const item = document.createElement("li"), link = document.createElement("a");
