@@ -48,6 +48,8 @@ LONGEST_PROBLEM = 300
 NOT_FOUND = "Not Found"
 """What Starlette says of an address that no route has."""
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
+MOST_DRAWN = 2
+"""Pictures that are drawn at once; each takes memory and a core."""
 
 
 class Page:
@@ -87,6 +89,7 @@ class Page:
             self._tabs["/arena"] = "Arena"
             self._more += ArenaPages(arena, self.shown, self._posted, hub.whose).routes()
         self._secret = secrets.token_bytes(32)
+        self._drawing = asyncio.Semaphore(MOST_DRAWN)
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
         )
@@ -176,7 +179,7 @@ class Page:
     async def picture(self, request: Request) -> Response:
         """A turn of a game, as SVG or PNG."""
         found = await self.position(request)
-        return await _picture(request, msgspec.json.decode(bytes(found.body)))
+        return await self._picture(request, msgspec.json.decode(bytes(found.body)))
 
     async def choose(self, request: Request) -> Response:
         """The games that can be played."""
@@ -377,7 +380,15 @@ class Page:
             raise HTTPException(404, str(error)) from None
         if not found:
             raise HTTPException(404, "The game has no such turn.")
-        return await _picture(request, found)
+        return await self._picture(request, found)
+
+    async def _picture(self, request: Request, position: dict[str, Any]) -> Response:
+        form = request.path_params["form"]
+        if form not in PICTURES:
+            raise HTTPException(404, f"Pictures end in .{' or .'.join(PICTURES)}.")
+        async with self._drawing:
+            found = await asyncio.to_thread(picture, position, form)
+        return Response(found, media_type=PICTURES[form])
 
     # -- live -----------------------------------------------------------------------------------
 
@@ -390,14 +401,6 @@ class Page:
                 await browser.serve()
         finally:
             browser.close()
-
-
-async def _picture(request: Request, position: dict[str, Any]) -> Response:
-    form = request.path_params["form"]
-    if form not in PICTURES:
-        raise HTTPException(404, f"Pictures end in .{' or .'.join(PICTURES)}.")
-    found = await asyncio.to_thread(picture, position, form)
-    return Response(found, media_type=PICTURES[form])
 
 
 def _seed(text: str) -> int:

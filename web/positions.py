@@ -18,6 +18,8 @@ LONGEST_TEXT = 20_000
 """Characters of a text from a peer that are shown."""
 PICTURE = 640.0
 """Width of a picture in pixels."""
+MOST_PIXELS = 8_000_000
+"""Of a PNG, at 4 bytes each while it is drawn; a larger one is drawn smaller."""
 
 
 def plain(value: Any) -> Any:
@@ -94,7 +96,9 @@ def picture(position: dict[str, Any], form: str) -> bytes:
         return text.encode()
     import resvg_py
 
-    return bytes(resvg_py.svg_to_bytes(svg_string=text, background="white", zoom=2))
+    pixels = float(found.attrib["width"]) * float(found.attrib["height"])
+    zoom = min(2.0, math.sqrt(MOST_PIXELS / pixels))
+    return bytes(resvg_py.svg_to_bytes(svg_string=text, background="white", zoom=zoom))
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
@@ -115,6 +119,10 @@ def wrong(scene: Scene, choices: Sequence[Choice]) -> str:
         return "a number is not finite"
     if not (0 <= scene.width <= 1000 and 0 <= scene.height <= 1000):
         return f"a board of {scene.width:g} by {scene.height:g} squares"
+    if any(len(line) != 4 for line in scene.lines):
+        return "a line without four numbers"
+    if any(len(corner) != 2 for cell in scene.cells for corner in cell.outline):
+        return "a corner without two numbers"
     if any(not 0 <= piece.cell < cells for piece in scene.pieces):
         return "a piece lies on a cell that is not there"
     pointing: list[Choice | Mark] = [*choices, *scene.marks]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from typing import Any
 
+import httpx
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
@@ -78,6 +81,31 @@ def test_older_games_go_before_positions_of_the_newest(monkeypatch: pytest.Monke
     game = playing.game(8)
     assert game is not None
     assert len(game.positions) == 6
+
+
+def test_two_pictures_are_drawn_at_once_and_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawing: list[int] = []
+    most: list[int] = []
+    third = threading.Event()
+
+    def slow(position: Any, form: str) -> bytes:
+        drawing.append(1)
+        most.append(len(drawing))
+        if len(drawing) > 2:
+            third.set()
+        third.wait(0.5)
+        drawing.pop()
+        return b"drawn"
+
+    monkeypatch.setattr("dovetail.web.app.picture", slow)
+
+    async def ask() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(application(hub(0), hosts=("testserver",)))
+        async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:
+            return await asyncio.gather(*(client.get("/game/7/turn/0.png") for _ in range(4)))
+
+    assert [each.content for each in asyncio.run(ask())] == [b"drawn"] * 4
+    assert max(most) == 2
 
 
 def test_a_position_is_sent_once_to_a_browser_that_looks_at_all_games() -> None:

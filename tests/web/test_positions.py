@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import math
+import struct
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
-from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Scene, Seated
-from dovetail.web.positions import drawn, encode, picture, plain
+from dovetail.protocol.scenes import Card, Cell, Choice, Mark, Piece, Scene, Seated
+from dovetail.web.positions import MOST_PIXELS, drawn, encode, picture, plain
 
 CELLS = [Cell(0, 0), Cell(1, 0)]
 
@@ -40,6 +41,8 @@ def test_paths_become_choices() -> None:
         (Scene(2, 1, CELLS, marks=[Mark("last", cards=[0])]), "names a card that is not there"),
         (Scene(math.nan, 1), "a number is not finite"),
         (Scene(1e9, 1), "a board of"),
+        (Scene(2, 1, lines=[[0, 0, 1]]), "a line without four numbers"),
+        (Scene(2, 1, [Cell(0, 0, outline=[[0]])]), "a corner without two numbers"),
         (Scene(seats=[Seated("A", math.inf)]), "a number is not finite"),
         (Scene(2, 1, CELLS, choices=[Choice(0, "x"), Choice(1, "y")]), "2 choices for 1"),
         (Scene(2, 1, CELLS, paths=np.array([[9]])), "list index out of range"),
@@ -54,6 +57,21 @@ def test_a_scene_that_contradicts_itself_is_one_line(scene: Any, what: str) -> N
     assert shown is None
     assert what in problem
     assert "\n" not in problem
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        Scene(16, 1000, CELLS),
+        Scene(2, 1, CELLS, cards=[Card(str(zone), "x") for zone in range(5000)]),
+    ],
+)
+def test_a_picture_has_a_bounded_number_of_pixels(scene: Scene) -> None:
+    shown, _ = drawn(scene)
+    assert shown is not None
+    made = picture({"scene": shown}, "png")
+    wide, tall = struct.unpack(">II", made[16:24])
+    assert wide * tall <= MOST_PIXELS * 1.05  # whole pixels
 
 
 def test_arrays_without_elements_cost_nothing() -> None:
