@@ -15,6 +15,24 @@ BUSY_SECONDS = 60.0
 """How long to wait for another program that writes the same SQLite file."""
 
 
+def shown(url: str | Path) -> str:
+    """Return a URL as messages and pages show it: without the password."""
+    text = str(url)
+    if "://" not in text:
+        return text
+    try:
+        parsed = sa.make_url(text)
+    except (sa.exc.ArgumentError, ValueError):  # a port that is not a number
+        return f"{text.partition('://')[0]}://***"
+    host = parsed.host or ""
+    if parsed.password is None and "password" not in parsed.query and "@" not in host:
+        return text
+    if "password" in parsed.query:
+        parsed = parsed.update_query_dict({"password": "hidden"})
+    # A password with an @ should have been quoted.
+    return parsed.set(host=host.rpartition("@")[2]).render_as_string(hide_password=True)
+
+
 def writing(url: str) -> sa.Engine:
     """Open a record for writing; create or upgrade its tables.
 
@@ -28,12 +46,12 @@ def writing(url: str) -> sa.Engine:
             Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
         opened = engine(parsed, "BEGIN IMMEDIATE" if sqlite else "")
         with opened.begin() as connection:
-            migrations.upgrade(connection, url)
+            migrations.upgrade(connection, shown(url))
     except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
         hint = ""
         if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("psycopg"):
             hint = "; install dovetail[postgres]"
-        raise DovetailError(f"cannot use the store {url}: {line(error)}{hint}") from None
+        raise DovetailError(f"cannot use the store {shown(url)}: {line(error)}{hint}") from None
     return opened
 
 
@@ -51,9 +69,9 @@ def reading(url: str) -> sa.Engine:
         with opened.begin() as connection:
             found = migrations.version(connection)
     except (sa.exc.SQLAlchemyError, ImportError) as error:
-        raise DovetailError(f"cannot read {url}: {line(error)}") from None
+        raise DovetailError(f"cannot read {shown(url)}: {line(error)}") from None
     if found == 0:
-        raise DovetailError(f"{url} is not a record of Dovetail: it has none of its tables")
+        raise DovetailError(f"{shown(url)} is not a record of Dovetail: it has none of its tables")
     if found != VERSION:
         opened.dispose()
         return writing(url)

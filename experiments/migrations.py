@@ -28,7 +28,8 @@ def version(connection: sa.Connection) -> int:
 def upgrade(connection: sa.Connection, url: str) -> None:
     """Create the tables of an empty database, or bring those of an older version up to date.
 
-    All of it happens in the transaction of ``connection``: if anything fails, nothing has changed.
+    All of it happens in the transaction of ``connection``: if anything fails, nothing has changed.  Errors
+    name the database by ``url``, which has no password.
 
     Raises:
         DovetailError: a newer version of Dovetail wrote the database, or a row is damaged.

@@ -104,7 +104,7 @@ class Records:
             }
 
     def __repr__(self) -> str:
-        return f"Records({self.url!r})"
+        return f"Records({database.shown(self.url)!r})"
 
     def __enter__(self) -> Records:
         return self
@@ -177,7 +177,9 @@ class Records:
                 for row in result.mappings():
                     yield dict(row)
             except sa.exc.SQLAlchemyError as error:
-                raise DovetailError(f"cannot read {self.url}: {database.line(error)}") from None
+                raise DovetailError(
+                    f"cannot read {database.shown(self.url)}: {database.line(error)}"
+                ) from None
 
     def pandas(self, table: str = "results", **selection: Any) -> pandas.DataFrame:
         """Return rows as a pandas frame; ``selection`` as of ``rows``."""
@@ -239,7 +241,7 @@ class Records:
         there = ", ".join(dict.fromkeys(f"{each.agent}@{each.execution}" for each in found))
         which = agent if execution is None else f"{agent}@{execution}"
         raise DovetailError(
-            f"{self.url} has no state of {which!r}"
+            f"{database.shown(self.url)} has no state of {which!r}"
             + among(agent, [each.agent for each in found], f"it has {there or 'none'}")
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.experiments import kept, over_seeds
+from dovetail.experiments import database, kept, over_seeds
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.output import write
 from dovetail.experiments.page import Source, page
@@ -52,7 +52,7 @@ def shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
     """Return the executions of the last experiment: one, or the last of each trial."""
     rows = [row for row in records.rows("executions") if name in (None, row["name"])]
     if not rows:
-        raise DovetailError(f"{records.url} has no executions to report")
+        raise DovetailError(f"{database.shown(records.url)} has no executions to report")
     last = rows[-1]
     if last["trial"] is None:
         return [last]

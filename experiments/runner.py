@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from dovetail.experiments import places, report, reporting, sweep
+from dovetail.experiments import database, places, report, reporting, sweep
 from dovetail.experiments.checking import check
 from dovetail.experiments.extending import Key, taken_over
 from dovetail.experiments.file import ExperimentFile, Mistake, located
@@ -217,7 +217,7 @@ def play(
         results.close()
     report.write(file, played, folder)
     write(folder / "results.json", encoded(numbers(file, played)))
-    console.print(f"results    {url} (execution {execution})", soft_wrap=True)
+    console.print(f"results    {database.shown(url)} (execution {execution})", soft_wrap=True)
     return Execution(file, execution, folder, played, states)
 
 

@@ -78,7 +78,9 @@ def replace(where: str | Path, saved: Saved, state: bytes) -> None:
                 sa.update(s.states).where(mine).values(state=state, saved=time.time())
             )
     except sa.exc.SQLAlchemyError as error:
-        raise DovetailError(f"cannot write {where}: {database.line(error)}") from None
+        raise DovetailError(
+            f"cannot write {database.shown(where)}: {database.line(error)}"
+        ) from None
     finally:
         engine.dispose()
 

@@ -310,7 +310,9 @@ class Store:
         return int(key[0])
 
     def _failed(self, error: Exception) -> DovetailError:
-        return DovetailError(f"cannot write the store {self.url}: {database.line(error)}")
+        return DovetailError(
+            f"cannot write the store {database.shown(self.url)}: {database.line(error)}"
+        )
 
 
 def stage_results(connection: sa.Connection, stage: int) -> list[Episode]:

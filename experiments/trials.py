@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from dovetail.experiments import numbers, output, over_seeds, runner, sweep
+from dovetail.experiments import database, numbers, output, over_seeds, runner, sweep
 from dovetail.experiments.checking import check
 from dovetail.experiments.over_seeds import Series
 from dovetail.experiments.progress import duration
@@ -360,7 +360,7 @@ def show(done: Trials, console: Console) -> None:
     for each in files:
         if each.suffix == ".png":
             console.print(f"curves     {each}")
-    console.print(f"results    {done.url} (executions {_span(done.executions)})")
+    console.print(f"results    {database.shown(done.url)} (executions {_span(done.executions)})")
 
 
 def encoded(groups: Sequence[Sequence[over_seeds.Row]]) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dovetail.experiments import over_seeds, plot, report, reporting
+from dovetail.experiments import database, over_seeds, plot, report, reporting
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.numbers import numbers
 from dovetail.experiments.page import ratings
@@ -91,10 +91,10 @@ class Results:
                         count[0] += each["finished"] is not None
                         count[1] += 1
             except DovetailError as error:
-                yield _name(where), [], str(error)
+                yield database.shown(where), [], str(error)
                 continue
             found: list[Row] = [{**row, "stages": done.get(row["id"], [0, 0])} for row in rows]
-            yield _name(where), found[-MOST_LISTED:][::-1], ""
+            yield database.shown(where), found[-MOST_LISTED:][::-1], ""
 
     def execution(self, store: int, number: int) -> Execution:
         """Return an execution with its tables and pictures.
@@ -105,7 +105,9 @@ class Results:
         with self._lock, self._records(store) as records:
             row = next(records.rows("executions", where=[f"id={number}"]), None)
             if row is None:
-                raise DovetailError(f"{_name(self.stores[store])} has no execution {number}")
+                raise DovetailError(
+                    f"{database.shown(self.stores[store])} has no execution {number}"
+                )
             stages = list(records.rows("stages", where=[f"execution={number}"]))
             state = row["finished"], [each["finished"] for each in stages]
             kept = self._made.get((store, number))
@@ -150,14 +152,6 @@ def _flat(key: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _flat(f"{key}.{name}" if key else str(name), each)
     else:
         yield key, msgspec.json.encode(value).decode()
-
-
-def _name(where: str) -> str:
-    """Return what a store is called on the page: never the password of a database."""
-    if "://" not in where:
-        return where
-    scheme, _, rest = where.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
 # -- sections --------------------------------------------------------------------------------------

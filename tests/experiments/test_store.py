@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from dovetail.experiments import database
+from dovetail.experiments.records import Records
 from dovetail.experiments.store import Store
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
@@ -216,3 +219,26 @@ def test_two_programs_write_one_database(tmp_path: Path) -> None:
         one.flush()
         other.flush()
     assert [len(one.results(each)) for each in stages] == [50, 50]
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("sqlite:///a b/results.sqlite", "sqlite:///a b/results.sqlite"),
+        ("out/small", "out/small"),
+        ("postgresql://bob@there/games", "postgresql://bob@there/games"),
+        ("postgresql://bob:secret@there:5/games", "postgresql://bob:***@there:5/games"),
+        ("postgresql://bob:x@secret@there/games", "postgresql://bob:***@there/games"),
+        ("postgresql://there/games?password=secret", "postgresql://there/games?password=hidden"),
+        ("postgresql://bob:secret@there:port/games", "postgresql://***"),
+    ],
+)
+def test_a_url_is_shown_without_its_password(url: str, named: str) -> None:
+    assert database.shown(url) == named
+
+
+@pytest.mark.parametrize("opened", [Store, Records])
+def test_an_error_does_not_quote_the_password(opened: Callable[[str], object]) -> None:
+    with pytest.raises(DovetailError, match=r"bob:\*\*\*@127\.0\.0\.1") as caught:
+        opened("postgresql+psycopg://bob:secret@127.0.0.1:1/games")
+    assert "secret" not in str(caught.value)

@@ -111,6 +111,16 @@ def test_what_is_not_there_is_one_line(browser: TestClient, address: str, what: 
     assert what in answer.text
 
 
+def test_the_password_of_a_database_is_not_shown() -> None:
+    stores = ["postgresql+psycopg://bob:secret@127.0.0.1:1/games"]
+    app = application(Hub("tcp://127.0.0.1:9"), stores=stores)
+    with TestClient(app, "http://127.0.0.1") as client:
+        for address in ("/results", "/results/0/1"):
+            text = client.get(address).text
+            assert "bob:***@127.0.0.1" in text
+            assert "secret" not in text
+
+
 def test_an_execution_that_runs_shows_its_finished_stages(results: Path, tmp_path: Path) -> None:
     with Records(results) as records:
         row = next(records.rows("executions", where=["id=1"]))
