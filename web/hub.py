@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import queue
 import secrets
 import threading
 import time
@@ -25,6 +24,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.chairs import Chairs
 from dovetail.web.games import AFAR, CLOSE, Game, pace, position_of
+from dovetail.web.jobs import Jobs, Steps
 from dovetail.web.people import People
 from dovetail.web.positions import encode
 
@@ -82,9 +82,7 @@ class Hub:
         """By run, or None for all others: the pace, and whether with thoughts."""
         self._early: list[m.Message] | None = None
         """What is heard before the answer that names a new run."""
-        self._jobs: queue.SimpleQueue[tuple[Callable[[Client], Any], Future[Any]]] = (
-            queue.SimpleQueue()
-        )
+        self._jobs = Jobs()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="hub", daemon=True)
@@ -213,22 +211,34 @@ class Hub:
 
     def later(self, job: Callable[[Client], Any]) -> None:
         """Carry out a request in the hub's thread; nothing waits for it."""
-        self._jobs.put((job, Future()))
+        self._jobs.add(job)
 
     def ask(self, job: Callable[[Client], Any], timeout: float = 60.0) -> Any:
         """Carry out a request in the hub's thread.
 
         Raises:
-            DovetailError: there is no broker, or it refuses.
+            DovetailError: there is no broker, it refuses, or the request takes too long and is given up.
         """
+        self._present()
+        return self._result(self._jobs.add(job), timeout)
+
+    def make(self, steps: Callable[[Client], Steps], timeout: float = 60.0) -> Any:
+        """Carry out a request that makes agents; errors are those of ``ask``."""
+        self._present()
+        return self._result(self._jobs.make(steps), timeout)
+
+    def _present(self) -> None:
         if self.problem:
             raise DovetailError(f"There is no broker at {self.address}; start one and try again")
-        future: Future[Any] = Future()
-        self._jobs.put((job, future))
+
+    @staticmethod
+    def _result(future: Future[Any], timeout: float) -> Any:
         try:
             return future.result(timeout)
         except TimeoutError:
-            raise DovetailError(f"the broker did not answer within {timeout:g} s") from None
+            if future.cancel():
+                raise DovetailError(f"there was no answer within {timeout:g} s") from None
+        return future.result(timeout)  # it is being carried out at this moment
 
     # -- the thread -----------------------------------------------------------------------------
 
@@ -264,9 +274,7 @@ class Hub:
         self.problem = f"The broker does not answer: {why}"
         self.catalogue = {}
         self._watched.clear()
-        while not self._jobs.empty():
-            _, future = self._jobs.get()
-            future.set_exception(DovetailError(self.problem))
+        self._jobs.fail(DovetailError(self.problem))
         self.people.gone()
         self.changed()
 
@@ -286,15 +294,7 @@ class Hub:
                 self.problem = ""
                 self.changed()
             self._watch(client)
-            while not self._jobs.empty():
-                job, future = self._jobs.get()
-                try:
-                    future.set_result(job(client))
-                except DovetailError as error:
-                    future.set_exception(error)
-                except Exception:  # a fault of the page must not end the games of others
-                    log.exception("what a browser asked for failed")
-                    future.set_exception(DovetailError("The page failed; see its log"))
+            self._jobs.work(client)
             client.wait(LOOK)
 
     def _watch(self, client: Client) -> None:

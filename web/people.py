@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.web.chairs import Chair, Chairs
 from dovetail.web.games import position_of
+from dovetail.web.jobs import CREATING, Steps
 from dovetail.web.tables import HINT, Hint, Plan, Replaying, Sitter, Table
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ class People:
             for each in done[: max(0, len(self.tables) - MOST_TABLES)]:
                 self._clear(each)
         try:
-            self._hub.ask(lambda client: self._begin(client, table, []))
+            self._hub.make(lambda client: self._begin(client, table, []))
             # A game that has to be compiled takes longer; its own page says then what is wrong.
             if table.begun.wait(BEGIN_SECONDS) and table.problem:
                 raise DovetailError(table.problem)
@@ -97,16 +99,17 @@ class People:
             if self._hub.chairs is not None:
                 self._hub.chairs.remove(chair.key)
 
-    def _begin(self, client: Client, table: Table, line: list[list[Any]]) -> None:
+    def _begin(self, client: Client, table: Table, line: list[list[Any]]) -> Steps:
         """Start a table's run; in the hub's thread."""
         plan = table.plan
         agents: list[int | str] = []
         try:
             for number, (sitter, chair) in enumerate(zip(plan.seats, table.chairs, strict=True)):
-                made = self._agent(client, sitter, plan.seed + number, chair)
+                made = yield from self._agent(sitter, plan.seed + number, chair)
                 agents.append(made)
                 if isinstance(made, int):
                     table.instances.append(made)
+            yield None
             more = {"clock": plan.clock, "answer_timeout": None, "label": "page"}
             run = plan.run(agents, line, names=plan.names, **more)
 
@@ -120,16 +123,26 @@ class People:
             table.instances.clear()
             raise
 
-    def _agent(self, client: Client, who: Sitter, seed: int, chair: Chair | None) -> int | str:
+    def _agent(
+        self, who: Sitter, seed: int, chair: Chair | None
+    ) -> Generator[m.ExperimentCreate, int, int | str]:
         """Return an agent for a seat: an instance, or the name of a program that is one."""
         if chair is None:
             offers = self._hub.catalogue.get("agents", [])
             if any(each["name"] == who.name and each.get("instance") for each in offers):
                 return who.name
-            return client.create(who.name, seed=seed, parameters=who.parameters, timeout=30)
+            wanted = m.ExperimentCreate(0, who.name, who.parameters, seed, timeout=CREATING)
+        else:
+            wanted = self._person(chair, seed)
+        return (yield wanted)
+
+    def _person(self, chair: Chair, seed: int = 0) -> m.ExperimentCreate:
+        """Return the agent that a chair is."""
         chairs = self._present()
-        parameters, peer = {"chair": chair.key}, chairs.name
-        return client.create(chairs.agent, seed=seed, parameters=parameters, peer=peer, timeout=30)
+        parameters = {"chair": chair.key}
+        return m.ExperimentCreate(
+            0, chairs.agent, parameters, seed, peer=chairs.name, timeout=CREATING
+        )
 
     def take_back(self, table: Table, chair: Chair) -> None:
         """Take a person's last move back, and what came after it: the game begins again from its seed and actions.
@@ -142,7 +155,7 @@ class People:
                 "Moves cannot be taken back where there is a clock or several people play"
             )
 
-        def begin(client: Client) -> None:
+        def begin(client: Client) -> Steps:
             turn = table.decided(chair.seat)
             if turn is None:
                 raise DovetailError("You have not moved yet")
@@ -156,12 +169,12 @@ class People:
                 _clean(client, each)
             table.instances.clear()
             try:
-                self._begin(client, table, line)
+                yield from self._begin(client, table, line)
             except DovetailError as error:
                 table.done, table.problem = True, str(error)
                 raise
 
-        self._hub.ask(begin)
+        self._hub.make(begin)
 
     def hint(self, table: Table, chair: Chair, agent: str) -> None:
         """Ask an agent what it would do in a person's place; the answer comes to the chair.
@@ -179,9 +192,9 @@ class People:
             raise DovetailError("Ask for a hint when it is your turn")
         seat, turn, number = decision.seat.seat, decision.turn, chair.number
 
-        def begin(client: Client) -> None:
+        def begin(client: Client) -> Steps:
             line = table.line(turn)
-            made = self._agent(client, Sitter("agent", agent), table.plan.seed, None)
+            made = yield from self._agent(Sitter("agent", agent), table.plan.seed, None)
             hint = Hint(chair, number, seat, turn, agent, made if isinstance(made, int) else 0)
             seats = [made] * len(table.plan.seats)
             run = table.plan.run(
@@ -193,6 +206,7 @@ class People:
                 self._hints[number] = hint
 
             try:
+                yield None
                 self._hub.started(client, run, named)
             except DovetailError:
                 if hint.instance:
@@ -202,7 +216,7 @@ class People:
         chair.hint = {"number": number, "by": agent}
         self._hub.changed()
         try:
-            self._hub.ask(begin)
+            self._hub.make(begin)
         except DovetailError:
             chair.hint = None
             raise
@@ -221,11 +235,8 @@ class People:
         chairs = self._present()
         replaying = Replaying(chairs.add("replay", lambda: None))
 
-        def begin(client: Client) -> None:
-            parameters, peer = {"chair": replaying.chair.key}, chairs.name
-            replaying.instance = client.create(
-                chairs.agent, parameters=parameters, peer=peer, timeout=30
-            )
+        def begin(client: Client) -> Steps:
+            replaying.instance = yield self._person(replaying.chair)
             agents: list[int | str] = [replaying.instance] * len(record.result.seats)
             run = m.Run(
                 *(0, record.environment, agents, record.configuration),
@@ -241,13 +252,14 @@ class People:
                 self._replays[number] = replaying
 
             try:
+                yield None
                 self._hub.started(client, run, named, whole=True)
             except DovetailError:
                 _clean(client, replaying.instance)
                 raise
 
         try:
-            self._hub.ask(begin)
+            self._hub.make(begin)
             if not replaying.done.wait(REPLAY_SECONDS):
                 raise DovetailError(f"the game was not played again in {REPLAY_SECONDS:g} s")
         finally:

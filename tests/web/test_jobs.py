@@ -1,0 +1,158 @@
+"""What browsers ask of the broker: one slow agent stops no one else, and what is given up leaves nothing behind."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dovetail.experiments.client import Experiment
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.web.hub import Hub
+from dovetail.web.jobs import Jobs, Steps
+from dovetail.web.tables import Plan, Sitter, Table
+
+
+class Line:
+    """The hub's connection: it notes what is said, and answers when the test does."""
+
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+        self.answers: dict[int, m.Message] = {}
+
+    def post(self, message: Any) -> int:
+        self.said.append(message)
+        return len(self.said)
+
+    def request(self, message: Any) -> Any:
+        self.said.append(message)
+        return {"run": 5}
+
+    def forget(self, number: int) -> None:
+        pass
+
+    def answer(self, number: int) -> m.Message | None:
+        return self.answers.pop(number, None)
+
+    def made(self, number: int) -> None:
+        """Say that the agent of the last request was made."""
+        self.answers[len(self.said)] = m.Reply(0, {"instance": number})
+
+    def refused(self) -> None:
+        self.answers[len(self.said)] = m.Error("failed", "it is broken", id=1)
+
+    def kinds(self) -> list[str]:
+        return [type(each).__name__ for each in self.said]
+
+
+AGENTS = (Sitter("agent", "slow"), Sitter("agent", "slow"))
+
+
+class Page:
+    """A hub whose thread is the test's."""
+
+    def __init__(self) -> None:
+        self.line = Line()
+        self.hub = Hub("tcp://127.0.0.1:9")  # never started
+        self.hub.problem = ""
+        self.hub.chairs = cast(Any, SimpleNamespace(remove=lambda key: None))
+        self.jobs = Jobs()
+        self.hub._jobs = self.jobs
+
+    def work(self) -> None:
+        self.jobs.work(cast(Experiment, self.line))
+
+    def begin(self) -> Future[Any]:
+        """Begin a game of two agents."""
+        self.table = Table(Plan("four", {}, AGENTS, 1, m.ClockRule()), [None, None])
+        return self.jobs.make(lambda client: self.hub.people._begin(client, self.table, []))
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page()
+
+
+def test_others_do_not_wait_for_an_agent_that_is_slow_to_be_made(page: Page) -> None:
+    slow, other = page.begin(), page.jobs.add(lambda client: "done")
+    page.work()
+    assert page.line.kinds() == ["ExperimentCreate"]
+    assert other.result(0) == "done"
+    page.line.made(1)
+    page.work()
+    page.line.made(2)
+    page.work()
+    slow.result(0)
+    assert page.table.run == 5
+    assert page.table.instances == [1, 2]
+    (run,) = [each for each in page.line.said if isinstance(each, m.Run)]
+    assert run.agents == [1, 2]
+
+
+def test_what_is_given_up_starts_nothing_and_leaves_no_agent(page: Page) -> None:
+    slow = page.begin()
+    page.work()
+    page.line.made(1)
+    page.work()
+    assert slow.cancel()
+    page.line.made(2)
+    page.work()
+    assert page.line.kinds() == ["ExperimentCreate"] * 2 + ["Cleanup"] * 2
+    assert {each.instance for each in page.line.said[2:]} == {1, 2}
+    assert page.table.run is None
+
+
+def test_what_is_given_up_before_it_begins_is_not_carried_out(page: Page) -> None:
+    slow, other = page.begin(), page.jobs.add(lambda client: client.post(m.Cleanup(0, 1)))
+    assert slow.cancel()
+    assert other.cancel()
+    page.work()
+    assert page.line.said == []
+
+
+def test_a_request_that_takes_too_long_is_given_up(page: Page) -> None:
+    with pytest.raises(DovetailError, match="there was no answer"):
+        page.hub.ask(lambda client: client.post(m.Cleanup(0, 1)), 0.01)
+    page.work()
+    assert page.line.said == []
+
+
+def test_an_agent_that_cannot_be_made_ends_the_others(page: Page) -> None:
+    slow = page.begin()
+    page.work()
+    page.line.made(1)
+    page.work()
+    page.line.refused()
+    page.work()
+    with pytest.raises(DovetailError, match="it is broken"):
+        slow.result(0)
+    assert page.line.kinds()[2:] == ["Cleanup"]
+
+
+def test_requests_fail_if_the_broker_goes_away(page: Page) -> None:
+    slow, other = page.begin(), page.jobs.add(lambda client: None)
+    page.work()
+    waiting = page.jobs.add(lambda client: None)
+    page.jobs.fail(DovetailError("gone"))
+    for each in slow, waiting:
+        with pytest.raises(DovetailError, match="gone"):
+            each.result(0)
+    assert other.result(0) is None
+
+
+def test_a_fault_of_the_page_ends_one_request_only(page: Page) -> None:
+    def broken(client: Experiment) -> Steps:
+        yield m.ExperimentCreate(0, "slow")
+        raise LookupError
+
+    wrong = page.jobs.add(lambda client: int("x"))
+    steps = page.jobs.make(broken)
+    page.work()
+    page.line.made(1)
+    page.work()
+    for each in wrong, steps:
+        with pytest.raises(DovetailError, match="The page failed"):
+            each.result(0)
