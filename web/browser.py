@@ -114,7 +114,10 @@ class Browser:
         kind, _, key = self._about.partition(":")
         table = self._hub.people.tables.get(key) if kind == "table" else None
         people = [] if table is None else table.people
-        return table, next((each for each in people if each.key == self._chair), None)
+        chair = next((each for each in people if each.key == self._chair), None)
+        if table is not None and chair is not None:
+            table.seen = time.monotonic()
+        return table, chair
 
     async def _send(self) -> None:
         last = b""

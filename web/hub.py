@@ -292,6 +292,7 @@ class Hub:
                 before = now, count
                 self.catalogue = found
                 self.problem = ""
+                self.people.tidy(client, now)
                 self.changed()
             self._watch(client)
             self._jobs.work(client)

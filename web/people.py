@@ -27,6 +27,8 @@ BEGIN_SECONDS = 3.0
 HINT_SECONDS = 30.0
 REPLAY_SECONDS = 30.0
 GONE = "The broker went away"
+UNSEEN_MINUTES = 30
+"""After which a game ends whose people have all closed the page: it would wait for them forever."""
 
 
 def _clean(client: Client, instance: int) -> None:
@@ -298,6 +300,14 @@ class People:
         if run is not None and not table.done:
             self._hub.ask(lambda client: client.request(m.Cancel(0, run=run)))
 
+    def tidy(self, client: Client, now: float) -> None:
+        """End the games that no one came back to; in the hub's thread, at a time of ``time.monotonic``."""
+        for table in list(self.tables.values()):
+            left = table.people and now - table.seen > 60 * UNSEEN_MINUTES
+            if left and table.run is not None and not (table.done or table.abandoned):
+                table.abandoned = True
+                client.forget(client.post(m.Cancel(0, run=table.run)))
+
     # -- what the hub hears -----------------------------------------------------------------------
 
     def runs(self) -> set[int]:
@@ -352,6 +362,8 @@ class People:
             if table.run == done.run:
                 table.done = True
                 table.problem = done.message if done.reason == "failed" else ""
+                if table.abandoned:
+                    table.problem = f"No one was here for {UNSEEN_MINUTES} minutes; the game ended."
                 table.begun.set()
                 for each in table.instances:
                     self._hub.later(partial(_clean, instance=each))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,6 +98,10 @@ class Table:
     done: bool = False
     begun: threading.Event = field(default_factory=threading.Event)
     """Set at the first turn, or if there is none."""
+    seen: float = field(default_factory=time.monotonic)
+    """When someone who plays was last there."""
+    abandoned: bool = False
+    """Whether the game was ended because no one came back."""
     again: Table | None = None
     """The game that the same people began afterwards, each one seat further."""
     _acting: list[list[int]] = field(default_factory=list)
@@ -131,7 +136,7 @@ class Table:
 
     def restart(self) -> None:
         """Forget the game, which begins again."""
-        self.run, self.done, self.problem = None, False, ""
+        self.run, self.done, self.problem, self.abandoned = None, False, "", False
         for chair in self.people:
             chair.resigning = False
         self._acting.clear()

@@ -7,12 +7,16 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from starlette.testclient import TestClient
 
 from dovetail.experiments.client import Experiment
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.web.app import application
+from dovetail.web.chairs import Chair
 from dovetail.web.hub import Hub
 from dovetail.web.jobs import Jobs, Steps
+from dovetail.web.people import UNSEEN_MINUTES
 from dovetail.web.tables import Plan, Sitter, Table
 
 
@@ -141,6 +145,38 @@ def test_requests_fail_if_the_broker_goes_away(page: Page) -> None:
         with pytest.raises(DovetailError, match="gone"):
             each.result(0)
     assert other.result(0) is None
+
+
+def test_a_game_ends_that_no_one_comes_back_to(page: Page) -> None:
+    people, client = page.hub.people, cast(Experiment, page.line)
+    plan = Plan("four", {}, (Sitter("person", "Ann"), *AGENTS[1:]), 1, m.ClockRule())
+    left, here = Table(plan, [Chair("Ann", lambda: None), None]), Table(plan, [None, None])
+    for run, table in enumerate((left, here)):
+        people.tables[table.key] = table
+        table.run, table.seen = run, 1000.0
+    people.tidy(client, 1000.0 + 60 * UNSEEN_MINUTES)
+    assert page.line.said == []
+    for _ in range(2):
+        people.tidy(client, 1001.0 + 60 * UNSEEN_MINUTES)
+    (cancel,) = page.line.said
+    assert (cancel.run, here.abandoned) == (0, False)  # agents come to an end by themselves
+    people.done(m.Done(0, 0, "cancelled"))
+    assert left.done
+    assert "No one was here for 30 minutes" in left.problem
+
+
+def test_who_has_a_chair_and_the_page_open_is_there(page: Page) -> None:
+    chair = Chair("Ann", lambda: None)
+    table = Table(Plan("four", {}, AGENTS, 1, m.ClockRule()), [chair, None])
+    page.hub.people.tables[table.key] = table
+    client = TestClient(application(page.hub, hosts=("testserver",)))
+    for key, there in (("", False), (chair.key, True)):
+        table.seen = 0.0
+        headers = {"origin": "http://testserver"}
+        with client, client.websocket_connect("/live", headers=headers) as socket:
+            socket.send_json({"about": f"table:{table.key}", "chair": key})
+            socket.receive_json()
+        assert (table.seen > 0) == there
 
 
 def test_a_fault_of_the_page_ends_one_request_only(page: Page) -> None:
