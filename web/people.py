@@ -181,8 +181,9 @@ class People:
     def hint(self, table: Table, chair: Chair, agent: str) -> None:
         """Ask an agent what it would do in a person's place; the answer comes to the chair.
 
-        The agent gets what the person's seat gets: it takes that seat in a game of its own that begins with the
-        same seed and actions.
+        The agent gets what the person's seat gets, and no more: it takes that seat in another game that begins with
+        the same seed and actions. In the other seats sits another instance of it, or, if it is a program that is one
+        agent, a chair that does not act.
 
         Raises:
             DovetailError: this table does not allow it, it is not the person's turn, or there is no such agent.
@@ -196,23 +197,20 @@ class People:
 
         def begin(client: Client) -> Steps:
             line = table.line(turn)
-            made = yield from self._agent(Sitter("agent", agent), table.plan.seed, None)
-            hint = Hint(chair, number, seat, turn, agent, made if isinstance(made, int) else 0)
-            seats = [made] * len(table.plan.seats)
-            run = table.plan.run(
-                seats, line, answer_timeout=HINT_SECONDS, max_turns=turn + 1, label=HINT
-            )
-
-            def named(number: int) -> None:
-                hint.run = number
-                self._hints[number] = hint
-
+            hint = Hint(chair, number, seat, turn, agent)
             try:
+                seats = yield from self._advised(table, hint)
                 yield None
+                run = table.plan.run(
+                    seats, line, answer_timeout=HINT_SECONDS, max_turns=turn + 1, label=HINT
+                )
+
+                def named(number: int) -> None:
+                    self._hints[number] = hint
+
                 self._hub.started(client, run, named)
             except DovetailError:
-                if hint.instance:
-                    _clean(client, hint.instance)
+                self._end(client, hint)
                 raise
 
         chair.hint = {"number": number, "by": agent}
@@ -222,6 +220,36 @@ class People:
         except DovetailError:
             chair.hint = None
             raise
+
+    def _advised(
+        self, table: Table, hint: Hint
+    ) -> Generator[m.ExperimentCreate, int, list[int | str]]:
+        """Return who sits where in the game of a hint."""
+        who, seed, count = Sitter("agent", hint.agent), table.plan.seed, len(table.plan.seats)
+        made = yield from self._agent(who, seed, None)
+        if isinstance(made, int):
+            hint.instances.append(made)
+        other: int | str = made
+        if count > 1:
+            if isinstance(made, str):
+                if not table.acts_alone(hint.seat, hint.turn):
+                    raise DovetailError(
+                        f"{made} is one program, and would see what the others see who act now; "
+                        "ask another agent"
+                    )
+                hint.idle = self._present().add("hint", lambda: None)
+            other = yield from self._agent(who, seed + 1, hint.idle)
+            if isinstance(other, int):
+                hint.instances.append(other)
+        return [made if seat == hint.seat else other for seat in range(count)]
+
+    def _end(self, client: Client, hint: Hint) -> None:
+        """Clean up what a hint needed; in the hub's thread."""
+        for each in hint.instances:
+            _clean(client, each)
+        hint.instances.clear()
+        if hint.idle is not None and self._hub.chairs is not None:
+            self._hub.chairs.remove(hint.idle.key)
 
     def replay(self, record: EpisodeRecord) -> list[dict[str, Any]]:
         """Have the broker play a recorded episode again, by a game that may not be installed here.
@@ -356,8 +384,8 @@ class People:
                 replaying.problem = done.message
             replaying.done.set()
         hint = self._hints.pop(done.run, None)
-        if hint is not None and hint.instance:
-            self._hub.later(partial(_clean, instance=hint.instance))
+        if hint is not None:
+            self._hub.later(partial(self._end, hint=hint))
         for table in list(self.tables.values()):
             if table.run == done.run:
                 table.done = True

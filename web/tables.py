@@ -129,6 +129,10 @@ class Table:
             for acting, joint in zip(self._acting[:turn], self._joint[:turn], strict=True)
         ]
 
+    def acts_alone(self, seat: int, turn: int) -> bool:
+        """Return whether a seat is known to be the only one to act at a turn."""
+        return self._acting[turn : turn + 1] == [[seat]]
+
     def decided(self, seat: int | None) -> int | None:
         """Return the last turn at which a seat has acted; None if there is none."""
         acted = [at for at, joint in enumerate(self._joint) if seat in joint]
@@ -173,5 +177,7 @@ class Hint:
     seat: int
     turn: int
     agent: str
-    instance: int = 0
-    run: int | None = None
+    instances: list[int] = field(default_factory=list)
+    """The agent that is asked, and who sits in the other seats."""
+    idle: Chair | None = None
+    """The chair of the other seats, if the agent is a program that cannot be made twice."""

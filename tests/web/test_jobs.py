@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+import random
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from starlette.testclient import TestClient
 
+from dovetail.agent_servers.agent import Decision, Seat
 from dovetail.experiments.client import Experiment
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -59,6 +61,10 @@ class Page:
     """A hub whose thread is the test's."""
 
     def __init__(self) -> None:
+        self.agent = "slow"
+        """Who is asked for a hint."""
+        self.removed: list[str] = []
+        """Chairs."""
         self.line = Line()
         self.hub = Hub("tcp://127.0.0.1:9")  # never started
         self.hub.problem = ""
@@ -177,6 +183,60 @@ def test_who_has_a_chair_and_the_page_open_is_there(page: Page) -> None:
             socket.send_json({"about": f"table:{table.key}", "chair": key})
             socket.receive_json()
         assert (table.seen > 0) == there
+
+
+def asked(page: Page, to_act: list[int]) -> Future[Any]:
+    """Have a person in seat 1 ask an agent for a hint, in a turn in which these seats act."""
+    page.hub.catalogue = {"agents": [{"name": "one", "instance": 9}]}
+    page.hub.chairs = cast(
+        Any,
+        SimpleNamespace(
+            name="page",
+            agent="person",
+            add=lambda name, changed: Chair(name, changed),
+            remove=lambda key: page.removed.append(key),
+        ),
+    )
+    chair = Chair("Ann", lambda: None)
+    seat = Seat(1, 1, m.Spec())
+    chair.see(Decision(seat, 1, 0, 0, [7, 9], 0.0, "evaluate", random.Random(1)))
+    table = Table(Plan("four", {}, (*AGENTS, Sitter("person", "Ann")), 1, m.ClockRule()), [])
+    table.heard(m.WatchedTurn(1, 1, 0, 7, 0, to_act=to_act))
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(page.hub.people.hint, table, chair, page.agent)
+        while not future.done():
+            page.work()
+            if page.line.said and isinstance(page.line.said[-1], m.ExperimentCreate):
+                page.line.made(len(page.line.said))
+    return future
+
+
+def test_a_hint_does_not_see_what_the_other_seats_see(page: Page) -> None:
+    """They may act in the same turn, so someone else sits there."""
+    asked(page, [0, 1]).result()
+    (run,) = [each for each in page.line.said if isinstance(each, m.Run)]
+    assert run.agents == [2, 1, 2]
+    page.hub.people.done(m.Done(5, 1))
+    page.work()
+    assert [each.instance for each in page.line.said if isinstance(each, m.Cleanup)] == [1, 2]
+
+
+def test_a_program_that_gives_a_hint_does_not_see_what_the_others_see(page: Page) -> None:
+    page.agent = "one"
+    asked(page, [1]).result()
+    (run,) = [each for each in page.line.said if isinstance(each, m.Run)]
+    assert run.agents == [1, "one", 1]
+    (made,) = [each for each in page.line.said if isinstance(each, m.ExperimentCreate)]
+    page.hub.people.done(m.Done(5, 1))
+    page.work()
+    assert page.removed == [made.parameters["chair"]]
+
+
+def test_a_program_gives_no_hint_where_others_act_too(page: Page) -> None:
+    page.agent = "one"
+    with pytest.raises(DovetailError, match="ask another agent"):
+        asked(page, [0, 1]).result()
+    assert page.line.said == []
 
 
 def test_a_fault_of_the_page_ends_one_request_only(page: Page) -> None:
