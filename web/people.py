@@ -54,8 +54,6 @@ class People:
         self._replays: dict[int, Replaying] = {}
         """By run."""
         self._lock = threading.Lock()
-        self._beginning = threading.Lock()
-        """The next game is begun once, though two people ask for it at the same moment."""
 
     # -- what they ask for ------------------------------------------------------------------------
 
@@ -312,7 +310,7 @@ class People:
         """Return the next game of the same people, each one seat further; it begins unless it has begun."""
         if not table.done:
             raise DovetailError("Finish this game first")
-        with self._beginning:
+        with table.following:
             if table.again is None:
                 table.again = self.play(table.next())
                 self._hub.changed()

@@ -104,6 +104,8 @@ class Table:
     """Whether the game was ended because no one came back."""
     again: Table | None = None
     """The game that the same people began afterwards, each one seat further."""
+    following: threading.Lock = field(default_factory=threading.Lock)
+    """It is begun once, though two people ask for it at the same moment."""
     _acting: list[list[int]] = field(default_factory=list)
     """By turn: the seats that had to act."""
     _joint: list[dict[int, Any]] = field(default_factory=list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, cast
@@ -100,6 +101,29 @@ def test_others_do_not_wait_for_an_agent_that_is_slow_to_be_made(page: Page) -> 
     assert page.table.instances == [1, 2]
     (run,) = [each for each in page.line.said if isinstance(each, m.Run)]
     assert run.agents == [1, 2]
+
+
+def test_the_next_game_of_one_table_does_not_wait_for_that_of_another(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, quick = (Table(Plan("four", {}, AGENTS, n, m.ClockRule()), [], done=True) for n in (1, 2))
+    begun, over = threading.Event(), threading.Event()
+
+    def play(plan: Plan) -> Table:
+        if not begun.is_set():
+            begun.set()
+            assert over.wait(60)
+        return Table(plan, [])
+
+    monkeypatch.setattr(page.hub.people, "play", play)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(page.hub.people.again, slow)
+        assert begun.wait(60)
+        try:
+            pool.submit(page.hub.people.again, quick).result(5)
+        finally:
+            over.set()
+    assert first.result() is slow.again
 
 
 def test_what_is_given_up_starts_nothing_and_leaves_no_agent(page: Page) -> None:
