@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.web.chairs import Chair
 from dovetail.web.games import Game
 from dovetail.web.hub import Hub
-from dovetail.web.people import People
+from dovetail.web.people import MOST_TABLES, People
 from dovetail.web.positions import encode
 from dovetail.web.tables import Table
 
@@ -24,6 +25,8 @@ PAUSE = {"now": 0.25, "wall": 0.25}
 GAME_PAUSE = 0.1
 TABLE_PAUSE = 0.02
 """For who plays there."""
+WAITING = ThreadPoolExecutor(MOST_TABLES, "waiting")
+"""What people ask for may wait for an agent to be made; in the loop's few threads, everything else would, too."""
 
 
 class Browser:
@@ -105,7 +108,8 @@ class Browser:
             table, chair = self._sitting()
             if table is None or chair is None:
                 raise DovetailError("You are watching; only those who play can choose")
-            await asyncio.to_thread(what, self._hub.people, table, chair)
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(WAITING, what, self._hub.people, table, chair)
         except DovetailError as error:
             await self._socket.send_text(encode({"say": str(error)}).decode())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +17,7 @@ from dovetail.experiments.client import Experiment
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.app import application
+from dovetail.web.browser import Browser
 from dovetail.web.chairs import Chair
 from dovetail.web.hub import Hub
 from dovetail.web.jobs import Jobs, Steps
@@ -124,6 +126,28 @@ def test_the_next_game_of_one_table_does_not_wait_for_that_of_another(
         finally:
             over.set()
     assert first.result() is slow.again
+
+
+def test_many_who_wait_for_an_agent_leave_threads_to_others(page: Page) -> None:
+    chair, over = Chair("Ann", lambda: None), threading.Event()
+    table = Table(Plan("four", {}, AGENTS, 1, m.ClockRule()), [chair, None])
+    page.hub.people.tables[table.key] = table
+
+    async def play() -> None:
+        browser = Browser(page.hub, cast(Any, None))
+        browser._about, browser._chair = f"table:{table.key}", chair.key
+        asked = [
+            asyncio.create_task(browser._do(lambda *_: over.wait(60)))
+            for _ in range(40)  # a loop has at most 32 threads
+        ]
+        await asyncio.sleep(0)
+        try:
+            await asyncio.wait_for(asyncio.to_thread(int), 5)
+        finally:
+            over.set()
+        await asyncio.gather(*asked)
+
+    asyncio.run(play())
 
 
 def test_what_is_given_up_starts_nothing_and_leaves_no_agent(page: Page) -> None:
