@@ -256,7 +256,8 @@ def _pairs(
         one, other = each.stage.part.seats
         for place, name in enumerate((one, other)):
             own = [unit.points[place] for unit in units.units]
-            parts[name].append((len(units.finished), own))
+            if own:  # finished games without a whole round are in no interval
+                parts[name].append((len(units.finished), own))
         scores = [unit.points[0] for unit in units.units]
         if (other, one) in pooled:
             one, other = other, one
@@ -270,7 +271,7 @@ def _pairs(
         row.pairs = Sample.observed(values[name])
         if len(values[name]) > 1:
             # Where games repeat in some meetings only, their units do not weigh what their games do.
-            even = len({len(scores) / max(1, count) for count, scores in parts[name]}) == 1
+            even = len({len(scores) / count for count, scores in parts[name]}) == 1
             score = interval(row.pairs) if even else _weighted(parts[name])
             row.score = Estimate(row.score.value, score.low, score.high)
     if len(rows) == 2 and len(meetings) == 1:
@@ -299,9 +300,7 @@ def _pairs(
 def _weighted(parts: Sequence[tuple[int, list[float]]]) -> Estimate:
     """Return a player's score over meetings, each with its number of games and its units' scores."""
     total = sum(count for count, _ in parts)
-    return stratified(
-        [(count / total, Sample.observed(scores)) for count, scores in parts if count]
-    )
+    return stratified([(count / total, Sample.observed(scores)) for count, scores in parts])
 
 
 def _many(

@@ -114,6 +114,34 @@ def test_meetings_that_repeat_do_not_move_a_score_out_of_its_interval() -> None:
     assert 0.6 < score.low < score.value < score.high < 0.85
 
 
+def test_a_meeting_without_a_whole_pair_leaves_the_score_its_interval() -> None:
+    """Against b and c three and two pairs; against d one game of the only pair was cut short."""
+    names = ["a", "b", "c", "d"]
+    cup = Tournament(name="cup", players=names)
+    file = ExperimentFile(
+        "x",
+        EnvironmentPart("connect_four"),
+        {name: AgentPart("random") for name in names},
+        tournaments=[cup],
+    )
+    split = [[1.0, 0.0], [0.0, 1.0]]
+    found = standings(
+        file,
+        cup,
+        [
+            Played(
+                Stage(number, cup.pairing(["a", other], 0, 0), 0, count, 0),
+                [game(k, split[k % 2] if k < ended else None) for k in range(count)],
+            )
+            for number, (other, count, ended) in enumerate([("b", 6, 6), ("c", 4, 4), ("d", 2, 1)])
+        ],
+    )
+    rows = {row.player: row for row in found.rows}
+    assert rows["a"].score.value == pytest.approx(6 / 11)
+    assert rows["a"].score.low == interval(Sample.of((0, 0, 5, 0, 0))).low
+    assert not rows["d"].score.known
+
+
 def test_equal_games_of_players_who_draw_at_random_count_in_full() -> None:
     episodes = [game(index, [1.0, 0.0], f"{index % 2}{index > 5}") for index in range(20)]
     found = units(games(episodes, 2, rotate=True), 2, rotate=True)
