@@ -156,8 +156,9 @@ def ratings(
             unknown[[i, j]] = True
         u = np.zeros(n)
         u[i], u[j] = 1.0, -1.0
-        variance = _residuals if sparse else _variance
-        spread += variance(sample, float(chance[i, j])) * np.outer(u, u)
+        expected = float(chance[i, j])
+        variance = _residuals(sample, expected, units) if sparse else _variance(sample, expected)
+        spread += variance * np.outer(u, u)
     if sparse and units > n:
         spread *= units / (units - n + 1)  # as many ratings were fitted
     covariance = SCALE**2 * inverse @ spread @ inverse
@@ -188,11 +189,25 @@ def _variance(sample: Sample, chance: float) -> float:
     return float(wider.n * (w * (e - (w * e).sum()) ** 2).sum())
 
 
-def _residuals(sample: Sample, chance: float) -> float:
-    """Return the sum of the squared differences between points and expected points of all pairs."""
+def _residuals(sample: Sample, chance: float, units: float) -> float:
+    """Return the sum of the squared differences between points and expected points of all pairs.
+
+    One more unit is spread over all pairings, in each evenly over the possible scores, so that a ladder of
+    equal units does not pretend certainty.
+
+    Args:
+        sample: the pairs of a pairing.
+        chance: its expected score.
+        units: the pairs of all pairings.
+    """
+    even = [k / (sample.cells - 1) for k in range(sample.cells)]
+    more = sample.n / units / sample.cells
     return math.fsum(
         count * (2 * (value - chance)) ** 2
-        for value, count in zip(sample.values, sample.counts, strict=True)
+        for value, count in [
+            *zip(sample.values, sample.counts, strict=True),
+            *((value, more) for value in even),
+        ]
     )
 
 

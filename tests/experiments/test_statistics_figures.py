@@ -268,6 +268,16 @@ def test_players_that_are_not_connected_are_rated_apart() -> None:
     assert not found.elo["e"].known
 
 
+def test_a_sparse_ladder_of_level_units_has_an_interval() -> None:
+    level = {pair: Sample.of((0, 0, 2, 0, 0)) for pair in [("a", "b"), ("b", "c"), ("a", "c")]}
+    found = ratings("abc", level, sparse=True)
+    # The unit's mean square of 1/2 over three pairings, times 6/4 for the ratings: G = 1/4 L, H = 9/8 L, L² = 3 L.
+    half = 1.959964 * SCALE * math.sqrt(1 / 4 / 3 * (2 / 3)) / (9 / 8)
+    for each in found.elo.values():
+        assert each.value == pytest.approx(0)
+        assert each.high - each.value == pytest.approx(half)
+
+
 # -- many seats -------------------------------------------------------------------------------------
 
 PLACES = [
