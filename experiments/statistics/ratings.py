@@ -52,7 +52,7 @@ class Ratings:
         for each in next(group for group in self.components if name in group):
             i = self.players.index(each)
             middle = self.elo[each].value - self.elo[name].value
-            half = Z * math.sqrt(v[i, i] + v[pinned, pinned] - 2 * v[i, pinned])
+            half = Z * _root(v[i, i] + v[pinned, pinned] - 2 * v[i, pinned])
             found[each] = Estimate(middle, middle - half, middle + half)
         return found
 
@@ -169,7 +169,7 @@ def ratings(
     found = {}
     for number, name in enumerate(players):
         middle = SCALE * float(theta[number])
-        half = Z * math.sqrt(covariance[number, number])
+        half = Z * _root(covariance[number, number])
         found[name] = Estimate(middle, middle - half, middle + half)
     return Ratings(
         tuple(players),
@@ -209,6 +209,11 @@ def _residuals(sample: Sample, chance: float, units: float) -> float:
             *((value, more) for value in even),
         ]
     )
+
+
+def _root(variance: float) -> float:
+    """Return a standard deviation: 0 where rounding left a little less than no variance, NaN for NaN."""
+    return float(np.sqrt(np.maximum(0.0, variance)))
 
 
 def bootstrap(

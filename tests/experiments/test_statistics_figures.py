@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dovetail.experiments.statistics.censored import censored
-from dovetail.experiments.statistics.estimates import mean, paired, wilson
+from dovetail.experiments.statistics.estimates import Estimate, mean, paired, wilson
 from dovetail.experiments.statistics.ranked import ladder, plackett_luce, ranked
-from dovetail.experiments.statistics.ratings import SCALE, bootstrap, fit, ratings
+from dovetail.experiments.statistics.ratings import SCALE, Ratings, bootstrap, fit, ratings
 from dovetail.experiments.statistics.scores import (
     Sample,
     as_elo,
@@ -276,6 +276,16 @@ def test_a_sparse_ladder_of_level_units_has_an_interval() -> None:
     for each in found.elo.values():
         assert each.value == pytest.approx(0)
         assert each.high - each.value == pytest.approx(half)
+
+
+def test_a_variance_that_rounding_left_below_zero_is_zero() -> None:
+    spread = np.array([[1.0, 1.0 + 1e-12], [1.0 + 1e-12, 1.0]])
+    found = Ratings(
+        ("a", "b"), {name: Estimate(0.0, -2.0, 2.0) for name in "ab"}, spread, [["a", "b"]]
+    )
+    assert found.around("a") == {name: Estimate(0.0, 0.0, 0.0) for name in "ab"}
+    found.covariance[:] = math.nan
+    assert not found.around("a")["b"].known
 
 
 # -- many seats -------------------------------------------------------------------------------------
