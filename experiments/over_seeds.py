@@ -97,33 +97,46 @@ class Row:
     """The p value of the comparison, adjusted for the number of comparisons (Holm)."""
 
 
-def series(records: Records, executions: Sequence[int]) -> list[Series]:
+def series(
+    records: Records, executions: Sequence[int], among: Sequence[int] | None = None
+) -> list[Series]:
     """Return what the evaluations of some executions measured, in the order of the executions.
 
-    Only learners are shown, if there are any.
+    Only learners are shown, if there are any. An agent's series in an evaluation are all of scores, or, if
+    any of its games has none, all of returns, so that they can be compared.
+
+    Args:
+        records: where they are.
+        executions: their numbers.
+        among: those with which they are compared; ``executions`` if None.
     """
+    compared = {*executions, *(among or ())}
     learners = {
         row["id"]: _learners(row["file"])
         for row in records.rows("executions")
-        if row["id"] in executions
+        if row["id"] in compared
     }
     keys = ["execution", "variant", "seed", "played", "agent", "trained"]
     found: dict[tuple[str, str, str], dict[int, dict[int, dict[str, Any]]]] = {}
+    unscored: set[tuple[str, str]] = set()
     for row in sorted(
         records.rows(by=keys, where=["kind=evaluation"]),
         key=lambda each: (
-            executions.index(each["execution"]) if each["execution"] in learners else 0
+            executions.index(each["execution"]) if each["execution"] in executions else 0
         ),
     ):
         names = learners.get(row["execution"])
         if names is None or (names and row["agent"] not in names):
             continue
+        if row["score"] is None:
+            unscored.add((row["played"], row["agent"]))
+        if row["execution"] not in executions:
+            continue
         runs = found.setdefault((row["played"], row["agent"], row["variant"]), {})
         runs.setdefault(row["seed"], {})[row["trained"]] = row
     made = []
     for (evaluation, agent, variant), runs in found.items():
-        cells = [cell for each in runs.values() for cell in each.values()]
-        measure = "return" if any(cell["score"] is None for cell in cells) else "score"
+        measure = "return" if (evaluation, agent) in unscored else "score"
         values = {
             seed: {trained: float(cell[measure]) for trained, cell in each.items()}
             for seed, each in runs.items()

@@ -304,10 +304,22 @@ def label(settings: Mapping[str, Any]) -> str:
 
 
 def text(value: Any) -> str:
-    """Return a value of a setting as text."""
+    """Return a value of a setting as text, which differs if the value does.
+
+    >>> text("16"), text(16), text(1e6), text(1000001.0)
+    ('"16"', '16', '1e+06', '1000001.0')
+    """
     if isinstance(value, float):
-        return f"{value:.6g}"
-    return value if isinstance(value, str) else json.dumps(value)
+        short = f"{value:.6g}"
+        return short if float(short) == value else repr(value)
+    if not isinstance(value, str):
+        return json.dumps(value)
+    try:
+        json.loads(value)
+    except ValueError:
+        # Spaces and signs of equality separate settings.
+        return json.dumps(value) if not value or set(value) & set(" =") else value
+    return json.dumps(value)  # it reads as another kind of value
 
 
 def exact(value: Any) -> str:

@@ -148,7 +148,7 @@ class _All:
                     part = mine[number * width : (number + 1) * width]
                     [found] = [
                         each
-                        for each in over_seeds.series(records, part)
+                        for each in over_seeds.series(records, part, self._executions)
                         if (each.evaluation, each.agent) == (aim.evaluation, aim.agent)
                     ]
                     values.append(found.mean)

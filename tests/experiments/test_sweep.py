@@ -50,6 +50,14 @@ def test_a_grid_has_every_combination_with_every_seed(small: Path) -> None:
     assert {each.file.agents["two"].parameters["hidden"] for each in found} == {8}
 
 
+def test_different_values_have_different_labels() -> None:
+    values = [1000000.0, 1000001.0, 0.5, 16, 16.5, "16", '"16"', True, "true", "a", "a b", "", []]
+    assert [sweep.label({"x.y": each}) for each in values] == [
+        *("y=1e+06", "y=1000001.0", "y=0.5", "y=16", "y=16.5", 'y="16"', 'y="\\"16\\""'),
+        *("y=true", 'y="true"', "y=a", 'y="a b"', 'y=""', "y=[]"),
+    ]
+
+
 def test_a_file_without_seeds_is_one_execution(small: Path) -> None:
     plan = sweep.read(small)
     assert plan.alone

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.experiments import runner
+from dovetail.experiments import over_seeds, runner
 from dovetail.experiments.records import Records
 from dovetail.experiments.runner import Execution, Options
 from dovetail.experiments.trials import Trials, execute
@@ -149,6 +149,28 @@ def test_a_search_by_optuna_is_played_and_resumed(
 
     resumed = interrupted(seeded, tmp_path / "broken", monkeypatch)
     assert account(resumed) == account(whole)
+
+
+class Rows:
+    """Two variants with a seed each; a game of the second was cut short, and has no score."""
+
+    def rows(self, name: str = "results", **_: Any) -> list[dict[str, Any]]:
+        if name == "executions":
+            return [{"id": number, "file": "{}"} for number in (1, 2)]
+        names = ("execution", "variant", "score", "return")
+        cells = [(1, "a=1", 0.5, 7.0), (2, "a=2", None, 9.0)]
+        common = {"seed": 1, "played": "eval", "agent": "one", "trained": 20}
+        return [{**common, **dict(zip(names, each, strict=True))} for each in cells]
+
+
+def test_variants_are_compared_by_scores_or_by_returns() -> None:
+    records: Any = Rows()
+    both = over_seeds.series(records, [1, 2])
+    assert [(each.measure, each.final) for each in both] == [("return", [7.0]), ("return", [9.0])]
+    [first] = over_seeds.series(records, [1], among=[1, 2])
+    assert (first.variant, first.measure, first.final) == ("a=1", "return", [7.0])
+    [alone] = over_seeds.series(records, [1])
+    assert (alone.measure, alone.final) == ("score", [0.5])
 
 
 def test_several_at_once_are_as_one_after_the_other(
