@@ -210,13 +210,13 @@ def play(
             except DovetailError:
                 there.check()  # a program's failure explains more than its consequences
                 raise
-        results.finish(execution)
         places.merge_journals(journal)
         states = results.saved(execution)
+        report.write(file, played, folder)
+        write(folder / "results.json", encoded(numbers(file, played)))
+        results.finish(execution)  # last: what is interrupted before can be resumed
     finally:
         results.close()
-    report.write(file, played, folder)
-    write(folder / "results.json", encoded(numbers(file, played)))
     console.print(f"results    {database.shown(url)} (execution {execution})", soft_wrap=True)
     return Execution(file, execution, folder, played, states)
 

@@ -7,6 +7,7 @@ damaged is skipped.
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import logging
 import os
@@ -230,6 +231,8 @@ def _version_1(path: Path) -> Iterator[Written | Damage]:
 def merge(journals: Sequence[Path], to: Path) -> None:
     """Write the episodes and states of several journals into one, by their times, whole or not at all.
 
+    Records of the others that ``to`` has already are skipped, so a merge may be repeated.
+
     Args:
         journals: those that are read.
         to: where to write; may be one of them.
@@ -238,8 +241,18 @@ def merge(journals: Sequence[Path], to: Path) -> None:
         DovetailError: one of them cannot be read, or is not a journal.
         OSError: it cannot be written.
     """
-    found = [read(each) for each in journals]
-    write(to, heapq.merge(*found, key=lambda record: record.time))
+    known = {_digest(record) for record in read(to)} if to in journals else set()
+
+    def new(journal: Path) -> Iterator[AnyRecord]:
+        for record in read(journal):
+            if journal == to or not known or _digest(record) not in known:
+                yield record
+
+    write(to, heapq.merge(*map(new, journals), key=lambda record: record.time))
+
+
+def _digest(record: AnyRecord) -> bytes:
+    return hashlib.blake2b(codec.encode(record), digest_size=16).digest()
 
 
 def write(to: Path, records: Iterable[AnyRecord]) -> None:

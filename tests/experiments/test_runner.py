@@ -18,7 +18,7 @@ import pytest
 
 from dovetail import Experiment
 from dovetail.broker.serve import serve
-from dovetail.experiments import places
+from dovetail.experiments import places, report
 from dovetail.experiments.file import read
 from dovetail.experiments.playing import Playing
 from dovetail.experiments.processes import Processes
@@ -173,6 +173,24 @@ def test_resumed_is_the_same_as_uninterrupted(
     assert resumed.number == 1
     with pytest.raises(DovetailError, match="no interrupted run of small"):
         execute(small, out=tmp_path / "broken", in_process=True, resume=True)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_interrupted_before_its_results_are_written_it_can_be_resumed(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    short = {"phases.0.episodes": 2, "evaluations.0.episodes": 2, "evaluations.1.episodes": 2}
+    for resume, (where, name) in enumerate(((places, "merge_journals"), (report, "write"))):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                execute(small, out=tmp_path, in_process=True, overrides=short, resume=resume > 0)
+    done = execute(small, out=tmp_path, in_process=True, overrides=short, resume=True)
+    assert done.number == 1
+    assert (done.folder / "results.json").exists()
 
 
 @pytest.mark.usefixtures("forked")

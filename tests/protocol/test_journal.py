@@ -8,7 +8,15 @@ import pytest
 
 from dovetail.broker.journal import Journal
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.journal import EpisodeRecord, StateRecord, episode, read, superseded
+from dovetail.protocol.journal import (
+    EpisodeRecord,
+    StateRecord,
+    episode,
+    episodes,
+    merge,
+    read,
+    superseded,
+)
 from dovetail.protocol.messages import Episode
 
 
@@ -32,6 +40,17 @@ def test_episodes_that_were_played_again_do_not_count(path: Path) -> None:
     assert episode(path, "02")[1].label == "x/train/1"
     with pytest.raises(DovetailError, match=r"there is no episode 9; .* has 8"):
         episode(path, "9")
+
+
+def test_a_merge_that_was_killed_before_the_others_were_removed_can_be_repeated(path: Path) -> None:
+    other = path.with_name("other")
+    for each, labels in ((path, ["a", "a"]), (other, ["b"])):
+        journal = Journal(each)
+        journal.write([*map(played, labels)])
+        journal.close()
+    merge([path, other], path)
+    merge([path, other], path)
+    assert sorted(record.label for _, record in episodes(path)) == ["a", "a", "b"]
 
 
 def test_a_journal_without_episodes_is_named(path: Path) -> None:
