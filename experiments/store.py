@@ -57,8 +57,7 @@ class Store:
             variant: what a sweep calls its settings.
             settings: what a sweep set, by key of the file.
         """
-        execution = self._insert(
-            s.executions,
+        row = sa.insert(s.executions).values(
             name=name,
             file=file,
             seed=seed,
@@ -68,8 +67,19 @@ class Store:
             software=f"dovetail {__version__}",
             platform=f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
         )
-        for key, value in (settings or {}).items():
-            self._insert(s.settings, execution=execution, key=key, value=value)
+        try:
+            with self._engine.begin() as connection:
+                key = connection.execute(row).inserted_primary_key
+                assert key is not None
+                execution = int(key[0])
+                rows = [
+                    {"execution": execution, "key": name, "value": value}
+                    for name, value in (settings or {}).items()
+                ]
+                if rows:
+                    connection.execute(sa.insert(s.settings), rows)
+        except sa.exc.SQLAlchemyError as error:
+            raise self._failed(error) from None
         return execution
 
     def unfinished(self, name: str, file: str) -> int | None:
@@ -277,8 +287,11 @@ class Store:
         """Record that an experiment is over."""
         self.flush()
         mine = s.executions.c.id == execution
-        with self._engine.begin() as connection:
-            connection.execute(sa.update(s.executions).where(mine).values(finished=time.time()))
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(sa.update(s.executions).where(mine).values(finished=time.time()))
+        except sa.exc.SQLAlchemyError as error:
+            raise self._failed(error) from None
 
     def saved(self, execution: int) -> dict[str, bytes]:
         """Return the last saved state of each learner of an execution."""
@@ -299,15 +312,6 @@ class Store:
             self.flush()
         finally:
             self._engine.dispose()
-
-    def _insert(self, table: sa.Table, **values: Any) -> int:
-        try:
-            with self._engine.begin() as connection:
-                key = connection.execute(sa.insert(table).values(**values)).inserted_primary_key
-        except sa.exc.SQLAlchemyError as error:
-            raise self._failed(error) from None
-        assert key is not None
-        return int(key[0])
 
     def _failed(self, error: Exception) -> DovetailError:
         return DovetailError(

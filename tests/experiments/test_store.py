@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,29 @@ def test_a_database_that_refuses_loses_nothing(store: Store, tmp_path: Path) -> 
     blocker.close()
     store.flush()
     assert len(store.results(stage)) == 1
+
+
+def test_a_trial_is_entered_with_its_settings_or_not_at_all(store: Store, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "new" / "results.sqlite") as other:
+        other.execute("ALTER TABLE settings RENAME TO elsewhere")
+    with pytest.raises(DovetailError, match="cannot write the store"):
+        store.begin("name", "file", 1, trial=1, variant="a=1", settings={"a": "1"})
+    assert store.last("name", "file") is None
+
+
+def test_the_end_of_an_experiment_waits_for_another_writer_or_costs_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    execution, _ = begin(store)
+    with closing(sqlite3.connect(tmp_path / "results.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DovetailError, match=r"cannot write the store .*: database is locked"):
+            store.finish(execution)
+        other.execute("ROLLBACK")
+    store.finish(execution)
+    assert store.last("name", "file") == (execution, True)
 
 
 def test_what_agents_measured_and_who_sat_where_is_in_columns(store: Store, tmp_path: Path) -> None:
