@@ -26,6 +26,8 @@ from dovetail.protocol.errors import DovetailError
 
 SHOWN = 40
 """Differences that are listed."""
+MOST = 2**30
+"""Bytes of an array up to which its numbers are compared; of longer ones, the bytes as they were saved."""
 
 
 def differences(one: bytes, other: bytes) -> list[str]:
@@ -146,9 +148,12 @@ def _saved_array(dtype: Any, shape: Any, data: Any, packed: Any) -> np.ndarray[A
     try:
         kind = np.dtype(str(dtype))
         size = math.prod(shape) * kind.itemsize
+        # A negative size would not limit what few compressed bytes become.
+        if kind.kind not in "biuf" or min(shape, default=0) < 0 or size > MOST:
+            return None
         raw = zlib.decompressobj().decompress(data, size + 1) if packed else data
-        return np.frombuffer(raw, kind).reshape(shape) if kind.kind in "biuf" else None
-    except (ValueError, TypeError, zlib.error):
+        return np.frombuffer(raw, kind).reshape(shape)
+    except (ValueError, TypeError, SyntaxError, zlib.error):  # numpy parses what a dtype says
         return None
 
 

@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import sqlite3
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from dovetail.experiments import export, games, states, tensorboard
 from dovetail.experiments.file import read
 from dovetail.experiments.records import Records, read_state, saved
 from dovetail.experiments.runner import Execution, execute
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 from .conftest import SMALL
@@ -195,6 +197,26 @@ def test_states_are_compared_value_by_value(played: Execution) -> None:
     assert states.differences(b"\xc1\xc1a", b"\xc1\xc1b") == [
         "3 and 3 bytes, which differ first at byte 2"
     ]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [("<f4", [-1]), ("<f4", [2**63]), ("<f4", [2**28 + 1]), ("<f4", [0.5]), ("f4,(", [1])],
+)
+def test_an_array_of_unknown_length_is_compared_as_it_was_saved(
+    dtype: str, shape: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Bomb:
+        def decompress(self, data: bytes, most: int) -> bytes:
+            assert 0 < most <= states.MOST + 1
+            return b""
+
+    monkeypatch.setattr(zlib, "decompressobj", Bomb)
+    one, other = (
+        codec.encode({"dtype": dtype, "shape": shape, "packed": True, "data": data})
+        for data in (b"one", b"other")
+    )
+    assert states.differences(one, other) == ["data: 3 bytes and 5 bytes"]
 
 
 def test_only_a_state_of_the_same_agent_is_put_back(played: Execution, out: Path) -> None:
