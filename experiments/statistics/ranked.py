@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,10 +17,13 @@ from dovetail.experiments.statistics.estimates import (
     without_interval,
 )
 from dovetail.experiments.statistics.ratings import SCALE, Floats
+from dovetail.protocol.seeds import derive
 
 Ranking = Mapping[str, float]
 """A game: by player, the place or any number of which the lowest is best; equal numbers tie."""
 REPETITIONS = 200
+ORDERS = math.factorial(6)
+"""As many orders of tied players as a game may count in; more grow beyond any memory."""
 
 
 def plackett_luce(
@@ -27,7 +31,8 @@ def plackett_luce(
 ) -> dict[str, float]:
     """Return Elo ratings with mean 0 from games of any number of players.
 
-    A tied group counts in each of its orders, all with equal weight.
+    A tied group counts in each of its orders, all with equal weight; beyond six tied players in so many
+    orders drawn at random.
 
     Args:
         players: all of them.
@@ -102,14 +107,29 @@ class _Model:
 
 
 def _orders(places: Mapping[int, float]) -> list[tuple[int, ...]]:
+    """Return the orders of a game, all equally likely; if there are too many, some of them drawn at random.
+
+    The draw follows from the places alone, so equal games have equal orders.
+    """
     groups = [
         [player for player in places if places[player] == place]
         for place in sorted(set(places.values()))
     ]
-    return [
-        tuple(itertools.chain(*choice))
-        for choice in itertools.product(*(list(itertools.permutations(g)) for g in groups))
-    ]
+    if math.prod(math.factorial(len(group)) for group in groups) <= ORDERS:
+        return [
+            tuple(itertools.chain(*choice))
+            for choice in itertools.product(*(itertools.permutations(g) for g in groups))
+        ]
+    rng = random.Random(derive(0, "orders", str(groups)))
+    # All rotations of a draw: each player is equally often in each place, so that equal players stay equal.
+    rotations = min(math.lcm(*map(len, groups)), ORDERS)
+    found = []
+    for _ in range(ORDERS // rotations):
+        drawn = [rng.sample(group, len(group)) for group in groups]
+        for by in range(rotations):
+            turned = (g[by % len(g) :] + g[: by % len(g)] for g in drawn)
+            found.append(tuple(itertools.chain(*turned)))
+    return found
 
 
 def ranked(

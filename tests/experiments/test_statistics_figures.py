@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.experiments.statistics.censored import censored
 from dovetail.experiments.statistics.estimates import Estimate, mean, paired, wilson
-from dovetail.experiments.statistics.ranked import ladder, plackett_luce, ranked
+from dovetail.experiments.statistics.ranked import Ranking, ladder, plackett_luce, ranked
 from dovetail.experiments.statistics.ratings import SCALE, Ratings, bootstrap, fit, ratings
 from dovetail.experiments.statistics.scores import (
     Sample,
@@ -331,6 +331,19 @@ def test_plackett_luce_is_that_of_choix() -> None:
     theirs = SCALE * choix.ilsr_rankings(4, data, alpha=0)
     found = plackett_luce("abcd", [(order, 1.0) for order in ORDERS], 0.0)
     assert list(found.values()) == pytest.approx(list(theirs), abs=1e-3)
+
+
+def test_many_ties_cost_no_more_than_some_orders() -> None:
+    names = "abcdefghijkl"
+    level: Ranking = dict.fromkeys(names, 1)
+    assert list(plackett_luce(names, [(level, 1.0)]).values()) == pytest.approx([0.0] * 12)
+    halves: Ranking = {name: number // 5 for number, name in enumerate(names)}
+    found = plackett_luce(names, [(halves, 1.0)])
+    assert plackett_luce(names, [(halves, 1.0)]) == found
+    assert [found[name] for name in names] == pytest.approx(
+        [found["a"]] * 5 + [found["f"]] * 5 + [found["k"]] * 2, abs=10.0
+    )
+    assert found["a"] > found["f"] + 100 > found["k"] + 200
 
 
 def test_ranked_players_have_intervals_over_units() -> None:
