@@ -65,6 +65,8 @@ class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether agents may ask the environment what would follow, as those that search do."""
     entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
     """Who may enter; ``*`` is everyone who has been invited."""
+    programs: Positive = 8
+    """How many programs of an entrant may play at once; newcomers play first, so more would keep others waiting."""
     mode: Literal["evaluate", "learn"] = "evaluate"
     """Whether agents may change by what they play."""
     window: Positive | None = None

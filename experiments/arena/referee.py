@@ -6,7 +6,7 @@ import logging
 import random
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -103,6 +103,8 @@ class Referee:
         self._players: dict[int, Player] = {}
         self._numbers: dict[tuple[str, str, str], int] = {}
         """Players by ladder, entrant and program."""
+        self._full: set[tuple[str, str]] = set()
+        """Ladders and entrants that have more programs there than may play."""
         self._ratings: dict[int, float] = {}
         self._counts: dict[int, tuple[int, int]] = {}
         self._planned: list[Unit] = []
@@ -173,23 +175,20 @@ class Referee:
         seats: dict[int, int | str] = {}
         reach: dict[int, int] = {}
         wanted = set()
-        for offer in catalogue["agents"]:
-            peer = peers.get(offer["peer"])
-            if peer is None:
+        for ladder, peer, offer, found in self._entered(catalogue["agents"], peers):
+            if found in seats:
                 continue
-            for ladder in self._arena.ladders:
-                found = self._enters(ladder, peer, offer["name"])
-                if found is None or found in seats:
-                    continue
-                where = (ladder.name, (offer["peer"], offer["name"]))
-                if offer.get("instance"):
+            at = (offer["peer"], offer["name"])
+            where = (ladder.name, at)
+            if offer.get("instance"):
+                if at in numbers:  # else it left between two pages of the catalogue
                     seats[found] = offer["name"]
-                    reach[found] = numbers[offer["peer"], offer["name"]]
-                    continue
-                wanted.add(where)
-                made = self._instance(ladder, where, entrant(peer), found, instances, now)
-                if made:
-                    seats[found] = reach[found] = made
+                    reach[found] = numbers[at]
+                continue
+            wanted.add(where)
+            made = self._instance(ladder, where, entrant(peer), found, instances, now)
+            if made:
+                seats[found] = reach[found] = made
         for where in set(self._made) - wanted:
             del self._made[where]
         self._seats, self._reach = seats, reach
@@ -213,22 +212,58 @@ class Referee:
                 self._experiment.post(m.ExperimentMessage(0, instance, body=body, timeout=CREATING))
             )
 
-    def _enters(self, ladder: Ladder, peer: Mapping[str, Any], offered: str) -> int | None:
-        """Return the player that an offer is in a ladder, None if it is none there."""
+    def _entered(
+        self, offers: Iterable[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]
+    ) -> list[tuple[Ladder, Mapping[str, Any], Mapping[str, Any], int]]:
+        """Return the offers that enter ladders: ladder, peer, offer and player, the first that connected in front.
+
+        Of each entrant's programs no more than the ladder's ``programs`` enter.
+        """
+        found = []
+        present: dict[tuple[str, str], set[str]] = {}
+        full: set[tuple[str, str]] = set()
+        known = len(self._numbers)
+        for offer in offers:
+            peer = peers.get(offer["peer"])
+            if peer is None:
+                continue
+            for ladder in self._arena.ladders:
+                key = self._enters(ladder, peer, offer["name"])
+                if key is None:
+                    continue
+                _, who, program = key
+                mine = present.setdefault((ladder.name, who), set())
+                if who and program not in mine and len(mine) >= ladder.programs:
+                    full.add((ladder.name, who))
+                    continue
+                mine.add(program)
+                if key not in self._numbers:
+                    self._numbers[key] = self._store.enter(*key)
+                found.append((ladder, peer, offer, self._numbers[key]))
+        if len(self._numbers) > known:
+            self._players = self._store.players()
+        for name, who in sorted(full - self._full):
+            most = self._arena.ladder(name).programs
+            self._store.note(
+                who, f"{name}: more than {most} programs at once; the others do not play"
+            )
+        self._full = full
+        return found
+
+    def _enters(
+        self, ladder: Ladder, peer: Mapping[str, Any], offered: str
+    ) -> tuple[str, str, str] | None:
+        """Return the ladder, entrant and program that an offer is in a ladder, None if it is none there."""
         who = entrant(peer)
         program, at, only = offered.partition("@")
         own = {baseline(ladder, each.name): each for each in ladder.baselines}
         if who in own:
             if offered != (own[who].type if own[who].command else offered_name(own[who].type)):
                 return None
-            who, program = "", own[who].name
-        elif not NAME.fullmatch(who) or not ladder.admits(who) or (at and only != ladder.name):
+            return ladder.name, "", own[who].name
+        if not NAME.fullmatch(who) or not ladder.admits(who) or (at and only != ladder.name):
             return None
-        key = (ladder.name, who, program)
-        if key not in self._numbers:
-            self._numbers[key] = self._store.enter(*key)
-            self._players = self._store.players()
-        return self._numbers[key]
+        return ladder.name, who, program
 
     def _instance(
         self,

@@ -129,6 +129,48 @@ def test_with_room_for_few_units_every_ladder_has_its_turn(
     assert begun == [*"abcabc"]
 
 
+def test_an_entrant_s_programs_leave_room_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peers = [
+        *({"name": f"m{k}", "state": "ready", "entrant": "mallory"} for k in range(20)),
+        {"name": "bob", "state": "ready", "entrant": "bob"},
+    ]
+    offers = [{"peer": each["name"], "name": each["name"], "instance": True} for each in peers]
+    present = [*(each["name"] for each in peers[1:])]  # the first left between two pages
+    body = {
+        "peers": peers,
+        "environments": [],
+        "agents": offers,
+        "instances": [
+            {"peer": name, "agent": name, "instance": k} for k, name in enumerate(present)
+        ],
+    }
+    with Store(tmp_path / FILE, create=True) as store:
+        for name in ("mallory", "bob"):
+            store.invite(name)
+        ladder = Ladder("four", "connect_four", programs=3)
+        there = cast(Experiment, SimpleNamespace(catalogue=lambda: body))
+        judge = Referee(Arena("test", [ladder]), store, there)
+        reads = 0
+        players = store.players
+
+        def counted() -> Any:
+            nonlocal reads
+            reads += 1
+            return players()
+
+        monkeypatch.setattr(store, "players", counted)
+        for _ in range(2):
+            judge._look(0.0)
+        names = {each.id: each.name for each in players().values()}
+        log = [line[2:] for line in store.log() if line[1] == "note"]
+    assert sorted(names.values()) == ["bob/bob", "mallory/m0", "mallory/m1", "mallory/m2"]
+    assert sorted(names[each] for each in judge._seats) == ["bob/bob", "mallory/m1", "mallory/m2"]
+    assert reads == 3  # one for each look, one for the newcomers
+    assert log == [("mallory", "four: more than 3 programs at once; the others do not play")]
+
+
 @pytest.mark.timeout(300)
 def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
     played: tuple[Referee, Store, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
