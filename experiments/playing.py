@@ -95,7 +95,8 @@ class Playing:
         finished = self._store.finished_stages(self._execution)
         todo = stages(self._file)
         with Display(self._file.name, todo) as display:
-            while todo or (todo := more(self._file, self._done)):
+            self._take_over(todo, finished)
+            while todo or (todo := self._more(finished)):
                 batch = [todo.pop(0)]
                 if batch[0].number in finished:
                     row = finished[batch[0].number]
@@ -103,26 +104,32 @@ class Playing:
                     self._done.append(Played(stage, counted(stage, self._store.results(row))))
                     display.skip(self._done[-1])
                     continue
-                if self._take_over(batch[0], display):
-                    continue
                 while todo and self._together(batch, todo[0], finished):
                     batch.append(todo.pop(0))
                 self._batch(batch, display)
         return self._done
 
-    def _take_over(self, stage: Stage, display: Display) -> bool:
-        """Copy the results of a stage from the execution that is extended, if it has them."""
-        rows = self._taken_over.get((stage.kind, stage.part.name, stage.trained))
-        if not rows:
-            return False
-        episodes = self._store.results(rows.pop(0))
-        row = self._row(stage)
-        for episode in episodes:
-            self._store.add(row, episode)
-        self._store.finish_stage(self._execution, stage.number, row, {})
-        self._done.append(Played(stage, counted(stage, episodes)))
-        display.skip(self._done[-1])
-        return True
+    def _more(self, finished: dict[int, int]) -> list[Stage]:
+        found = more(self._file, self._done)
+        self._take_over(found, finished)
+        return found
+
+    def _take_over(self, todo: Sequence[Stage], finished: dict[int, int]) -> None:
+        """Copy the results of stages from the execution that is extended, if it has them.
+
+        All before anything is played, so that what is interrupted can be resumed without that execution.
+        """
+        for stage in todo:
+            rows = self._taken_over.get((stage.kind, stage.part.name, stage.trained))
+            if not rows:
+                continue
+            other = rows.pop(0)
+            if stage.number in finished:
+                continue
+            row = finished[stage.number] = self._row(stage)
+            for episode in self._store.results(other):
+                self._store.add(row, episode)
+            self._store.finish_stage(self._execution, stage.number, row, {})
 
     def _row(self, stage: Stage) -> int:
         return self._store.begin_stage(
@@ -145,8 +152,7 @@ class Playing:
         found = next(each for each in self._file.tournaments if each.name == one.tournament)
         limit = found.parallel or len(os.sched_getaffinity(0))
         limit = max(limit, 1 + len(self._place.others))  # short meetings leave no shard idle
-        known = (stage.kind, other.name, stage.trained) in self._taken_over
-        return len(batch) < limit and stage.number not in finished and not known
+        return len(batch) < limit and stage.number not in finished
 
     def _batch(self, batch: Sequence[Stage], display: Display) -> None:
         jobs = [self._begin(stage, display) for stage in batch]

@@ -128,12 +128,14 @@ def execute(
     rows: dict[Key, list[int]] = {}
     try:
         extended = None
-        if extend and not resume:
+        if extend:
             extended, rows = taken_over(plan.base, results)
         execution = begin(results, plan.base, resume)
         if extended is not None:
+            kept = results.saved(execution)  # of what is resumed
             for name, state in results.saved(extended).items():
-                results.keep(execution, name, state)
+                if name not in kept:
+                    results.keep(execution, name, state)
     finally:
         results.close()
     done = play(plan.base, plan.source, execution, folder, url, options, rows)

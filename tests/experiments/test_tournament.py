@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.table import Table
@@ -11,8 +12,9 @@ from rich.table import Table
 from dovetail import DovetailError
 from dovetail.experiments import output, progress
 from dovetail.experiments.file import read
+from dovetail.experiments.playing import Playing
 from dovetail.experiments.runner import Execution, execute
-from dovetail.experiments.schedule import stages
+from dovetail.experiments.schedule import Stage, stages
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 FILE = """
@@ -353,6 +355,31 @@ def test_a_player_is_added_to_a_finished_tournament(tmp_path: Path) -> None:
     ):
         with pytest.raises(DovetailError, match=problem):
             played(path, FILE.replace(old, new), tmp_path, extend=True)
+
+
+@pytest.mark.parametrize("extend", [False, True])
+def test_an_interrupted_extension_plays_only_the_new_meetings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extend: bool
+) -> None:
+    path = tmp_path / "three.toml"
+    before = played(path, FILE.replace('"two", "searching"]', '"searching"]'), tmp_path)
+    begin = Playing._begin
+    begun: list[list[str]] = []
+
+    def breaking(self: Playing, stage: Stage, display: Any) -> Any:
+        begun.append(stage.part.seats)
+        if len(begun) == 1:
+            raise KeyboardInterrupt
+        return begin(self, stage, display)
+
+    monkeypatch.setattr(Playing, "_begin", breaking)
+    with pytest.raises(KeyboardInterrupt):
+        played(path, FILE, tmp_path, extend=True)
+    done = played(path, FILE, tmp_path, resume=True, extend=extend)
+    assert begun == [["one", "two"], ["one", "two"], ["two", "searching"]]
+    assert done.number == before.number + 1
+    taken = done.played[1].episodes
+    assert [each.digest for each in taken] == [each.digest for each in before.played[0].episodes]
 
 
 def test_a_summary_is_as_wide_as_its_tables_need(tmp_path: Path) -> None:
