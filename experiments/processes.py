@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import logging
@@ -135,7 +136,9 @@ class Processes:
             DovetailError: it cannot be started.
         """
         words = [word.replace("{address}", self.address) for word in command]
-        with open(self._log(name), "wb") as output:
+        if name in self._running:  # it has ended, and is started again
+            _end_group(self._running[name])
+        with open(self._log(name), "ab") as output:
             try:
                 self._running[name] = subprocess.Popen(
                     words,
@@ -186,7 +189,7 @@ class Processes:
         return {name: process.pid for name, process in self._running.items()}
 
     def stop(self) -> None:
-        """Stop all, in reverse order of their start."""
+        """Stop all, in reverse order of their start; what they have started and left behind is killed."""
         running = list(reversed(self._running.values()))
         for process in running:
             if process.poll() is None:
@@ -198,6 +201,7 @@ class Processes:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            _end_group(process)
         self._running.clear()
         self._folder.cleanup()
         if self._cores is not None:
@@ -221,6 +225,12 @@ class Processes:
     def _last_words(self, name: str) -> str:
         lines = self._log(name).read_text("utf-8", "replace").strip().splitlines()
         return f": {lines[-1].removeprefix('dovetail: ')[:300]}" if lines else ""
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill what a program that has ended has left behind, such as the child of a shell."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing, or zombies on macOS
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _empty(logs: Path) -> None:

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -356,6 +357,33 @@ def test_no_process_is_left_behind(small: Path) -> None:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def output(processes: Processes, name: str, lines: int) -> list[str]:
+    """Return what a program printed, once it has printed so many lines."""
+    end = time.monotonic() + 60
+    while len(found := (processes.logs / f"{name}.log").read_text().splitlines()) < lines:
+        assert time.monotonic() < end, found
+        time.sleep(0.01)
+    return found
+
+
+def test_what_a_command_has_started_ends_with_it(tmp_path: Path) -> None:
+    waiting = ["sh", "-c", "sleep 600 & echo $!; wait"]
+    left = ["sh", "-c", "sleep 600 & echo $!"]
+    with Processes(address="tcp://127.0.0.1:1", logs=tmp_path) as processes:
+        processes.command("waiting", waiting)
+        processes.command("again", left)
+        children = [
+            os.pidfd_open(int(output(processes, name, 1)[0])) for name in ("waiting", "again")
+        ]
+        while not processes.ended():
+            time.sleep(0.01)
+        processes.command("again", left)
+        # The log of a program that is started again keeps what it said before.
+        children.append(os.pidfd_open(int(output(processes, "again", 2)[1])))
+    for each in children:
+        assert _ends(each, 60)
 
 
 def test_an_experiment_that_is_killed_takes_its_processes_along(
