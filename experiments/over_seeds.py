@@ -187,7 +187,10 @@ def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
     for group in groups:
         first = group[0].series
         table = Table(
-            title=f"{first.agent} in {first.evaluation}, after the last episode: {first.measure} over seeds",
+            title=Text(
+                f"{first.agent} in {first.evaluation}, after the last episode: {first.measure} over seeds",
+                "table.title",
+            ),
             title_justify="left",
             box=box.SIMPLE_HEAD,
             pad_edge=False,
@@ -204,7 +207,7 @@ def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
                 table.add_column(name, justify="right", no_wrap=True)
         table.add_column("")
         for row in group:
-            table.add_row(*cells(row, compared=len(group) > 1))
+            table.add_row(*map(Text, cells(row, compared=len(group) > 1)))
         made.append(table)
     return made
 

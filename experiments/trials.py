@@ -109,7 +109,8 @@ class _All:
         self._resume = resume
         self._jobs = jobs
         self._options = options
-        self._console = Console(highlight=False, soft_wrap=True)
+        # Values of a sweep such as [true, false] are not markup.
+        self._console = Console(highlight=False, soft_wrap=True, markup=False)
         self._executions: list[int] = []
         self._first: dict[str, tuple[int, int]] = {}
         """By file as JSON: the number and the execution of the first trial that plays it."""
@@ -249,7 +250,7 @@ class _All:
                         seconds = future.result()
                     except DovetailError as error:
                         failures.append(f"{name}: {error}")
-                        self._console.print(f"{name} failed: {plain(str(error))}", markup=False)
+                        self._console.print(f"{name} failed: {plain(str(error))}")
                         continue
                     left = (time.monotonic() - began) / number * (len(tasks) - number)
                     self._console.print(
@@ -343,7 +344,7 @@ def show(done: Trials, console: Console) -> None:
     level = done.plan.report.level
     groups = over_seeds.rows(done.series, level)
     tables = over_seeds.tables(groups)
-    wide = console if console.is_terminal else Console(width=140, highlight=False)
+    wide = console if console.is_terminal else Console(width=140, highlight=False, markup=False)
     for table in tables:
         wide.print(table)
     if not tables:

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from dovetail.experiments import over_seeds, runner
+from dovetail.experiments import over_seeds, runner, sweep, trials
+from dovetail.experiments.over_seeds import Series
 from dovetail.experiments.records import Records
 from dovetail.experiments.runner import Execution, Options
-from dovetail.experiments.trials import Trials, execute
+from dovetail.experiments.trials import Trials, execute, show
 from dovetail.protocol.errors import DovetailError
 
 FILE = """
@@ -171,6 +172,21 @@ def test_variants_are_compared_by_scores_or_by_returns() -> None:
     assert (first.variant, first.measure, first.final) == ("a=1", "return", [7.0])
     [alone] = over_seeds.series(records, [1])
     assert (alone.measure, alone.final) == ("score", [0.5])
+
+
+def test_values_of_a_sweep_are_shown_as_they_are(
+    seeded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    variants = ["path=[/tmp]", "flags=[true, false]", "style=[bold]"]
+    found = [
+        Series(each, "eval", "[one]", "score", {1: {20: 0.5}, 2: {20: 0.25}}) for each in variants
+    ]
+    plan = sweep.read(seeded)
+    done = Trials(plan, tmp_path, "sqlite:///x", [1], found)
+    show(done, trials._All(plan, tmp_path, "sqlite:///x", False, 1, HERE)._console)
+    for text in (capsys.readouterr().out, (tmp_path / "summary.txt").read_text()):
+        for each in (*variants, "[one] in eval"):
+            assert each in text
 
 
 def test_several_at_once_are_as_one_after_the_other(
