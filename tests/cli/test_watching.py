@@ -54,6 +54,35 @@ def test_what_a_terminal_would_obey_is_not_shown(
 
 
 @pytest.mark.parametrize(
+    ("schema", "row"),
+    [
+        (5, ["x", "any", "(required)"]),
+        (
+            {"minimum": "abc", "maximum": 4, "type": "integer"},
+            ["x", "integer", "(required)", "≤ 4"],
+        ),
+        ({"anyOf": [1]}, ["x", "any", "(required)"]),
+        ({"anyOf": 1, "default": 2}, ["x", "any", "2"]),
+        ({"enum": 1, "type": [1, "string"]}, ["x", "1 or string", "(required)"]),
+        ({"anyOf": [{"enum": ["a"]}, None]}, ["x", "choice", "(required)", '"a"']),
+    ],
+)
+def test_malformed_options_of_an_offer_do_not_hide_the_others(
+    schema: Any, row: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    offers = [
+        {"name": "odd", "peer": "p", "parameters": {"x": schema}},
+        {"name": "even", "peer": "p", "parameters": {}},
+    ]
+    body = {"environments": offers, "agents": [], "kept": []}
+    watching._show_catalogue("e", {"peers": [], "runs": [], "instances": [], **body})
+    shown = capsys.readouterr().out
+    [line] = [each for each in shown.splitlines() if each.startswith("│ x ")]
+    assert [cell.strip() for cell in line.split("│") if cell.strip()] == row
+    assert "environment even (at p): no options" in shown
+
+
+@pytest.mark.parametrize(
     ("text", "left"),
     [
         ("a\r\nb\tc", "a\nb\tc"),

@@ -298,8 +298,11 @@ def _complete(kind: plugins.Kind, incomplete: str) -> list[str]:
 # -- tables ----------------------------------------------------------------------------------
 
 
-def options_table(title: str, schema: Mapping[str, Mapping[str, Any]]) -> Table | str:
-    """Return a table of options from their JSON Schemas, or a line that says there are none."""
+def options_table(title: str, schema: Mapping[str, Any]) -> Table | str:
+    """Return a table of options from their JSON Schemas, or a line that says there are none.
+
+    Other programs write the schemas: what is not as JSON Schema wants it is left out.
+    """
     from rich.markup import escape
     from rich.table import Table
 
@@ -308,7 +311,8 @@ def options_table(title: str, schema: Mapping[str, Mapping[str, Any]]) -> Table 
     table = Table(title=escape(title), title_justify="left", title_style="bold")
     for column in ("option", "type", "default", "range", "description"):
         table.add_column(column, overflow="fold")
-    for name, each in schema.items():
+    for name, given in schema.items():
+        each = given if isinstance(given, Mapping) else {}
         default = json.dumps(each["default"]) if "default" in each else "(required)"
         row = (name, _type(each), default, _range(each), str(each.get("description", "")))
         table.add_row(*map(escape, row))
@@ -316,8 +320,10 @@ def options_table(title: str, schema: Mapping[str, Mapping[str, Any]]) -> Table 
 
 
 def _alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = schema.get("anyOf") or [schema]
-    return found
+    found = schema.get("anyOf")
+    if not isinstance(found, list):
+        return [schema]
+    return [each for each in found if isinstance(each, Mapping)] or [schema]
 
 
 def _type(schema: Mapping[str, Any]) -> str:
@@ -326,14 +332,14 @@ def _type(schema: Mapping[str, Any]) -> str:
         kind = each.get("type", "choice" if "enum" in each else "any")
         if kind == "array" and isinstance(each.get("items"), Mapping):
             kind = f"array of {_type(each['items'])}"
-        kinds.append(" or ".join(kind) if isinstance(kind, list) else str(kind))
+        kinds.append(" or ".join(map(str, kind)) if isinstance(kind, list) else str(kind))
     return " or ".join(kinds)
 
 
 def _range(schema: Mapping[str, Any]) -> str:
     parts = []
     for each in _alternatives(schema):
-        if "enum" in each:
+        if isinstance(each.get("enum"), list):
             parts.append(", ".join(json.dumps(value) for value in each["enum"]))
         for key, sign in (
             ("minimum", "≥"),
@@ -341,8 +347,8 @@ def _range(schema: Mapping[str, Any]) -> str:
             ("maximum", "≤"),
             ("exclusiveMaximum", "<"),
         ):
-            if key in each:
-                limit = each[key]
+            limit = each.get(key)
+            if isinstance(limit, int | float):
                 parts.append(f"{sign} {limit:,}" if isinstance(limit, int) else f"{sign} {limit:g}")
     return ", ".join(parts)
 
