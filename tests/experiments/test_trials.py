@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
+from dovetail.agent_servers.general.td import TD
+from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.experiments import over_seeds, runner, sweep, trials
+from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.over_seeds import Series
 from dovetail.experiments.records import Records
 from dovetail.experiments.runner import Execution, Options
@@ -203,10 +206,17 @@ def test_several_at_once_are_as_one_after_the_other(
 
 @pytest.mark.slow
 def test_a_trial_that_fails_does_not_stop_the_others(seeded: Path, tmp_path: Path) -> None:
-    overrides = {"seeds": [1], "sweep.parameters": {"agents.one.parameters.hidden": [4, "x"]}}
+    good, bad = tmp_path / "good.state", tmp_path / "bad.state"
+    with InProcess([ConnectFour], [TD]) as experiment:
+        learner = experiment.create("td", seed=1)
+        board = {"rows": 4, "columns": 4, "connect": 3}
+        experiment.run("connect_four", [learner] * 2, episodes=1, configuration=board).wait()
+        good.write_bytes(experiment.save(learner))
+    bad.write_bytes(b"rubbish")
+    overrides = {"seeds": [1], "sweep.parameters": {"agents.one.state": [str(good), str(bad)]}}
     with pytest.raises(
         DovetailError,
-        match=r"1 of 2 trials failed; the first: trial 2 \(hidden=x, seed 1\): \[agents",
+        match=r"1 of 2 trials failed; the first: trial 2 \(state=.*bad.state, seed 1\)",
     ):
         played(seeded, tmp_path, overrides=overrides, jobs=2)
     with Records(tmp_path / "seeded") as records:
