@@ -25,9 +25,10 @@ from dovetail.broker.server import Server
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment
+from dovetail.peer.link import CLOSED
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.errors import DovetailError, ProtocolError
 
 _DECODERS: dict[str, codec.Decoder[m.Message]] = {
     role: codec.Decoder(accepted, codec.UNLIMITED) for role, accepted in codec.AT_BROKER.items()
@@ -46,6 +47,8 @@ class LocalLink:
 
     def __init__(self, server: Server, hello: m.Hello) -> None:
         self._server = server
+        self.closed = False
+        """Whether it was left, or its broker has ended."""
         self._local = Local()
         self._requests = _DECODERS[hello.role]
         hello.token = server.settings.token
@@ -53,7 +56,12 @@ class LocalLink:
         server.pump(0.0)
 
     def send(self, messages: Sequence[m.Message]) -> None:
-        """Send messages to the broker, which checks everything that it checks over a socket except size."""
+        """Send messages to the broker, which checks everything that it checks over a socket except size.
+
+        Raises:
+            DovetailError: this connection is closed.
+        """
+        self._open()
         for message in messages:
             frame = codec.encode(message)
             try:
@@ -62,7 +70,12 @@ class LocalLink:
                 self._server.core.refuse(self._local, error, time.monotonic())
 
     def receive(self, timeout: float | None) -> list[m.Message]:
-        """Run the broker until it has messages, for at most ``timeout`` seconds."""
+        """Run the broker until it has messages, for at most ``timeout`` seconds.
+
+        Raises:
+            DovetailError: this connection is closed.
+        """
+        self._open()
         server, inbox = self._server, self._local.inbox
         end = time.monotonic() + (0.5 if timeout is None else timeout)
         while not inbox:
@@ -73,12 +86,19 @@ class LocalLink:
         inbox.clear()
         return messages
 
+    def _open(self) -> None:
+        if self.closed:
+            raise DovetailError(CLOSED)
+
     def join(self, hello: m.Hello) -> LocalLink:
         """Return another connection to this broker."""
         return LocalLink(self._server, hello)
 
     def close(self) -> None:
         """Leave."""
+        if self.closed:
+            return
+        self.closed = True
         self._server.post(self._local, [m.Bye()])
         self._server.pump(0.0)
 
@@ -106,6 +126,7 @@ class InProcess:
         journal: Path | None = None,
     ) -> None:
         self.server = Server(bind, settings, None if journal is None else Journal(journal))
+        self._links: list[LocalLink] = []
         if environments:
             self.server.attach(EnvironmentHost(environments))
         types = [each for each in agents if isinstance(each, type)]
@@ -118,10 +139,13 @@ class InProcess:
 
     def experiment(self, name: str = "") -> Experiment:
         """Return an experiment that is a peer of this broker."""
-        return Experiment(LocalLink(self.server, m.Hello(m.VERSION, "experiment", name)))
+        self._links.append(LocalLink(self.server, m.Hello(m.VERSION, "experiment", name)))
+        return Experiment(self._links[-1])
 
     def close(self) -> None:
-        """End everything."""
+        """End everything; experiments cannot be used any more."""
+        for link in self._links:
+            link.closed = True
         self.server.close()
 
     def __enter__(self) -> Experiment:

@@ -23,7 +23,12 @@ def numbers(file: ExperimentFile, played: Sequence[Played]) -> dict[str, Any]:
         "stages": [
             _stage(each, found)
             for each in played
-            for found in tally(each.episodes, each.stage.part.seats, rotate=each.stage.part.rotate)
+            for found in tally(
+                each.episodes,
+                each.stage.part.seats,
+                rotate=each.stage.part.rotate,
+                truncated=each.stage.part.truncated,
+            )
         ],
         "tournaments": [
             _standings(file, number, played) for number in range(len(file.tournaments))

@@ -102,7 +102,9 @@ class Display:
         self._said = time.monotonic()
         line = f"{title(stage)}: {len(episodes):,} games in {seconds:.1f} s"
         results = []
-        for each in tally(episodes, stage.part.seats, rotate=stage.part.rotate):
+        for each in tally(
+            episodes, stage.part.seats, rotate=stage.part.rotate, truncated=stage.part.truncated
+        ):
             if each.decided:
                 results.append(f"{each.agent} (seat {each.seat}) wins {each.win_rate.value:.1%}")
             else:

@@ -59,7 +59,7 @@ def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[Stage, T
 def tallies(played: Played) -> list[Tally]:
     """Return what each agent did in each seat of a stage."""
     part = played.stage.part
-    return tally(played.episodes, part.seats, rotate=part.rotate)
+    return tally(played.episodes, part.seats, rotate=part.rotate, truncated=part.truncated)
 
 
 def curves(file: ExperimentFile, played: Sequence[Played]) -> tuple[str, Curves]:

@@ -41,7 +41,12 @@ def conduct(played: Sequence[Played]) -> Sheet:
     """Return the thinking times and faults of each agent, over all stages."""
     totals: dict[str, list[float]] = {}
     for each in played:
-        for found in tally(each.episodes, each.stage.part.seats, rotate=each.stage.part.rotate):
+        for found in tally(
+            each.episodes,
+            each.stage.part.seats,
+            rotate=each.stage.part.rotate,
+            truncated=each.stage.part.truncated,
+        ):
             total = totals.setdefault(found.agent, [0.0] * 4)
             for number, value in enumerate(
                 (found.games, found.decisions, found.seconds, found.breaches)

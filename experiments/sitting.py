@@ -270,7 +270,8 @@ class Sitting:
         following, end = self._sitter.decision, self._sitter.ended
         if following is not None:
             return following.observation, following.reward, False, False, self._info()
-        assert end is not None
+        if end is None:
+            raise DovetailError("this game is closed; open another")
         self._over = True
         cut = end.reason == "truncated"
         return end.observation, end.reward, not cut, cut, self._info()

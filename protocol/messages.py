@@ -603,6 +603,11 @@ class Turn(Message):
             raise ValueError(f"{count} for {len(seen)} seats; give one for each seat")
         views = [View(seat, seen[seat], None, reward) for seat, reward in enumerate(rewards)]
         if winners is not None:
+            for each in winners:
+                if each not in range(len(views)):
+                    raise ValueError(
+                        f"winners names seat {each}; the seats are 0 to {len(views) - 1}"
+                    )
             outcome = [1 / len(winners) if seat in winners else 0.0 for seat in range(len(views))]
         return cls(seats=views, terminated=not truncated, truncated=truncated, outcome=outcome)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -64,11 +65,14 @@ class Gymnasium(Environment):
         try:
             import gymnasium
 
-            known = gymnasium.spec(options.id)
+            module, _, name = options.id.rpartition(":")
+            if module:  # the local user's
+                importlib.import_module(module)
+            known = gymnasium.spec(name)
             modes = _modes(known)
             extra = {"render_mode": "ansi"} if "ansi" in modes else {}
             self.env = gymnasium.make(
-                options.id, disable_env_checker=True, **{**extra, **dict(options.arguments)}
+                name, disable_env_checker=True, **{**extra, **dict(options.arguments)}
             )
         except Exception as error:
             raise DovetailError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from dovetail.experiments.statistics.censored import Censored, censored
 from dovetail.experiments.statistics.estimates import Estimate, mean, wilson
@@ -111,7 +112,11 @@ def result_of(outcome: Sequence[float], seat: int) -> str:
 
 
 def tally(
-    episodes: Iterable[Episode], names: Sequence[str], *, rotate: bool = False
+    episodes: Iterable[Episode],
+    names: Sequence[str],
+    *,
+    rotate: bool = False,
+    truncated: Literal["apart", "draw"] = "apart",
 ) -> list[Tally]:
     """Count episodes by agent and seat.
 
@@ -119,6 +124,8 @@ def tally(
         episodes: results; those that are played again or do not count are left out.
         names: the agents in the order of the run.
         rotate: whether the run rotated its seats.
+        truncated: whether a game for two or more that is truncated without an outcome counts
+            apart or as a draw.
     """
     tallies: dict[tuple[str, int], Tally] = {}
     for episode in episodes:
@@ -133,8 +140,13 @@ def tally(
             entry.seconds += seat.seconds
             entry.breaches += seat.breaches
             won = None
-            entry.cut.append(episode.reason == "truncated" and episode.outcome is None)
-            if episode.outcome is None or len(episode.outcome) < 2:
+            cut = episode.reason == "truncated" and episode.outcome is None
+            drawn = cut and truncated == "draw" and len(agents) > 1
+            entry.cut.append(cut and not drawn)
+            if drawn:
+                entry.draws += 1
+                won = 0.0
+            elif episode.outcome is None or len(episode.outcome) < 2:
                 entry.unscored += 1
                 entry.truncated += episode.reason == "truncated"
             else:

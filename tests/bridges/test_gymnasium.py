@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
@@ -338,6 +339,21 @@ def test_what_cannot_be_made_is_refused_in_one_line(identity: str, line: str) ->
         with pytest.raises(DovetailError, match=line) as caught:
             run.wait()
     assert "\n" not in str(caught.value)
+
+
+def test_an_id_of_the_local_user_may_name_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "brought.py").write_text(
+        "import gymnasium\n"
+        "from gymnasium.envs.classic_control import CartPoleEnv\n"
+        "gymnasium.register('Brought-v0', CartPoleEnv, max_episode_steps=7)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    kind = preset(Gymnasium, {"id": "brought:Brought-v0"}, "environment gymnasium")
+    environment = kind()
+    assert environment.init().max_turns == 7
+    environment.cleanup()
 
 
 class Opens(Every):

@@ -297,6 +297,21 @@ def test_mistakes_cost_one_line(options: dict[str, Any], line: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_what_is_closed_says_so() -> None:
+    with InProcess([ConnectFour], [Random]) as experiment:
+        player = experiment.create("random")
+    for use in (lambda: experiment.create("random"), lambda: experiment.save(player)):
+        with pytest.raises(DovetailError, match="this connection is closed; open another"):
+            use()
+    game = sit("2048", seed=1)
+    game.reset()
+    game.close()
+    with pytest.raises(DovetailError, match="this game is closed; open another"):
+        game.step(0)
+    with pytest.raises(DovetailError, match="this connection is closed; open another"):
+        game.reset()
+
+
 def test_a_step_before_reset_is_refused() -> None:
     with sit("connect_four", First) as game:
         with pytest.raises(DovetailError, match="call reset first"):

@@ -104,6 +104,15 @@ def test_tally_counts_what_counts() -> None:
     assert first.mean_return.value == pytest.approx(1 / 5)
 
 
+def test_truncated_games_count_apart_or_as_draws() -> None:
+    games = [episode(0, [1.0, 0.0]), episode(1, None, reason="truncated")]
+    first, _ = tally(games, ["x", "y"])
+    assert (first.wins, first.draws, first.truncated, first.decided) == (1, 0, 1, 1)
+    first, second = tally(games, ["x", "y"], truncated="draw")
+    assert (first.wins, first.draws, first.truncated, first.decided) == (1, 1, 0, 2)
+    assert (second.draws, second.losses) == (1, 1)
+
+
 def test_tally_follows_agents_that_rotate() -> None:
     found = tally([episode(0, [1.0, 0.0]), episode(1, [0.0, 1.0])], ["x", "y"], rotate=True)
     wins = {(each.agent, each.seat): each.wins for each in found}

@@ -44,3 +44,5 @@ def test_a_limit_truncates() -> None:
 def test_every_seat_has_a_reward() -> None:
     with pytest.raises(ValueError, match="1 reward for 2 seats; give one for each seat"):
         Turn.end(["a", "b"], [1.0])
+    with pytest.raises(ValueError, match="winners names seat 2; the seats are 0 to 1"):
+        Turn.end([None, None], [0.0, 0.0], winners=[2])

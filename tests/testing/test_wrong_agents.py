@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dovetail import Agent, Decision, DovetailError, End, Seat
+from dovetail.agent_servers.agent import Lookahead
 from dovetail.testing import CheckFailed, check_agent
 
 TOP = Path(__file__).resolve().parents[2]
@@ -118,6 +119,21 @@ class Forgets(Right):
         self.hidden += end.mode == "learn"
 
 
+class DeafAtTheEnd(Right):
+    def end(self, end: End) -> None:
+        raise ValueError("nothing is learned")
+
+
+class LooksAhead(Right):
+    """A right one: what follows changes nothing in what it plays."""
+
+    def step(self, decision: Decision) -> Any:
+        action = super().step(decision)
+        (seen,) = yield Lookahead([[action]])
+        assert seen.error == ""
+        return action
+
+
 class RaisesOther(Right):
     def load(self, state: bytes) -> None:
         self.count = int(state[5:] if state[:5] == b"right" and len(state) == 10 else b"x")
@@ -127,6 +143,7 @@ WRONG: list[tuple[type[Agent], str, str]] = [
     (Illegal, "it_plays", "ended as illegal-action"),
     (Silent, "it_plays", "ended as illegal-action"),
     (Crashing, "it_plays", "ended as crashed"),
+    (DeafAtTheEnd, "it_plays", "`end` raised"),
     (AskingBlindly, "it_plays", "ended as crashed"),
     (OwnChance, "seeds_decide_everything", "acts differently"),
     (OwnNoise, "seeds_decide_everything", "when the same seeds are played again"),
@@ -141,8 +158,9 @@ WRONG: list[tuple[type[Agent], str, str]] = [
 ]
 
 
-def test_a_right_one_passes() -> None:
-    check_agent(Right)
+@pytest.mark.parametrize("kind", [Right, LooksAhead])
+def test_a_right_one_passes(kind: type[Agent]) -> None:
+    check_agent(kind)
 
 
 def test_one_that_cannot_play_the_game_says_so() -> None:

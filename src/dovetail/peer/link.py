@@ -32,6 +32,8 @@ AGAIN = 0.25
 SLOW = 1.0
 """Seconds without an answer after which a starting peer says what it waits for."""
 
+CLOSED = "this connection is closed; open another, and create its agents and runs there"
+
 _log = logging.getLogger("dovetail")
 LOOK = 0.5
 """The longest wait in seconds before the connection is looked after."""
@@ -132,7 +134,8 @@ class Link:
             first, self._first = self._first, []
             return first
         dealer = self._dealer
-        assert dealer is not None
+        if dealer is None:
+            raise DovetailError(CLOSED)
         frames = dealer.receive(LOOK if timeout is None or timeout > LOOK else timeout)
         if not frames:
             self._nothing(time.monotonic())
@@ -187,7 +190,8 @@ class Link:
         """
         if not messages:
             return
-        assert self._dealer is not None
+        if self._dealer is None:
+            raise DovetailError(CLOSED)
         frames = [codec.encode(message) for message in messages]
         if self.session.welcome is not None:
             most = self.session.welcome.limits.frame

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.agent_servers.agent import Agent
+from dovetail.agent_servers.agent import Agent, End
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.host import type_name
 from dovetail.env_servers.environment import Environment, Turn
@@ -16,6 +16,7 @@ from dovetail.experiments.client import Experiment
 from dovetail.experiments.inprocess import InProcess
 from dovetail.peer import plugins
 from dovetail.peer.presets import declared
+from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode
 from dovetail.testing.problem import CheckFailed, no_error, short
@@ -58,9 +59,21 @@ class Table:
                 turn: Turn = super().step(actions)
                 return turn
 
+        self.failures = failures = list[str]()
+        """Of ``end``, whose errors reach no result."""
+
+        class Heard(subject.kind):  # type: ignore[misc, name-defined]
+            def end(self, end: End) -> None:
+                try:
+                    super().end(end)
+                except Exception as error:
+                    failures.append(one_line(error))
+                    raise
+
+        Heard.name, Heard.__doc__ = type_name(subject.kind), subject.kind.__doc__
         self.game = environment_name(kind)
         Watched.name, Watched.__doc__ = self.game, kind.__doc__
-        self._process = InProcess([Watched], [subject.kind, Opponent])
+        self._process = InProcess([Watched], [Heard, Opponent])
         self.experiment: Experiment = self._process.experiment()
         name = type_name(subject.kind)
         self.agent = self.experiment.create(
@@ -93,12 +106,16 @@ class Table:
             mode=mode,
             max_turns=400,
             retries=0,
+            lookahead=True,
         )
         results = list(run)  # even if none could be played
         for each in results:
             if each.reason not in ("terminated", "truncated"):
                 wrong = f"episode {each.index} ended as {each.reason}: {short(each.message, 300)}"
                 raise CheckFailed(check, wrong, "a legal action for each decision", WRONG)
+        if self.failures:
+            wrong = f"`end` raised {short(self.failures[0], 300)}"
+            raise CheckFailed(check, wrong, "an `end` that returns", WRONG)
         return self.actions[before:]
 
     def state(self, check: str) -> bytes:
