@@ -7,8 +7,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from dovetail.experiments import places, report
+from dovetail.experiments import places
 from dovetail.experiments.runner import Execution, execute
+from dovetail.experiments.schedule import tallies
 
 FILE = Path(__file__).parent / "files" / "connect_four_two_learners.toml"
 PASS = 0.9
@@ -32,7 +33,7 @@ def main() -> int:
     for each in execution.played:
         if each.stage.kind != "evaluation" or each.stage.trained != last:
             continue
-        for tally in report.tallies(each):
+        for tally in tallies(each):
             if tally.agent == "random":
                 continue
             learned = tally.win_rate.value >= PASS

@@ -47,8 +47,6 @@ class LocalLink:
 
     def __init__(self, server: Server, hello: m.Hello) -> None:
         self._server = server
-        self.closed = False
-        """Whether it was left, or its broker has ended."""
         self._local = Local()
         self._requests = _DECODERS[hello.role]
         hello.token = server.settings.token
@@ -61,7 +59,7 @@ class LocalLink:
         Raises:
             DovetailError: this connection is closed.
         """
-        self._open()
+        self._check()
         for message in messages:
             frame = codec.encode(message)
             try:
@@ -75,7 +73,7 @@ class LocalLink:
         Raises:
             DovetailError: this connection is closed.
         """
-        self._open()
+        self._check()
         server, inbox = self._server, self._local.inbox
         end = time.monotonic() + (0.5 if timeout is None else timeout)
         while not inbox:
@@ -86,8 +84,9 @@ class LocalLink:
         inbox.clear()
         return messages
 
-    def _open(self) -> None:
-        if self.closed:
+    def _check(self) -> None:
+        known = self._server.core.tables.connections
+        if self._local not in known and not self._local.inbox:  # its last words come first
             raise DovetailError(CLOSED)
 
     def join(self, hello: m.Hello) -> LocalLink:
@@ -96,9 +95,6 @@ class LocalLink:
 
     def close(self) -> None:
         """Leave."""
-        if self.closed:
-            return
-        self.closed = True
         self._server.post(self._local, [m.Bye()])
         self._server.pump(0.0)
 
@@ -126,7 +122,6 @@ class InProcess:
         journal: Path | None = None,
     ) -> None:
         self.server = Server(bind, settings, None if journal is None else Journal(journal))
-        self._links: list[LocalLink] = []
         if environments:
             self.server.attach(EnvironmentHost(environments))
         types = [each for each in agents if isinstance(each, type)]
@@ -139,13 +134,10 @@ class InProcess:
 
     def experiment(self, name: str = "") -> Experiment:
         """Return an experiment that is a peer of this broker."""
-        self._links.append(LocalLink(self.server, m.Hello(m.VERSION, "experiment", name)))
-        return Experiment(self._links[-1])
+        return Experiment(LocalLink(self.server, m.Hello(m.VERSION, "experiment", name)))
 
     def close(self) -> None:
         """End everything; experiments cannot be used any more."""
-        for link in self._links:
-            link.closed = True
         self.server.close()
 
     def __enter__(self) -> Experiment:

@@ -9,9 +9,9 @@ import msgspec
 
 from dovetail._version import __version__
 from dovetail.experiments.file import ExperimentFile
-from dovetail.experiments.schedule import Played
+from dovetail.experiments.schedule import Played, tallies
 from dovetail.experiments.standings import standings
-from dovetail.experiments.statistics import Estimate, Tally, tally
+from dovetail.experiments.statistics import Estimate, Tally
 
 
 def numbers(file: ExperimentFile, played: Sequence[Played]) -> dict[str, Any]:
@@ -20,16 +20,7 @@ def numbers(file: ExperimentFile, played: Sequence[Played]) -> dict[str, Any]:
         "experiment": file.name,
         "seed": file.seed,
         "software": f"dovetail {__version__}",
-        "stages": [
-            _stage(each, found)
-            for each in played
-            for found in tally(
-                each.episodes,
-                each.stage.part.seats,
-                rotate=each.stage.part.rotate,
-                truncated=each.stage.part.truncated,
-            )
-        ],
+        "stages": [_stage(each, found) for each in played for found in tallies(each)],
         "tournaments": [
             _standings(file, number, played) for number in range(len(file.tournaments))
         ],

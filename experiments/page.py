@@ -18,7 +18,7 @@ from dovetail.env_servers.replay import replay
 from dovetail.experiments import games, kept, over_seeds, plot, report
 from dovetail.experiments.drawing import svg
 from dovetail.experiments.file import ExperimentFile, Tournament
-from dovetail.experiments.schedule import Played
+from dovetail.experiments.schedule import Played, tallies
 from dovetail.experiments.sheets import Sheet, conduct, endings, sheet
 from dovetail.experiments.standings import standings
 from dovetail.experiments.sweep import Objective
@@ -188,7 +188,7 @@ def _results(body: Xml.Element, last: Source) -> None:
             plot.learning_curves([path], file.name, measure, found)
             _picture(body, path)
     _add(body, "h2", "All stages")
-    rows = [(each.stage, t) for each in played for t in report.tallies(each)]
+    rows = [(each.stage, t) for each in played for t in tallies(each)]
     _sheet(body, sheet(summary("", rows, full=True)))
 
 

@@ -20,8 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from dovetail.experiments.file import Pairing
-from dovetail.experiments.schedule import Played, Stage, of_units
-from dovetail.experiments.statistics import tally
+from dovetail.experiments.schedule import Played, Stage, of_units, tallies
 from dovetail.peer.plain import plain
 from dovetail.protocol.messages import Episode
 
@@ -102,9 +101,7 @@ class Display:
         self._said = time.monotonic()
         line = f"{title(stage)}: {len(episodes):,} games in {seconds:.1f} s"
         results = []
-        for each in tally(
-            episodes, stage.part.seats, rotate=stage.part.rotate, truncated=stage.part.truncated
-        ):
+        for each in tallies(played):
             if each.decided:
                 results.append(f"{each.agent} (seat {each.seat}) wins {each.win_rate.value:.1%}")
             else:

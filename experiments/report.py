@@ -10,9 +10,9 @@ from rich.console import Console
 from dovetail.experiments import output
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.plot import Point, learning_curves
-from dovetail.experiments.schedule import Played, Stage
+from dovetail.experiments.schedule import Played, Stage, tallies
 from dovetail.experiments.standings import standings
-from dovetail.experiments.statistics import Tally, tally
+from dovetail.experiments.statistics import Tally
 from dovetail.experiments.table import curve_table, standings_table, summary
 
 Curves = dict[str, list[Point]]
@@ -54,12 +54,6 @@ def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[Stage, T
         if each.stage.trained in ends
         for t in _of_interest(file, each)
     ]
-
-
-def tallies(played: Played) -> list[Tally]:
-    """Return what each agent did in each seat of a stage."""
-    part = played.stage.part
-    return tally(played.episodes, part.seats, rotate=part.rotate, truncated=part.truncated)
 
 
 def curves(file: ExperimentFile, played: Sequence[Played]) -> tuple[str, Curves]:

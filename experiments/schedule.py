@@ -19,6 +19,7 @@ from dovetail.experiments.file import (
 )
 from dovetail.experiments.formats import leagues, tournaments
 from dovetail.experiments.formats.tournaments import Meeting
+from dovetail.experiments.statistics.tallies import Tally, tally
 from dovetail.experiments.statistics.units import Units, games, units
 from dovetail.protocol.messages import Episode, Mode
 
@@ -240,3 +241,9 @@ def of_units(played: Played) -> Units:
     return units(
         games(played.episodes, count, rotate=part.rotate, draw=draw), count, rotate=part.rotate
     )
+
+
+def tallies(played: Played) -> list[Tally]:
+    """Return what each agent did in each seat of a stage."""
+    part = played.stage.part
+    return tally(played.episodes, part.seats, rotate=part.rotate, truncated=part.truncated)

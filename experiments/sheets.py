@@ -9,8 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from dovetail.experiments.schedule import Played
-from dovetail.experiments.statistics import tally
+from dovetail.experiments.schedule import Played, tallies
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +40,7 @@ def conduct(played: Sequence[Played]) -> Sheet:
     """Return the thinking times and faults of each agent, over all stages."""
     totals: dict[str, list[float]] = {}
     for each in played:
-        for found in tally(
-            each.episodes,
-            each.stage.part.seats,
-            rotate=each.stage.part.rotate,
-            truncated=each.stage.part.truncated,
-        ):
+        for found in tallies(each):
             total = totals.setdefault(found.agent, [0.0] * 4)
             for number, value in enumerate(
                 (found.games, found.decisions, found.seconds, found.breaches)

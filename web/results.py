@@ -17,7 +17,7 @@ from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.numbers import numbers
 from dovetail.experiments.page import ratings
 from dovetail.experiments.records import Records
-from dovetail.experiments.schedule import Played
+from dovetail.experiments.schedule import Played, tallies
 from dovetail.experiments.sheets import Sheet, conduct, endings, sheet
 from dovetail.experiments.standings import standings
 from dovetail.experiments.table import standings_table, summary
@@ -187,7 +187,7 @@ def _sections(file: ExperimentFile, played: Sequence[Played]) -> Iterator[Sectio
         ]
         drawn = {"curves": _svg(plot.learning_curves, file.name, measure, points)}
         yield Section("curves", "Learning curves", None, drawn, {"curves": rows})
-    lines = [(each.stage, tally) for each in played for tally in report.tallies(each)]
+    lines = [(each.stage, tally) for each in played for tally in tallies(each)]
     yield Section(
         "stages",
         "All stages",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -62,12 +61,14 @@ class Gymnasium(Environment):
         options = self.configuration
         no_module(type(self), options)
         arguments.check(type(self), options.arguments)
+        where, _, name = options.id.rpartition(":")
+        if where:  # the local user's
+            from dovetail.peer import plugins
+
+            plugins.module("environment gymnasium, option 'id':", options.id, where)
         try:
             import gymnasium
 
-            module, _, name = options.id.rpartition(":")
-            if module:  # the local user's
-                importlib.import_module(module)
             known = gymnasium.spec(name)
             modes = _modes(known)
             extra = {"render_mode": "ansi"} if "ansi" in modes else {}

@@ -99,10 +99,8 @@ def _player(experiment: Experiment, unit: Unit) -> int:
 
 def _against_solver(experiment: Experiment, player: int, unit: Unit) -> Result:
     """Play the solver from openings in both seats, and as first from the empty board."""
-    found: Result = {
-        "games": 0,
-        "matches": {},
-    }  # those of training are counted where it is measured
+    # Training games are counted where the same training is measured.
+    found: Result = {"games": 0, "matches": {}}
     solver = experiment.create("connect-four-solver", seed=unit["seed"])
     for name, openings in (("openings", unit["plies"]), ("first", 0)):
         if games := unit[name]:

@@ -48,7 +48,7 @@ def find(kind: Kind, name: str) -> type[Any]:
     """
     if ":" in name:
         where, _, attribute = name.rpartition(":")
-        found = _attribute(kind, _module(kind, name, where), where, attribute)
+        found = _attribute(kind, module(kind, name, where), where, attribute)
     else:
         known = names(kind)
         if name not in known:
@@ -103,7 +103,7 @@ def function(name: str, what: str) -> Callable[..., Any]:
     where, colon, attribute = name.rpartition(":")
     if not colon:
         raise DovetailError(f"{what}: {name!r} is not module:function or path/to/file.py:function")
-    found = getattr(_module(what, name, where), attribute, None)
+    found = getattr(module(what, name, where), attribute, None)
     if not callable(found):
         raise DovetailError(f"{what}: {where} has no function {attribute!r}")
     return found  # type: ignore[no-any-return]
@@ -145,7 +145,17 @@ def _unknown(kind: Kind, name: str, known: list[str]) -> str:
     return f"{registry.unknown(kind, name, known)}, or give module:Class or path/to/file.py:Class"
 
 
-def _module(kind: str, name: str, where: str) -> ModuleType:
+def module(kind: str, name: str, where: str) -> ModuleType:
+    """Import a module or a file.
+
+    Args:
+        kind: what is looked for in it, as errors name it.
+        name: as which the local user, never a peer, named it.
+        where: ``package.module`` or ``path/to/file.py``; the current folder comes first.
+
+    Raises:
+        DovetailError: there is none, or importing it fails.
+    """
     if where.endswith(".py") or os.sep in where:
         return _file(kind, name, Path(where))
     if "" not in sys.path and os.getcwd() not in sys.path:
