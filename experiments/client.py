@@ -556,8 +556,12 @@ class Experiment:
         self._open[number] = message
         try:
             self._connection.send([message])
-        except BaseException:  # it cannot travel, so it must not be sent again after a break
+        except BaseException as error:  # it must not be sent again after a break
             del self._open[number]
+            if isinstance(error, OverflowError):
+                raise DovetailError(
+                    "a number in this request is too large: whole numbers go from -2^63 to 2^64 - 1"
+                ) from None
             raise
         return number
 

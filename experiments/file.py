@@ -24,6 +24,8 @@ from dovetail.protocol.ready import ready
 from dovetail.protocol.seeds import derive
 
 Positive = Annotated[int, Meta(ge=1)]
+Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""A database has no larger integers."""
 
 
 class EnvironmentPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +46,7 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     type: str
     """A built-in agent, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
     parameters: dict[str, Any] = {}
-    seed: int | None = None
+    seed: Seed | None = None
     """Derived from the experiment's seed and the agent's name if not given."""
     command: list[str] | None = None
     """A program in any language that offers ``type``; ``{address}`` stands for the broker's, which is also in
@@ -94,7 +96,7 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     concurrency: Positive = 1
     rotate: bool = False
     """Seats move on by one each episode."""
-    seed: int | None = None
+    seed: Seed | None = None
     """Derived from the experiment's seed and the name if not given."""
     clock: ClockPart = ClockPart()
     max_turns: Positive | None = None
@@ -145,7 +147,7 @@ class Pairing(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     round_number: int = 0
     sprt: SprtPart | None = None
     best_of: Positive | None = None
-    openings_seed: int = 0
+    openings_seed: Seed = 0
     """Openings are the same for all pairings."""
 
 
@@ -317,7 +319,7 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     tournaments: list[Tournament] = []
     leagues: list[League] = []
     description: str = ""
-    seed: int = 0
+    seed: Seed = 0
     processes: ProcessesPart = ProcessesPart()
 
     def parts(self) -> list[Phase | Evaluation]:

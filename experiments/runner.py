@@ -165,8 +165,32 @@ def begin(results: Store, file: ExperimentFile, resume: bool) -> int:
     text = msgspec.json.encode(file).decode()
     execution = results.unfinished(file.name, text) if resume else None
     if resume and execution is None:
-        raise DovetailError(f"no interrupted run of {file.name} to resume; run it without --resume")
+        other = results.interrupted(file.name)
+        if other is None:
+            raise DovetailError(
+                f"no interrupted run of {file.name} to resume; run it without --resume"
+            )
+        changed = ", ".join(changes(msgspec.json.decode(other), msgspec.json.decode(text)))
+        raise DovetailError(
+            f"the interrupted run of {file.name} began with other values of {changed}; "
+            "resume it with those, or run without --resume"
+        )
     return results.begin(file.name, text, file.seed) if execution is None else execution
+
+
+def changes(old: Any, new: Any, path: str = "") -> list[str]:
+    """Return the keys at which two files differ, in the order of the old one.
+
+    >>> changes({"seed": 1, "agents": {"a": {"type": "td"}}}, {"seed": 2, "agents": {"a": {"type": "random"}}})
+    ['seed', 'agents.a.type']
+    """
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return [] if old == new else [path]
+    return [
+        each
+        for key in {**old, **new}
+        for each in changes(old.get(key), new.get(key), f"{path}.{key}".lstrip("."))
+    ]
 
 
 def play(

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.experiments import file as files
-from dovetail.experiments.file import ExperimentFile, Mistake, located
+from dovetail.experiments.file import ExperimentFile, Mistake, Seed, located
 from dovetail.peer.extras import needed
 from dovetail.peer.source import Source
 from dovetail.peer.wording import explained, meant
@@ -79,7 +79,7 @@ class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
     """Optuna: sets that are proposed at once, before any of their results are known."""
     objective: Objective | None = None
     """Optuna: what to maximise."""
-    seed: int | None = None
+    seed: Seed | None = None
     """Of the search; derived from the experiment's if not given."""
 
 
@@ -93,7 +93,7 @@ class ReportPart(Struct, frozen=True, forbid_unknown_fields=True):
 class Keys(Struct, frozen=True):
     """The keys at the top of a file that this module reads; it has others."""
 
-    seeds: Annotated[list[int], Meta(min_length=1)] | None = None
+    seeds: Annotated[list[Seed], Meta(min_length=1)] | None = None
     repeats: Positive | None = None
     sweep: SweepPart | None = None
     report: ReportPart = ReportPart()

@@ -262,10 +262,14 @@ def write(to: Path, records: Iterable[AnyRecord]) -> None:
         OSError: it cannot be written.
     """
     temporary = to.with_name(to.name + ".new")
-    with temporary.open("wb") as file:
-        file.write(TITLE)
-        for number, record in enumerate(records, 1):
-            file.write(pack(number, codec.encode(record)))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(to)
+    try:
+        with temporary.open("wb") as file:
+            file.write(TITLE)
+            for number, record in enumerate(records, 1):
+                file.write(pack(number, codec.encode(record)))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(to)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

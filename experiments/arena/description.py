@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.experiments.checking import configured, named, parametrised
-from dovetail.experiments.file import Mistake, located, table
+from dovetail.experiments.file import Mistake, Seed, located, table
 from dovetail.peer import presets
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.plugins import offered_name
@@ -111,7 +111,7 @@ class Arena(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     ladders: Annotated[list[Ladder], Meta(min_length=1)]
-    seed: int = 0
+    seed: Seed = 0
     seasons: list[SeasonPlan] = []
     """In the order in which they begin; without them an operator begins seasons."""
     bind: str = ADDRESS

@@ -268,6 +268,8 @@ def test_what_cannot_be_sent_is_not_asked_again(experiment: Experiment) -> None:
         experiment.load(1, bytes(2**24))
     with pytest.raises(TypeError, match="cannot travel"):
         experiment.message(1, object())
+    with pytest.raises(DovetailError, match=r"whole numbers go from -2\^63 to 2\^64 - 1"):
+        experiment.create("first", seed=2**64)
     assert not experiment._open
 
 

@@ -107,6 +107,8 @@ def test_what_is_not_there(dovetail: Any, journal: Path, game: str) -> None:
     answer = dovetail("replay", str(journal.parent / "text"))
     assert answer.code == 1
     assert "is not a Dovetail journal" in answer.err
+    assert "is not a Dovetail journal" in dovetail("journal", "repair", "text").err
+    assert not list(Path().glob("text.*"))
     for folder, hint in (("none", "name a file in it"), ("out", "such as out/games-2.journal")):
         Path(folder).mkdir(exist_ok=True)
         for number in (1, 2) if folder == "out" else ():

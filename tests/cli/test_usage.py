@@ -87,6 +87,7 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
             "name the folder that `dovetail run` wrote, such as out/NAME",
         ),
         (["run", "missing.toml"], "experiment file missing.toml does not exist"),
+        (["run", str(HERE)], "is a folder; name an experiment file in it, or a packaged one"),
         (["run", __file__, "--connect", "tcp://x", "--in-process"], "cannot be used together"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--against", "nobody"], "no agent 'nobody'"),
         (["play", f"{HERE / 'count_up.py'}:CountUp", "--games", "0"], "'--games'"),

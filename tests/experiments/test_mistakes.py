@@ -43,6 +43,7 @@ def test_the_files_of_the_project_name_options_that_exist() -> None:
             "line 7: environment connect_four, option 'rows': it must be an integer >= ",
         ),
         ('"connect_four"', '"conect_four"', "line 6: no environment 'conect_four'; did you mean"),
+        ("seed = 5", f"seed = {2**63}", "line 3: seed must be an integer <= 9223372036854775807"),
         ('type = "td"', 'type = "tdd"', "line 10: [agents.one]: no agent 'tdd'; did you mean"),
     ],
 )

@@ -169,6 +169,10 @@ def test_resumed_is_the_same_as_uninterrupted(
     with pytest.raises(KeyboardInterrupt):
         execute(small, out=tmp_path / "broken", in_process=True)
     monkeypatch.setattr(Playing, "_poll", play)
+    with pytest.raises(DovetailError, match="began with other values of seed; resume it with"):
+        execute(
+            small, out=tmp_path / "broken", in_process=True, resume=True, overrides={"seed": 77}
+        )
     resumed = execute(small, out=tmp_path / "broken", in_process=True, resume=True)
     assert account(resumed) == account(whole)
     assert resumed.number == 1

@@ -89,6 +89,8 @@ def test_the_last_unfinished_execution_of_the_same_file(store: Store) -> None:
     store.finish(second)
     assert store.unfinished("n", "file") == first
     assert store.unfinished("n", "none") is None
+    assert store.interrupted("n") == "other"
+    assert store.interrupted("m") is None
 
 
 @pytest.mark.parametrize(

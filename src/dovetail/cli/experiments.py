@@ -175,6 +175,8 @@ def located(file: Path) -> Path:
     """
     if file.is_file():
         return file
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder; name an experiment file in it, or a packaged one")
     found = packaged()
     if str(file) in found:
         return found[str(file)]
