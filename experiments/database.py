@@ -47,7 +47,7 @@ def writing(url: str) -> sa.Engine:
         opened = engine(parsed, "BEGIN IMMEDIATE" if sqlite else "")
         with opened.begin() as connection:
             migrations.upgrade(connection, shown(url))
-    except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
+    except (sa.exc.SQLAlchemyError, OSError, ImportError, ValueError) as error:
         hint = ""
         if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("psycopg"):
             hint = "; install dovetail[postgres]"
@@ -68,7 +68,7 @@ def reading(url: str) -> sa.Engine:
         opened = engine(parsed, "BEGIN")
         with opened.begin() as connection:
             found = migrations.version(connection)
-    except (sa.exc.SQLAlchemyError, ImportError) as error:
+    except (sa.exc.SQLAlchemyError, ImportError, ValueError) as error:
         raise DovetailError(f"cannot read {shown(url)}: {line(error)}") from None
     if found == 0:
         raise DovetailError(f"{shown(url)} is not a record of Dovetail: it has none of its tables")
@@ -98,4 +98,6 @@ def engine(url: sa.URL, begin: str) -> sa.Engine:
 
 def line(error: Exception) -> str:
     """Return what a database says, in one line."""
+    if type(error) in (sa.exc.ArgumentError, ValueError):  # ValueError: of a port
+        return "it is not the URL of a database, such as sqlite:///results.sqlite"
     return " ".join(str(getattr(error, "orig", None) or error).split())[:200]

@@ -11,6 +11,7 @@ import pytest
 
 from dovetail import InProcess
 from dovetail.broker.journal import Journal
+from dovetail.broker.live import place
 from dovetail.peer import plugins
 from dovetail.protocol.journal import EpisodeRecord, StateRecord, read
 
@@ -168,8 +169,12 @@ def test_a_journal_is_compacted(dovetail: Any, tmp_path: Path) -> None:
     path = tmp_path / "states"
     writer = Journal(path)
     writer.write([StateRecord("best", "td", bytes([n]) * 1000) for n in range(5)])
+    live = place(path)
+    live.touch()
     assert "is in use" in dovetail("journal", "compact", str(path)).err
     writer.close()
+    assert "has runs in progress" in dovetail("journal", "compact", str(path)).err
+    live.unlink()
     assert dovetail("journal", "compact", str(path)).code == 0
     assert [each.state[0] for each in read(path) if isinstance(each, StateRecord)] == [4]
     assert "state 'best': td, 1,000 bytes" in dovetail("journal", "list", str(path)).out

@@ -94,7 +94,8 @@ def test_the_last_unfinished_execution_of_the_same_file(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["nonsense", "sqlite:////proc/no/results.sqlite", "nosuch://host/x"]
+    "url",
+    ["nonsense", "sqlite:////proc/no/results.sqlite", "nosuch://host/x", "postgresql://h:port/x"],
 )
 def test_no_database_costs_one_line(url: str) -> None:
     with pytest.raises(DovetailError, match="cannot use the store") as caught:

@@ -10,6 +10,7 @@ from dovetail.experiments.studies.best import (
     game_2048,
     rlgame,
     tetris,
+    tetris_trainers,
 )
 from dovetail.experiments.studies.rows import Study
 
@@ -22,6 +23,7 @@ STUDY = Study(
         amazons.ROW,
         dominion.ROW,
         tetris.ROW,
+        tetris_trainers.ROW,
         game_2048.ROW,
         dots.ROW,
     ),

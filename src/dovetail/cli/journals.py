@@ -97,16 +97,16 @@ def compact(journal: JournalPath) -> None:
     from dovetail.broker.live import place
     from dovetail.protocol.journal import Written, entries
 
-    if (live := place(journal)).exists():
-        raise DovetailError(
-            f"{live} has runs in progress that refer to this journal; start a broker with it, and end "
-            "that with Ctrl-C"
-        )
     if damage := [each for each in entries(journal) if not isinstance(each, Written)]:
         raise DovetailError(f"{journal} is damaged at {damage[0]}; run `dovetail journal repair`")
     before = journal.stat().st_size
-    held = lock(journal)
+    held = lock(journal)  # first, since a running broker has a live file, too
     try:
+        if (live := place(journal)).exists():
+            raise DovetailError(
+                f"{live} has runs in progress that refer to this journal; start a broker with it, and end "
+                "that with Ctrl-C"
+            )
         _copy(journal, journal, compact=True)
     finally:
         os.close(held)

@@ -18,12 +18,13 @@ TINY = {
     "amazons": {"moves": 10, "tests": 2},
     "dominion": {"games": 2_000, "again": 200},
     "tetris": {"population": 10, "each": 1, "generations": 2, "low": 1, "high": 1, "most": 500},
+    "tetris-trainers": {"percent": 1, "low": 1, "high": 1, "most": 500},
     "2048": {"games": 10, "tests": 5},
     "dots": {"games": 10, "few": 5, "positions": 5, "tests": 2},
 }
 
 
-def test_there_is_a_row_for_each_game() -> None:
+def test_there_is_a_row_for_each_game_and_one_for_trainers() -> None:
     assert [row.key for row in study("best").rows] == list(TINY)
 
 
