@@ -230,6 +230,32 @@ def test_only_a_state_of_the_same_agent_is_put_back(played: Execution, out: Path
     assert saved(out, "one").state == was.state
 
 
+@pytest.mark.parametrize("wide", [40, 80, 200])
+def test_a_table_shows_the_columns_that_fit(
+    out: Path, wide: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(wide))
+    commands.results(str(out), limit=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= wide
+    assert {"agent", "score"} <= set(lines[1].split())
+    assert len(lines[1].split()) > wide // 20
+    assert "choose with --columns" in " ".join(lines)
+    commands.results(str(out), limit=1, columns="agent,type,digest")
+    shown = capsys.readouterr().out
+    assert "without" not in shown
+    assert {"agent", "type", "digest"} <= set(shown.splitlines()[1].split())
+
+
+def test_a_table_that_goes_to_a_file_has_all_columns(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    commands.results(str(out), limit=1)
+    header, *_ = [line for line in capsys.readouterr().out.splitlines() if "agent" in line]
+    assert {"execution", "digest", "refused"} <= set(header.split())
+
+
 def test_text_goes_to_any_stream(out: Path) -> None:
     stream = io.StringIO()
     with Records(out) as records:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -353,8 +354,19 @@ def _range(schema: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def show(*things: Any) -> None:
-    """Print tables and lines for people; wide and plain if the output is not a terminal."""
+def width() -> int | None:
+    """Return the columns of the terminal; None if the output goes elsewhere."""
+    terminal = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return shutil.get_terminal_size().columns if terminal else None
+
+
+def show(*things: Any, wide: int | None = None) -> None:
+    """Print tables and lines for people, plain if the output is not a terminal.
+
+    Args:
+        things: what rich prints.
+        wide: columns; those of the terminal if None, or 120 if there is none.
+    """
     from rich.console import Console
     from rich.text import Text
 
@@ -364,7 +376,6 @@ def show(*things: Any) -> None:
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str(plain(text), **options)
 
-    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
-    console = Plain(width=wide, highlight=False)
+    console = Plain(width=wide or width() or 120, highlight=False)
     for thing in things:
         console.print(thing)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.common import UsageError, show
+from dovetail.cli.common import UsageError, show, width
 from dovetail.cli.group import group
 from dovetail.protocol.errors import DovetailError
 
@@ -93,7 +94,7 @@ def results(
         if form is not None:
             files.text(sys.stdout, names, found, form)
             return
-        _table(names, found, limit or 50)
+        _table(names, found, limit or 50, bool(columns or by))
 
 
 def export(
@@ -183,25 +184,69 @@ def _selected(
     return list(first), chain([first], found)
 
 
-def _table(names: list[str], rows: Any, limit: int) -> None:
+FIRST = ("agent", "score", "return", "played", "trained", "episode", "seat", "reason", "turns")
+"""Columns of the results that are shown before others where not all fit."""
+UNFOLDED = 10_000
+"""The width of a table that goes to a file or another program."""
+
+
+def fitting(names: Sequence[str], rows: Sequence[Sequence[str]], wide: int) -> list[int]:
+    """Return which columns of a table fit side by side: those in ``FIRST`` first, empty ones last.
+
+    >>> fitting(["execution", "agent", "score"], [["1", "td", "0.5"]], 20)
+    [1, 2]
+    """
+    from rich.cells import cell_len
+
+    sizes = [
+        3 + max(cell_len(text) for text in (name, *(row[number] for row in rows)))
+        for number, name in enumerate(names)
+    ]
+
+    def rank(number: int) -> tuple[bool, int, int]:
+        name, empty = names[number], not any(row[number] for row in rows)
+        return empty, FIRST.index(name) if name in FIRST else len(FIRST), number
+
+    left, found = wide - 1, []
+    for number in sorted(range(len(names)), key=rank):
+        if sizes[number] <= left:
+            left -= sizes[number]
+            found.append(number)
+    return sorted(found) or [min(range(len(names)), key=rank)]
+
+
+def _table(names: list[str], rows: Any, limit: int, chosen: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    cells = [
+        [_cell(name, row[name]) for name in names] for row in itertools.islice(rows, limit + 1)
+    ]
+    more = len(cells) > limit
+    del cells[limit:]
+    if not cells:
+        show("no rows")
+        return
+    wide = width()
+    fit = list(range(len(names)))
+    if wide is not None and not chosen:
+        fit = fitting(names, cells, wide)
     shown = Table()
-    for name in names:
-        shown.add_column(name, overflow="fold")
-    more = False
-    for number, row in enumerate(rows):
-        if number == limit:
-            more = True
-            break
-        shown.add_row(*(escape(_cell(row[name])) for name in names))
-    show(shown if shown.row_count else "no rows")
+    for number in fit:
+        shown.add_column(names[number], overflow="fold")
+    for row in cells:
+        shown.add_row(*(escape(row[number]) for number in fit))
+    show(shown, wide=wide or UNFOLDED)
     if more:
         show(f"only the first {limit} rows; see --limit, --where and --by")
+    if len(fit) < len(names):
+        hidden = ", ".join(name for number, name in enumerate(names) if number not in fit)
+        show(f"without {hidden}: choose with --columns, or see all with --format csv")
 
 
-def _cell(value: Any) -> str:
+def _cell(name: str, value: Any) -> str:
+    if name in ("started", "finished") and value is not None:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
