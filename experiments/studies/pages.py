@@ -84,6 +84,20 @@ def at(whole: Study, row: Row, size: SizeName, count: int | None = None, out: Pa
     return Found(row, size, results.of(wanted), drawn, len(done) == len(wanted))
 
 
+def compared(whole: Study, found: Found, kept: Path = KEPT) -> str:
+    """Say whether results are those that the repository keeps, but for what only training tells."""
+    assert found.size is not None
+    records = Results([file(kept, whole.name, found.row, found.size)]).records
+    of = [(each, records[key(each.unit)]) for each in found.records if key(each.unit) in records]
+    wrong = [
+        each.unit
+        for each, other in of
+        if any(other.result.get(name) != value for name, value in each.result.items())
+    ]
+    text = f"{found.row.key}: {len(of) - len(wrong)} of {len(found.records)} pieces give the results in {kept}"
+    return text + "".join(f"\ndiffers: {unit}" for unit in wrong)
+
+
 def table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     """Return a table in Markdown."""
     found = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]

@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+from dovetail.experiments.studies.learned import KEPT, States, using
 from dovetail.experiments.studies.results import Results, key
 from dovetail.experiments.studies.rows import SIZES, Result, Row, SizeName, Study, Unit, study
 from dovetail.protocol.errors import DovetailError
 
 OUT = Path("out/studies")
+AGAIN = "again"
+"""The folder in it for results that were measured again with kept states."""
 FIRST_SEED = 1
 
 
@@ -41,12 +44,19 @@ def pick(row: Row, wanted: SizeName) -> SizeName:
     return fits[-1] if fits else next(each for each in SIZES if each in row.sizes)
 
 
-def work(name: str, row_key: str, unit: Unit) -> tuple[Result, float]:
+def states(out: Path, name: str, row: Row, size: SizeName, again: bool) -> States:
+    """Return where the states of a row's learners are."""
+    folder = Path(name) / f"{row.shares or row.key}.{size}"
+    return States(out / "states" / folder, KEPT / folder if again else None)
+
+
+def work(name: str, row_key: str, unit: Unit, states: States | None = None) -> tuple[Result, float]:
     """Do one piece of work; return its result and the seconds it took."""
     row = study(name).row(row_key)
     assert row.work is not None
     begun = time.monotonic()
-    return row.work(unit), time.monotonic() - begun
+    with using(states):
+        return row.work(unit), time.monotonic() - begun
 
 
 def run(
@@ -56,6 +66,7 @@ def run(
     jobs: int = 1,
     out: Path = OUT,
     told: Callable[[str], None] = print,
+    again: bool = False,
 ) -> None:
     """Do what is not done yet of some rows.
 
@@ -64,11 +75,12 @@ def run(
         wanted: the size; a row that does not have it runs at the next smaller one.
         count: seeds; a row's own number if None.
         jobs: processes.
-        out: the folder of the results.
+        out: the folder of the results, and of the states of learners.
         told: called with a line for each piece.
+        again: do all of it, with kept states of learners in place of training.
 
     Raises:
-        DovetailError: a row has no code.
+        DovetailError: a row has no code, or a learner no kept state.
     """
     todo: list[tuple[str, Row, SizeName, Results, Unit]] = []
     taken: set[tuple[str, str, bytes]] = set()
@@ -76,7 +88,10 @@ def run(
         if not row.runs:
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
         size = pick(row, wanted)
-        results = Results([file(out, whole.name, row, size)])
+        path = file(out / AGAIN if again else out, whole.name, row, size)
+        if again:
+            path.unlink(missing_ok=True)
+        results = Results([path])
         for unit in results.todo(units(row, size, count)):
             piece = (whole.name, row.shares or row.key, key(unit))
             if piece not in taken:
@@ -88,19 +103,20 @@ def run(
         results.add(unit, *found)
         told(f"{name} {row.key} ({size}) {_short(unit)}: {found[1]:.1f} s")
 
+    arguments = [
+        (name, row.key, unit, states(out, name, row, size, again))
+        for name, row, size, _, unit in todo
+    ]
     if jobs == 1:
-        for number, (name, row, _, _, unit) in enumerate(todo):
-            keep(number, work(name, row.key, unit))
+        for number, each in enumerate(arguments):
+            keep(number, work(*each))
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        waiting = {
-            pool.submit(work, name, row.key, unit): number
-            for number, (name, row, _, _, unit) in enumerate(todo)
-        }
+        waiting = {pool.submit(work, *each): number for number, each in enumerate(arguments)}
         try:
-            for each in as_completed(waiting):
-                keep(waiting[each], each.result())
+            for done in as_completed(waiting):
+                keep(waiting[done], done.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

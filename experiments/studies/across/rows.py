@@ -26,9 +26,11 @@ from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.dots import Dots
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.rlgame import RLGame
+from dovetail.experiments.client import Experiment
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.statistics import mean
 from dovetail.experiments.statistics.ratings import SCALE, fit
+from dovetail.experiments.studies import learned
 from dovetail.experiments.studies.amazons.rows import meeting, won
 from dovetail.experiments.studies.keeping import KEEPS, kept
 from dovetail.experiments.studies.playing import match
@@ -70,6 +72,17 @@ MOST_TURNS = 1_000
 """Untrained players of RLGame may never end a game."""
 
 
+def _self_play(experiment: Experiment, game: str, player: int, unit: Unit, number: int) -> None:
+    experiment.run(
+        game,
+        [player, player],
+        episodes=unit["games"],
+        seed=unit["seed"] * 100 + number,
+        configuration=dict(GAMES[game][0]),
+        max_turns=MOST_TURNS,
+    ).wait()
+
+
 def _meet(game: str, unit: Unit) -> Result:
     """Train each learner by self-play, then let all meet."""
     board, learners = GAMES[game]
@@ -81,15 +94,9 @@ def _meet(game: str, unit: Unit) -> Result:
             experiment.create(name, parameters=dict(PARAMETERS.get(name, {})), seed=unit["seed"])
             for name in names
         ]
-        for number, player in enumerate(players[1:]):
-            experiment.run(
-                game,
-                [player, player],
-                episodes=unit["games"],
-                seed=unit["seed"] * 100 + number,
-                configuration=dict(board),
-                max_turns=MOST_TURNS,
-            ).wait()
+        for number, (name, player) in enumerate(zip(learners, players[1:], strict=True)):
+            play = partial(_self_play, experiment, game, player, unit, number)
+            learned.train(experiment, {f"{name}-{unit['seed']}": player}, play)
             found["games"] += unit["games"]
         for one, other in itertools.combinations(range(len(names)), 2):
             score = match(

@@ -14,6 +14,7 @@ from dovetail.agent_servers.general.td import TD
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.inprocess import InProcess
+from dovetail.experiments.studies import learned
 from dovetail.experiments.studies.best.parts import (
     COLUMNS,
     added,
@@ -93,7 +94,13 @@ def _player(experiment: Experiment, unit: Unit) -> int:
     if unit["player"] in LEARNERS:
         together = 64 if kind == "ntuple-connect-four" else 1
         seats, seed = [player, player], unit["seed"]
-        train(experiment, "connect_four", seats, unit["games"], seed, together=together)
+        learned.train(
+            experiment,
+            {f"{kind}-{seed}": player},
+            lambda: train(
+                experiment, "connect_four", seats, unit["games"], seed, together=together
+            ),
+        )
     return player
 
 
@@ -140,8 +147,8 @@ def _work(unit: Unit) -> Result:
 def _draw(done: Done) -> Drawn:
     lines = []
     met = [result for unit, result in done if "openings" in unit]
-    measured = [each for each in done if "openings" not in each[0]]
-    groups = {name: results for (name,), results in by(measured, "player").items()}
+    others = [each for each in done if "openings" not in each[0]]
+    groups = {name: results for (name,), results in by(others, "player").items()}
     for name, results in groups.items():
         keeps = shared([tuple(each["kept"]) for each in results])
         best = "100 (solved in 1988)" if "solver" in name else "-"
@@ -161,7 +168,7 @@ def _draw(done: Done) -> Drawn:
         if met and all(name in each["matches"] for each in met):
             ours = f"{LEARNERS[0]} against `connect-four-solver`, {where}: points %"
             lines.append([ours, percent(points(met, "matches", name)), "-", best])
-    learned = [*(each for player in LEARNERS for each in groups[player]), *met]
+    measured = [*(each for player in LEARNERS for each in groups[player]), *met]
     note = (
         "A *position* comes from a random game and has 14 to 34 discs, moves that keep its value (win, draw or loss) and moves that do not; "
         f"a random choice keeps it in {100 * over(groups['`td`'], 'chance').value:.1f} %. All players answer the same ones, from seeds that no training uses. "
@@ -169,7 +176,7 @@ def _draw(done: Done) -> Drawn:
         "take 50 % of the points from each other; from the empty board the first of them wins. Thill, Koch and Konen (2012) report that n-tuples "
         "learned by TD beat a perfect player where a win is possible; there is no figure on these positions to set beside ours."
     )
-    tested = added(learned, "matches")
+    tested = added(measured, "matches")
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
     return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
 

@@ -19,6 +19,7 @@ from dovetail.env_servers.dots.rules import Board, grid
 from dovetail.env_servers.environment import Spec, Turn, sole_action
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.inprocess import InProcess
+from dovetail.experiments.studies import learned
 from dovetail.experiments.studies.best.parts import (
     added,
     counted,
@@ -242,7 +243,11 @@ def _work(unit: Unit) -> Result:
         player = experiment.create(kind, parameters=parameters, seed=unit["seed"])
         if unit["player"] in LEARN:
             games = unit[LEARN[unit["player"]]]
-            train(experiment, "dots", [player, player], games, unit["seed"], board)
+            learned.train(
+                experiment,
+                {f"{kind}-{unit['rows']}x{unit['columns']}-{unit['seed']}": player},
+                lambda: train(experiment, "dots", [player, player], games, unit["seed"], board),
+            )
             found["games"] += games
         found["kept"] = _kept(experiment, player, unit, board)
         if grid(**board).lines <= MOST_LINES:

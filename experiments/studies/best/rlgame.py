@@ -9,6 +9,7 @@ from dovetail.agent_servers.games.rlgame import RLGameMinimax
 from dovetail.agent_servers.general.td import TD
 from dovetail.env_servers.rlgame import RLGame
 from dovetail.experiments.inprocess import InProcess
+from dovetail.experiments.studies import learned
 from dovetail.experiments.studies.best.parts import COLUMNS, added, counted, percent, points, train
 from dovetail.experiments.studies.playing import match
 from dovetail.experiments.studies.rows import (
@@ -47,9 +48,14 @@ def _work(unit: Unit) -> Result:
             experiment.create("td", parameters=dict(LEARNER), seed=2 * unit["seed"] + seat)
             for seat in (0, 1)
         ]
-        found["cut"] = train(
-            *(experiment, "rlgame", learners, unit["games"], unit["seed"], board, MOST_TURNS)
-        )
+
+        def play() -> None:
+            found["cut"] = train(
+                *(experiment, "rlgame", learners, unit["games"], unit["seed"], board, MOST_TURNS)
+            )
+
+        names = [f"{unit['size']}x{unit['size']}-{side.lower()}-{unit['seed']}" for side in SIDES]
+        learned.train(experiment, dict(zip(names, learners, strict=True)), play)
         for depth in DEPTHS:
             given = {"depth": depth, "configuration": board}
             other = experiment.create("rlgame-minimax", parameters=given, seed=unit["seed"])
@@ -82,9 +88,10 @@ def _draw(done: Done) -> Drawn:
                 lines.append([name, won, STUDY.get((size, depth, side), "-"), "-"])
     results = [result for _, result in done]
     tested = added(results, "matches")
-    trained = sum(unit["games"] for unit, _ in done)
+    trained = [(unit["games"], result["cut"]) for unit, result in done if "cut" in result]
+    games, cut = (sum(each) for each in zip(*trained, strict=True)) if trained else (0, 0)
     note = (
-        f"{total(done, 'cut'):,} of {trained:,} training games were truncated, at {MOST_TURNS:,} turns, and {tested['cut']:,} of {tested['games']:,} games after training, at {MOST_TESTED:,}; the latter count as not won. Two learners, one for each side, learn from games with each other; games after training begin with two "
+        f"{cut:,} of {games:,} training games were truncated, at {MOST_TURNS:,} turns, and {tested['cut']:,} of {tested['games']:,} games after training, at {MOST_TESTED:,}; the latter count as not won. Two learners, one for each side, learn from games with each other; games after training begin with two "
         "plies drawn at random. Minimax (`rlgame-minimax`) values a position at its horizon by the difference in pawns, and the study's by its "
         "learner's network, which went on learning. We know of no published result against minimax of a given depth on these boards."
     )

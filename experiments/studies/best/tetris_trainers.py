@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.agent_servers.games.tetris.weights import PLAYERS
+from dovetail.agent_servers.games.tetris.weights import PLAYERS, Weights
 from dovetail.agent_servers.general.feature_network import handmade
 from dovetail.agent_servers.general.feature_network.genome import Network
+from dovetail.agent_servers.general.feature_network.saved import Genome
 from dovetail.experiments.statistics import mean
 from dovetail.experiments.studies.best.parts import players
+from dovetail.experiments.studies.learned import learned
 from dovetail.experiments.studies.rows import (
     Done,
     Drawn,
@@ -62,8 +65,13 @@ class Search:
     """Games of a candidate."""
     sigma: float = 0.5
 
-    def learn(self, unit: Unit) -> tuple[Board, int]:
-        """Return the last mean of the search, and the games played."""
+    def games(self, unit: Unit) -> int:
+        """Return how many games it plays."""
+        population = _less(unit, self.population)
+        return _less(unit, self.generations) * (population * self.each + 1)
+
+    def learn(self, unit: Unit) -> bytes:
+        """Return the last mean of the search, as a file that the agent loads."""
         first = _units(self.start, self.height)
         options: dict[str, Any] = {}
         if self.vary == "genome":
@@ -75,8 +83,11 @@ class Search:
         trials = train.Trials(games.Game(self.height, 10), unit["seed"], self.each, 1)
         player = train.networked(first, self.vary)
         last = list(train.search(search, player, trials, generations))[-1]
-        found = train.network_of(last.vector, first, self.vary)
-        return _networked(found), generations * (population * self.each + 1)
+        return Genome.of(train.network_of(last.vector, first, self.vary)).bytes()
+
+    def board(self, state: bytes) -> Board:
+        """Return the player of such a file."""
+        return _networked(Genome.read(state).network())
 
 
 @dataclass(frozen=True)
@@ -93,8 +104,13 @@ class Value:
     rate: float = 0.0
     """Of TD."""
 
-    def learn(self, unit: Unit) -> tuple[Board, int]:
-        """Return the generation that cleared the most rows in ten other games, and the games played."""
+    def games(self, unit: Unit) -> int:
+        """Return how many games it plays."""
+        each = _less(unit, self.each)
+        return _less(unit, self.generations) * (each + 10) + (0 if self.squares else each)
+
+    def learn(self, unit: Unit) -> bytes:
+        """Return the generation that cleared the most rows in ten other games, as a file that the agent loads."""
         value = train.Value("bertsekas", 0.0, 0.95)
         generations, each = _less(unit, self.generations), _less(unit, self.each)
         trials = train.Trials(games.Game(20, 10, most=self.most), unit["seed"], each, 10)
@@ -106,9 +122,12 @@ class Value:
             progress = train.temporal_differences(
                 value, start, trials, generations, lambda _: self.rate, sizes
             )
-        best = train.best_of(list(progress))
-        played = generations * (each + 10) + (0 if self.squares else each)
-        return lambda _: value.player(best.vector), played
+        return value.weights(train.best_of(list(progress)).vector).bytes()
+
+    def board(self, state: bytes) -> Board:
+        """Return the player of such a file."""
+        weights = Weights.read(state)
+        return lambda _: games.Linear(weights)
 
 
 def _less(unit: Unit, count: int) -> int:
@@ -138,9 +157,14 @@ FIXED: dict[str, Board] = {
 
 
 def _work(unit: Unit) -> Result:
-    name = unit["player"]
-    player, played = TRAINERS[name].learn(unit) if name in TRAINERS else (FIXED[name], 0)
-    found: Result = {"games": played + unit["low"] + unit["high"]}
+    found: Result = {"games": unit["low"] + unit["high"]}
+    if trainer := TRAINERS.get(unit["player"]):
+        name = re.sub(r"\W+", "-", unit["player"])
+        state = learned(f"{name}-{unit['seed']}", partial(trainer.learn, unit))
+        player = trainer.board(state)
+        found["games"] += trainer.games(unit)
+    else:
+        player = FIXED[unit["player"]]
     for key, game in (("low", games.Game(10, 10)), ("high", games.Game(20, 10, most=unit["most"]))):
         board = player(game.height)
         found[key] = rows_of(board, game, {"seed": unit["seed"], "games": unit[key]})

@@ -40,6 +40,12 @@ def study(
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Run every study, across and best.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the rows and run nothing.")] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Load kept states of learners instead of training, and compare results."
+        ),
+    ] = False,
     page: Annotated[
         bool,
         typer.Option("--page", help="Run nothing; write docs/studies from the runs so far."),
@@ -73,11 +79,15 @@ def study(
     working.run(
         *(chosen, size, seeds, jobs or os.cpu_count() or 1),
         told=lambda line: typer.echo(line, err=True),
+        again=again,
     )
+    out = working.OUT / working.AGAIN if again else working.OUT
     for whole, some in chosen:
         for one in some:
-            found = pages.at(whole, one, working.pick(one, size), seeds)
+            found = pages.at(whole, one, working.pick(one, size), seeds, out)
             typer.echo("\n".join(pages.section(whole, found)))
+            if again:
+                typer.echo(pages.compared(whole, found))
 
 
 def _listing(name: str, found: list[Found]) -> Table:
