@@ -89,7 +89,7 @@ def _draw(done: Done) -> Drawn:
         lines.append([f"20 x 10: {NAMES[name]}", text, *printed, f"{cut} of {count:,}"])
     most = done[0][0]["most"]
     note = (
-        f"Figures are rows a game. Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at {most:,} pieces, which are {most * 2 // 5:,} rows and one and a half minutes of computing, so that there are few of them. "
+        f"Figures are rows a game. Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at {most:,} pieces, which are {most * 2 // 5:,} rows. "
         "Means on 20 x 10 are those of an exponential law in which games that are cut count as censored, with intervals of the likelihood over the games of all seeds; without an interval, that law does not fit, and if all games are cut, there is only a lower bound. Intervals of 10 x 10 are Student's over the seeds. "
         "Learned on 10 x 10 by cross-entropy with decreasing noise (Szita and Lőrincz 2006), from zeros, in games without a limit. What the other trainers reach is [below](#tetris-trainer-by-trainer)."
     )
