@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dovetail.experiments.client import Experiment
-from dovetail.protocol.errors import DovetailError
 
 KEPT = Path("docs/studies/states")
 """States in the repository, a folder for each row."""
 LARGEST = 200_000
-"""Bytes of a state that the repository keeps; larger ones are trained again by the row's command."""
+"""Bytes of a state that the repository keeps; larger ones are trained again."""
 
 
 @dataclass(frozen=True)
@@ -24,26 +23,19 @@ class States:
     folder: Path
     """Where they are written."""
     kept: Path | None = None
-    """Where they are read from, before ``folder``, instead of training; None to train."""
+    """Where they are read from, before ``folder``, in place of training; None to train all."""
 
     def write(self, name: str, state: bytes) -> None:
         """Write what a learner has learned."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / f"{name}.state").write_bytes(state)
 
-    def read(self, name: str) -> bytes:
-        """Return what a learner had learned.
-
-        Raises:
-            DovetailError: its state is in neither folder.
-        """
-        assert self.kept is not None
-        for folder in (self.kept, self.folder):
+    def read(self, name: str) -> bytes | None:
+        """Return what a learner had learned; None if it must be trained."""
+        for folder in () if self.kept is None else (self.kept, self.folder):
             if (path := folder / f"{name}.state").is_file():
                 return path.read_bytes()
-        raise DovetailError(
-            f"there is no state {name} in {self.kept} or {self.folder}; run the row without --again, which trains it"
-        )
+        return None
 
 
 _states: ContextVar[States | None] = ContextVar("states", default=None)
@@ -60,18 +52,19 @@ def using(states: States | None) -> Iterator[None]:
 
 
 def learned(name: str, learn: Callable[[], bytes]) -> bytes:
-    """Return the state of a learner after ``learn``, or the kept one of that name."""
+    """Return the kept state of that name, or that of a learner after ``learn``."""
     states = _states.get()
-    if states is not None and states.kept is not None:
-        return states.read(name)
+    if states is None:
+        return learn()
+    if (kept := states.read(name)) is not None:
+        return kept
     state = learn()
-    if states is not None:
-        states.write(name, state)
+    states.write(name, state)
     return state
 
 
 def train(experiment: Experiment, players: Mapping[str, int], learn: Callable[[], object]) -> None:
-    """Let players learn, or load the kept states of those names.
+    """Load the kept states of players, or let them learn.
 
     Args:
         experiment: in which they exist.
@@ -79,11 +72,14 @@ def train(experiment: Experiment, players: Mapping[str, int], learn: Callable[[]
         learn: plays the games from which they learn.
     """
     states = _states.get()
-    if states is not None and states.kept is not None:
-        for name, player in players.items():
-            experiment.load(player, states.read(name))
+    if states is None:
+        learn()
         return
-    learn()
-    if states is not None:
+    kept = {name: state for name in players if (state := states.read(name)) is not None}
+    if len(kept) < len(players):
+        learn()
         for name, player in players.items():
             states.write(name, experiment.save(player))
+        return
+    for name, player in players.items():
+        experiment.load(player, kept[name])

@@ -77,10 +77,10 @@ def run(
         jobs: processes.
         out: the folder of the results, and of the states of learners.
         told: called with a line for each piece.
-        again: do all of it, with kept states of learners in place of training.
+        again: do all of it, but load the states of learners that are kept.
 
     Raises:
-        DovetailError: a row has no code, or a learner no kept state.
+        DovetailError: a row has no code.
     """
     todo: list[tuple[str, Row, SizeName, Results, Unit]] = []
     taken: set[tuple[str, str, bytes]] = set()

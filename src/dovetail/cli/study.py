@@ -43,7 +43,8 @@ def study(
     again: Annotated[
         bool,
         typer.Option(
-            "--again", help="Load kept states of learners instead of training, and compare results."
+            "--again",
+            help="Measure all again, train only learners whose states are not kept, and compare.",
         ),
     ] = False,
     page: Annotated[

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from tests.experiments.studies.test_best import TINY
 
-from dovetail.experiments.studies import pages, working
+from dovetail.experiments.studies import learned, pages, working
 from dovetail.experiments.studies.learned import States, using
 from dovetail.experiments.studies.rows import Unit, study
-from dovetail.protocol.errors import DovetailError
 
 KEEP = ("connect_four", "rlgame", "tetris", "tetris-trainers", "2048", "dots")
 
@@ -39,15 +38,24 @@ def test_a_state_gives_the_result_of_the_training(
     found = list(tmp_path.rglob("*.state"))
     if not found:
         return  # this player does not learn
+    monkeypatch.setattr(learned.States, "write", None)  # nothing is trained
     with using(States(tmp_path / "out", tmp_path / "kept")):
         again = row.work(unit)
     assert {name: trained[name] for name in again} == again
-    found[0].unlink()
-    with (
-        using(States(tmp_path / "out", tmp_path / "kept")),
-        pytest.raises(DovetailError, match=f"there is no state {found[0].stem} in .*--again"),
-    ):
-        row.work(unit)
+
+
+def test_what_is_not_kept_is_trained(tmp_path: Path) -> None:
+    unit = {**working.units(study("best").row("rlgame"), "quick", 1)[0], **TINY["rlgame"]}
+    row = study("best").row("rlgame")
+    assert row.work
+    with using(States(tmp_path)):
+        trained = row.work(unit)
+    first, second = sorted(tmp_path.iterdir())
+    was = first.read_bytes(), second.read_bytes()
+    second.unlink()
+    with using(States(tmp_path, tmp_path)):
+        assert row.work(unit) == trained
+    assert (first.read_bytes(), second.read_bytes()) == was
 
 
 def test_results_are_compared_with_those_that_are_kept(tmp_path: Path) -> None:
