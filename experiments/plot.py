@@ -135,6 +135,11 @@ def _finish(axes: Any, title: str, measure: str, *, share: bool) -> None:
     if share:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    plain(axes)
+    axes.legend(frameon=False, loc="best")
+
+
+def plain(axes: Any) -> None:
+    """Give axes a light grid and no frame."""
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="best")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from dovetail.experiments.studies import curves
 from dovetail.experiments.studies.findings import FINDINGS
 from dovetail.experiments.studies.results import Record, Results, key
 from dovetail.experiments.studies.rows import (
@@ -31,6 +32,8 @@ COLUMNS = ("row", "result", "run at", "compared with the study", "why")
 """Of the summary."""
 KEPT = DOCS / "results"
 """Results that pages rest on, in the repository."""
+CURVES = "curves"
+"""The folder of the pictures, beside the pages."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +141,8 @@ def _counts(drawn: Drawn) -> Counter[Verdict | None]:
     return Counter(each.verdict for each in drawn.compared)
 
 
-def section(whole: Study, found: Found) -> list[str]:
-    """Return the part of a page on one row."""
+def section(whole: Study, found: Found, picture: str = "") -> list[str]:
+    """Return the part of a page on one row; ``picture`` is the address of its curves."""
     row = found.row
     lines = [f"## {row.title}", "", f"The study: {row.printed}", ""]
     if found.drawn is None or found.size is None:
@@ -159,8 +162,35 @@ def section(whole: Study, found: Found) -> list[str]:
         f"`dovetail study {whole.name} {row.key}{option}`, {' and '.join(dates[:1] + dates[1:][-1:])}, "
         f"{max(1, round(seconds)):,} s.",
     ]
-    lines += ["", " ".join(each for each in facts if each), ""]
+    lines.append("")
+    if picture and drawn.curves is not None:
+        lines += [f"![{curves.alt(row.title, drawn.curves)}]({picture})", ""]
+        lines += [curves.caption(drawn.curves), ""]
+    lines += [" ".join(each for each in facts if each), ""]
     return lines + ([drawn.note, ""] if drawn.note else [])
+
+
+def picture(whole: Study, row: Row) -> str:
+    """Return the file name of a row's curves."""
+    return f"{whole.name}-{row.key}.svg"
+
+
+def draw(whole: Study, all_found: Sequence[Found], folder: Path) -> None:
+    """Write the pictures of a study, and remove those of rows that have none.
+
+    Raises:
+        ImportError: Matplotlib is not installed; the pictures are left as they are.
+    """
+    drawn = {
+        folder / picture(whole, found.row): found.drawn.curves
+        for found in all_found
+        if found.drawn is not None and found.drawn.curves is not None
+    }
+    for path, each in drawn.items():
+        curves.draw(each, path)
+    for path in folder.glob(f"{whole.name}-*.svg"):
+        if path not in drawn:
+            path.unlink()
 
 
 def page(whole: Study, all_found: Sequence[Found]) -> str:
@@ -180,7 +210,7 @@ def page(whole: Study, all_found: Sequence[Found]) -> str:
     if used:
         lines += [f"Versions: {'; '.join(used)}.", ""]
     for found in all_found:
-        lines += section(whole, found)
+        lines += section(whole, found, f"{CURVES}/{picture(whole, found.row)}")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -260,8 +290,12 @@ def _full(found: Found) -> bool:
     return found.whole and found.size == "study"
 
 
-def write(name: str, out: Path = OUT, docs: Path = DOCS) -> Path:
-    """Write the page of a study and keep the results it rests on; return its path.
+def write(
+    name: str, out: Path = OUT, docs: Path = DOCS, told: Callable[[str], None] = print
+) -> Path:
+    """Write the page of a study with its pictures, and keep the results it rests on; return its path.
+
+    Without Matplotlib, pictures are left as they are, and ``told`` is called with a line that says so.
 
     Raises:
         DovetailError: there is no such folder; the command runs at the top of a checkout.
@@ -281,6 +315,10 @@ def write(name: str, out: Path = OUT, docs: Path = DOCS) -> Path:
         keep(shared_path, list(each.values()))
     path = docs / f"{name}.md"
     path.write_text(page(whole, all_found), encoding="utf-8")
+    try:
+        draw(whole, all_found, docs / CURVES)
+    except ModuleNotFoundError as error:
+        told(f"the pictures in {docs / CURVES} are left as they are: there is no {error.name} here")
     (docs / "README.md").write_text(summary(out, kept), encoding="utf-8")
     return path
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from dovetail.experiments.statistics import Estimate, mean, wilson
+from dovetail.experiments.studies.curves import Picture
 from dovetail.protocol.errors import DovetailError
 
 STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")
@@ -127,6 +128,8 @@ class Drawn:
     compared: Sequence[Compared] = ()
     note: str = ""
     """On the difference between the study's figures and ours."""
+    curves: Picture | None = None
+    """How trainings came to these figures, where the results say so."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dovetail.env_servers.amazons.kernels import count_moves
 from dovetail.env_servers.amazons.rules import Board, start_position
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.statistics import Estimate, mean, wilson
+from dovetail.experiments.studies.curves import OURS, Curve, Mark, Panel, Picture
 from dovetail.experiments.studies.playing import match
 from dovetail.experiments.studies.results import Results, key
 from dovetail.experiments.studies.rows import (
@@ -224,7 +225,42 @@ def _train_draw(run: Run, done: Done) -> Drawn:
         f"{distinct} of {tests} games of the checks",
         compared,
         " ".join(words),
+        _train_curves(run, results, unit),
     )
+
+
+def _train_curves(run: Run, results: Sequence[Result], unit: Unit) -> Picture:
+    """Return the scores of the checks, and how far the weights move."""
+    moves = int(unit["moves"])
+    count = min(len(each["checks"]) for each in results)
+    at = [over(results, "checks", n, "moves").value for n in range(count)]
+    scores = [[check["score"] for check in each["checks"][:count]] for each in results]
+    marks = []
+    if _halving(unit) == 5_000:
+        printed = (("before training", run.first, 0), ("at the end", run.last, moves))
+        marks = [Mark(f"study: {n}", value, x) for n, value, x in printed if value is not None]
+    panels = [Panel("score", "score", [Curve(OURS, at, scores)], marks, SCORES)]
+    words = [f"A point of the score is a check of {unit['tests']} games."]
+    if marks:
+        words.append("Dotted lines and crosses are what the study says in words.")
+    distances = [each["distances"] for each in results if each.get("distances")]
+    if len(distances) == len(results):
+        part = moves / RATE_STEPS
+        middles = [(n + 0.5) * part for n in range(RATE_STEPS)]
+        settles = [Mark("study: settled", None, run.settled)]
+        curve = Curve(OURS, middles, distances)
+        panels.append(
+            Panel(
+                "how far the weights move",
+                f"change in {SPAN} moves",
+                [curve],
+                settles,
+                log=True,
+                thin=True,
+            )
+        )
+        words.append("Where the study reads that the weights have settled, a dotted line stands.")
+    return Picture(panels, "the learner's moves", " ".join(words))
 
 
 _SIZES: dict[Any, Size] = {

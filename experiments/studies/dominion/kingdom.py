@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from dovetail.experiments.statistics import mean
+from dovetail.experiments.studies.dominion import curves
 from dovetail.experiments.studies.dominion.learning import (
     BOTH,
     EPSILON,
@@ -83,7 +84,8 @@ def _last_figures(results: Sequence[Result], games: tuple[float, float]) -> list
 
 def _last_draw(players: int, done: Done) -> Drawn:
     lines, compared = beside_study(done, LAST[players], _last_figures)
-    return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, NOTE)
+    picture = curves.methods(done, LAST[players])
+    return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, NOTE, picture)
 
 
 def _cards_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
@@ -164,7 +166,8 @@ def _cards_draw(done: Done) -> Drawn:
         "The study prints curves only, and says that with 4 players epsilon-greedy overtakes forced exploration from version 19 on. "
         f"Ahead by more than the error when tested again: {', '.join(ahead) or 'neither'}."
     )
-    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note)
+    picture = curves.kingdoms(done)
+    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note, picture)
 
 
 def _cards_row(players: int, key: str, printed: str, games: int) -> Row:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from dovetail.agent_servers.games.dominion.q_learning import Coder
 from dovetail.experiments.statistics import Estimate
+from dovetail.experiments.studies.curves import Picture
+from dovetail.experiments.studies.dominion import curves
 from dovetail.experiments.studies.dominion.learning import (
     BOTH,
     EPSILON,
@@ -113,7 +115,8 @@ def _methods_draw(version: str, done: Done) -> Drawn:
         f"values lie between 0 and 1. {LINES} The best of many tests is biased upward, in the study as here; the last "
         "line of each method is free of it."
     )
-    return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, note)
+    picture = curves.methods(done, METHOD_TABLES[version])
+    return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, note, picture)
 
 
 def _method_row(version: str, printed: str, games: int) -> Row:
@@ -146,7 +149,9 @@ def _method_row(version: str, printed: str, games: int) -> Row:
 BOUNDS = [*("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12")]
 
 
-def _versions_draw(done: Done, note: str = "") -> Drawn:
+def _versions_draw(
+    done: Done, note: str = "", picture: Callable[[Done], Picture] = curves.versions
+) -> Drawn:
     lines = []
     for (version, visits), results in sorted(
         by(done, "version", "visits").items(), key=lambda each: (float(each[0][0]), each[0][1])
@@ -162,7 +167,7 @@ def _versions_draw(done: Done, note: str = "") -> Drawn:
         )
     columns = ["version, method", "entries", "best test %", "tested again %", "explored"]
     note = note or "The study draws curves and prints no figures."
-    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note)
+    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note, picture(done))
 
 
 def _bounds_draw(done: Done) -> Drawn:
@@ -170,6 +175,7 @@ def _bounds_draw(done: Done) -> Drawn:
         done,
         "The study draws curves and prints its choices alone: Copper bound 8 (3), Smithy 1 (4), Gold 2 (4), Silver 4 (9), turn 12 (12). "
         "A choice that is right has a share no lower than its neighbours'.",
+        curves.bounds,
     )
 
 
@@ -195,7 +201,8 @@ def _first_values_draw(done: Done) -> Drawn:
     ]
     note = "The study says in prose that other random first values lead to the same strategy: the decks are what to compare."
     columns = ["first values", "tested again %", "Silver", "Gold", "Smithy"]
-    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note)
+    picture = curves.first_values(done)
+    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note, picture)
 
 
 COUNTED = (

@@ -18,6 +18,7 @@ from dovetail.env_servers.dots import Dots
 from dovetail.env_servers.dots.rules import Board
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.statistics import mean
+from dovetail.experiments.studies.curves import OURS, Curve, Mark, Panel, Picture
 from dovetail.experiments.studies.playing import Score, match
 from dovetail.experiments.studies.rows import (
     HEAD,
@@ -41,6 +42,8 @@ from dovetail.experiments.studies.rows import (
 
 FEATURES = ("no line", "one", "two", "three", "own", "the opponent's", "constant")
 AGENTS: list[type[Agent[Any]]] = [DotsPlayer, DotsPerfect, Random]
+BLOCKS = 20
+"""Checks of a training."""
 
 
 def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int, float]:
@@ -82,9 +85,8 @@ def _learn(unit: Unit) -> Result:
     curve = []
     with InProcess([Dots], AGENTS) as experiment:
         learner = experiment.create("dots-player", parameters=parameters, seed=unit["seed"])
-        blocks = 20
-        each = max(1, unit["games"] // blocks)
-        for block in range(blocks):
+        each = max(1, unit["games"] // BLOCKS)
+        for block in range(BLOCKS):
             experiment.run(
                 "dots",
                 [learner, learner],
@@ -93,7 +95,7 @@ def _learn(unit: Unit) -> Result:
                 configuration=board,
             ).wait()
             curve.append([round(float(x), 4) for x in experiment.message(learner, "weights")])
-        found: dict[str, Any] = {"weights": curve[-1], "curve": curve, "games": each * blocks}
+        found: dict[str, Any] = {"weights": curve[-1], "curve": curve, "games": each * BLOCKS}
         random = experiment.create("random")
         scores = {
             "random": match(
@@ -153,7 +155,22 @@ def _weights_draw(done: Done) -> Drawn:
         "with 6 to 18 lines drawn, where not every line keeps the value in boxes."
     )
     distinct = f"{against['random'][2]} of {against['random'][1]} against random, {against['perfect'][2]} of {against['perfect'][1]} against the perfect player"
-    return Drawn(HEAD, lines, total(done, "games"), distinct, compared, note)
+    picture = _weights_curves(results, done[0][0]["games"])
+    return Drawn(HEAD, lines, total(done, "games"), distinct, compared, note, picture)
+
+
+def _weights_curves(results: Sequence[Result], games: int) -> Picture:
+    """Return the weights at each check, and the study's last."""
+    across = [games * n / BLOCKS for n in range(1, BLOCKS + 1)]
+    curves = [
+        Curve(name, across, [[check[number] for check in each["curve"]] for each in results])
+        for number, name in enumerate(FEATURES)
+    ]
+    marks = [
+        Mark("", WEIGHTS["end"][number], games, of=name) for number, name in enumerate(FEATURES)
+    ]
+    text = f"A point is one of {BLOCKS} checks. Dotted, with a cross at the end, are the study's weights."
+    return Picture([Panel("", "weight", curves, marks)], "games of self-play", text)
 
 
 # -- the weights at the beginning --------------------------------------------------------------------
@@ -216,7 +233,6 @@ STEP = 0.02
 """The step size that learns on 3 x 3 boxes."""
 MOST_POSITIONS = 10_000
 """Valued for a decision: a turn on these boards can take boxes in millions of ways."""
-BLOCKS = 20
 
 
 def _large_units(rows: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
@@ -312,7 +328,21 @@ def _large_draw(done: Done) -> Drawn:
         "as well, for another reason: its step is c / N, where N counts how often the same features were met, and N grows more slowly here."
     )
     text = f"{distinct} of {games} against random"
-    return Drawn(HEAD, lines, total(done, "games"), text, (), note)
+    return Drawn(HEAD, lines, total(done, "games"), text, (), note, _large_curves(done))
+
+
+def _large_curves(done: Done) -> Picture | None:
+    """Return the greatest weight at each check of the trainings that do not diverge."""
+    panels = []
+    for (step,), results in by(done, "step").items():
+        whole = [each["curve"] for each in results if not each["diverged"]]
+        if whole:
+            runs = [[max(map(abs, check)) for check in each] for each in whole]
+            across = [done[0][0]["games"] * n / BLOCKS for n in range(1, BLOCKS + 1)]
+            curve = Curve(OURS, across, runs)
+            panels.append(Panel(f"step {step:g}", "greatest weight", [curve], log=True, thin=True))
+    text = f"A point is one of {BLOCKS} checks of the seeds that do not diverge."
+    return Picture(panels, "games of self-play", text) if panels else None
 
 
 # -- pruning -------------------------------------------------------------------------------------------

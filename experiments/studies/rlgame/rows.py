@@ -97,7 +97,9 @@ def _sets_draw(study: Sequence[tuple[float, ...]], size: int, note: str, done: D
     if not same:
         note = f"{note} A set here has {done[0][0]['set']:,} games, so the study's sets of {size:,} are left out."
     games = total(done, "games")
-    return Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note)
+    white = [wins for wins, *_ in study[::2]] if same else []
+    picture = t.set_curves(white, done[0][0]["set"], _profiles(done))
+    return Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note, picture)
 
 
 # -- minimax of depth 5 on 6 x 6 --------------------------------------------------------------------------
@@ -215,7 +217,9 @@ def _four_draw(
                 cells.append(f"{interval(t.won(parts[number], winner))}; {text} moves")
             lines.append(cells)
     columns = ["", "study: moves of the winner", "study", "study: draws", *whole]
-    return Drawn(columns, lines, total(done, "games"), _distinct(done), compared, note)
+    white = [100 * wins / size for wins, *_ in study] if same else []
+    picture = t.set_curves(white, done[0][0]["set"], _profiles(done))
+    return Drawn(columns, lines, total(done, "games"), _distinct(done), compared, note, picture)
 
 
 # -- the rest ----------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.studies.curves import Curve, Panel, Picture
 from dovetail.experiments.studies.rlgame import kernels as k
 from dovetail.experiments.studies.rlgame.play import Played
 from dovetail.experiments.studies.rows import PERCENT, Compared, Result, interval, within
@@ -194,3 +195,25 @@ def total_lines(
         texts = [cut(parts) for parts in by_profile.values()]
         lines.append(["games cut at 20,000 moves", "not said", *texts])
     return lines
+
+
+def set_curves(study: Sequence[float], size: int, by_profile: dict[str, list[Result]]) -> Picture:
+    """Return White's wins by set.
+
+    Args:
+        study: the study's, in percent; empty where its sets have another size.
+        size: games of a set.
+        by_profile: what each seed counted, with its sets.
+    """
+    count = min(len(each["sets"]) for results in by_profile.values() for each in results)
+    middles = [(number + 0.5) * size for number in range(count)]
+    curves = [
+        Curve(name, middles, [[white(part) for part in each["sets"][:count]] for each in results])
+        for name, results in by_profile.items()
+    ]
+    if study:
+        curves.append(Curve("study", middles, [list(study[:count])], study=True))
+    text = f"A point is a set of {size:,} games, in which the players learn."
+    text += " Dashed are the study's sets." if study else ""
+    panel = Panel("", "White wins, %", curves, (), PERCENT, thin=True)
+    return Picture([panel], "games", text)

@@ -15,6 +15,7 @@ from dovetail.agent_servers.general.feature_network.genome import Network, decod
 from dovetail.env_servers.tetris import PIECES
 from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.statistics.censored import censored
+from dovetail.experiments.studies.curves import OURS, Curve, Mark, Panel, Picture
 from dovetail.experiments.studies.rows import (
     HEAD,
     Compared,
@@ -217,7 +218,25 @@ def _search_draw(study: float, note: str, done: Done) -> Drawn:
     text = (
         f"{note}{luck}{cap}By seed, the best of all was met in generation {met} of {len(bests[0])}."
     )
-    return Drawn(HEAD, lines, total(done, "games"), sequences_of(sequences), compared, text)
+    picture = _search_curves(study, unit, results)
+    return Drawn(
+        HEAD, lines, total(done, "games"), sequences_of(sequences), compared, text, picture
+    )
+
+
+def _search_curves(study: float, unit: Unit, results: Sequence[Result]) -> Picture:
+    """Return the best candidate of each generation and the mean of all, and the study's best."""
+    across = list(range(1, min(len(each["curve"]) for each in results) + 1))
+    panels = []
+    for which, name in enumerate(("best candidate", "mean of the candidates")):
+        runs = [[each["curve"][n - 1][which] for n in across] for each in results]
+        marks = [Mark("study: best", study, across[-1])] if study and not which else []
+        panels.append(Panel(name, "rows", [Curve(OURS, across, runs)], marks, log=True, thin=True))
+    games = f"{unit['games']} game{'s' * (unit['games'] != 1)}"
+    text = f"A point is one generation of {unit['population']:,} candidates, {games} each."
+    if study:
+        text += " Dotted is the best that the study prints, a cross where it ended."
+    return Picture(panels, "generations", text)
 
 
 def _search_row(
