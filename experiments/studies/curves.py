@@ -131,15 +131,15 @@ def caption(picture: Picture) -> str:
     few = len(picture.panels) == 1 and len(picture.curves) <= FEW
     if few and not picture.panels[0].log and number != "1":
         rises = "; ".join(_rise(each) for each in picture.curves if len(each.across) >= 2 * PARTS)
-        words += [f"From the fourth fifth to the last the mean changes by {rises}."] * bool(rises)
+        words += [f"Change of the mean from the fourth fifth to the last: {rises}."] * bool(rises)
     return " ".join(words)
 
 
 def _rise(curve: Curve) -> str:
     found = rise(curve)
     bounds = f" ({found.low:+z.1f}..{found.high:+z.1f})" if found.known else ""
-    name = "" if curve.name == OURS else f", {curve.name}"
-    return f"{found.value:+z.1f}{bounds}{name}"
+    name = "" if curve.name == OURS else f"{curve.name} "
+    return f"{name}{found.value:+z.1f}{bounds}"
 
 
 def alt(title: str, picture: Picture) -> str:

@@ -202,7 +202,9 @@ def page(whole: Study, all_found: Sequence[Found]) -> str:
         f"`dovetail study {whole.name} --page` writes this page from "
         f"the results in `docs/studies/results/{whole.name}`, which the command below each table produced. "
         "The last line of each table says at what size it was run: figures from less than the study's size are not "
-        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns; a figure without one is exact, was the same for all seeds, or is a mean for orientation.",
+        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns. "
+        "A figure of ours without one is exact: it was counted, or it is the least, the greatest or the list of the seeds' figures. *Every seed* stands beside a mean of equal figures. "
+        "Figures in italics are means for orientation, without an interval. The studies print no intervals.",
         "",
     ]
     if whole.text:

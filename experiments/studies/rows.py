@@ -224,18 +224,22 @@ def share(wins: int, games: int) -> str:
 
 
 def interval(found: Estimate, digits: int = 1, scale: float = 1.0, sign: str = "") -> str:
-    """Return a figure with its 95 % interval, unless it is exact or was the same each time.
+    """Return a figure with its 95 % interval; in italics if there is none.
 
     >>> interval(Estimate(0.5, 0.4, 0.6), 1, 100, " %")
     '50.0 % (40.0..60.0)'
+    >>> interval(Estimate(2.0, 2.0, 2.0))
+    '2.0 (every seed)'
     >>> interval(Estimate(2.0, math.nan, math.nan))
-    '2.0'
+    '*2.0*'
     """
     # The "z" leaves no minus before a zero.
     text = f"{scale * found.value:z,.{digits}f}{sign}"
-    if found.low < found.high and math.isfinite(found.high - found.low):
-        text += f" ({scale * found.low:z,.{digits}f}..{scale * found.high:z,.{digits}f})"
-    return text
+    if not math.isfinite(found.high - found.low):
+        return f"*{text}*"
+    if found.low == found.high:
+        return f"{text} (every seed)"
+    return f"{text} ({scale * found.low:z,.{digits}f}..{scale * found.high:z,.{digits}f})"
 
 
 class Figure(NamedTuple):

@@ -104,9 +104,9 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: Done) -> D
                 interval(percent, 2),
                 other,
                 f"{study[1]:.2f} / {study[2]:.2f}",
-                f"{points[0].value:.2f} / {points[1].value:.2f}",
+                " / ".join(interval(each, 2) for each in points),
                 f"{study[3]:.2f}",
-                f"{rounds.value:.2f}",
+                interval(rounds, 2),
             ]
         )
         compared += [

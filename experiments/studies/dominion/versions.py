@@ -162,7 +162,7 @@ def _versions_draw(
                 f"{ENTRIES[version]:,}",
                 interval(percent(results, "best")),
                 interval(percent(results, "again")),
-                f"{over(results, 'explored').value:,.0f}",
+                interval(over(results, "explored"), 0),
             ]
         )
     columns = ["version, method", "entries", "best test %", "tested again %", "explored"]

@@ -140,12 +140,12 @@ def _weights_draw(done: Done) -> Drawn:
     lines += [
         [f"games won against {who}", "-", _rate(results, who, "wins", "games")] for who in against
     ]
-    chance = over(results, "kept", "chance").value
+    chance = interval(over(results, "kept", "chance"), 1, 100, " %")
     lines.append(
         [
             "value kept in hard positions",
             "-",
-            f"{_rate(results, 'kept', 'right', 'of')}; at random {100 * chance:.1f} %",
+            f"{_rate(results, 'kept', 'right', 'of')}; at random {chance}",
         ]
     )
     note = (
@@ -214,12 +214,12 @@ def _begin_draw(done: Done) -> Drawn:
         )
     for name in ("begin", "end"):
         right, of = (sum(r[name][key] for r in results) for key in ("right", "of"))
-        chance = over(results, name, "chance").value
+        chance = interval(over(results, name, "chance"), 1, 100, " %")
         lines.append(
             [
                 f"value kept in hard positions, one turn ahead: {name}",
                 "-",
-                f"{share(right, of)}; at random {100 * chance:.1f} %",
+                f"{share(right, of)}; at random {chance}",
             ]
         )
     note = "The study prints the weights only. Games begin with four lines drawn at random, each opening played from both seats."
@@ -372,14 +372,14 @@ def _pruning(unit: Unit) -> Result:
 def _pruning_draw(done: Done) -> Drawn:
     count = sum(unit["positions"] for unit, _ in done)
     equal = total(done, "equal")
-    less = total(done, "whole") / total(done, "pruned")
+    less = mean([each["whole"] / each["pruned"] for _, each in done])
     lines = [
         [
             "positions in which pruning changes the value",
             "pruning stops working",
             f"{count - equal} of {count:,}",
         ],
-        ["positions valued without pruning, times those with", "-", f"{less:.1f}"],
+        ["positions valued without pruning, times those with", "-", interval(less)],
     ]
     note = "Pruning is sound where a seat moves again, if who is to move, and not the depth, says who maximises; the study assumed that turns alternate."
     return Drawn(HEAD, lines, 0, "-", (), note)

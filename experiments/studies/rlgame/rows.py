@@ -229,12 +229,12 @@ def _pilot_draw(done: Done) -> Drawn:
     results = [result for _, result in done]
     steps = [over(results, "steps", seat) for seat in (0, 1)]
     games = total(done, "games")
-    wins = [100 * sum(r["wins"][seat] for r in results) / games for seat in (0, 1)]
-    first = [100 * result["wins"][0] / result["games"] for result in results]
+    shares = [[100 * each["wins"][seat] / each["games"] for each in results] for seat in (0, 1)]
+    wins = " and ".join(interval(within(mean(each), *PERCENT)) for each in shares)
     added = sum(sum(r["returns"]) for r in results)
     lines = [
         ["agents", "one, which plays both sides", "two"],
-        ["steps", "one sum", f"{steps[0].value:,.0f} and {steps[1].value:,.0f} a seed"],
+        ["steps", "one sum", f"{interval(steps[0], 0)} and {interval(steps[1], 0)} a seed"],
         ["returns", "one sum", f"of each seat; together {added:g}"],
         [
             "games in which one seat decided two times more often than the other",
@@ -244,7 +244,7 @@ def _pilot_draw(done: Done) -> Drawn:
         [
             "wins, %",
             "-",
-            f"{wins[0]:.1f} and {wins[1]:.1f}; by seed {min(first):.0f} to {max(first):.0f} for the first",
+            f"{wins}; by seed {min(shares[0]):.0f} to {max(shares[0]):.0f} for the first",
         ],
     ]
     note = (

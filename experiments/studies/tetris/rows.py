@@ -13,8 +13,8 @@ from dovetail.agent_servers.games.tetris.weights import PLAYERS
 from dovetail.agent_servers.general.feature_network import handmade
 from dovetail.agent_servers.general.feature_network.genome import Network, decode, genes
 from dovetail.env_servers.tetris import PIECES
-from dovetail.experiments.statistics import Estimate
-from dovetail.experiments.statistics.censored import censored
+from dovetail.experiments.statistics import Estimate, estimates
+from dovetail.experiments.statistics.censored import Censored, censored
 from dovetail.experiments.studies.curves import OURS, Curve, Mark, Panel, Picture
 from dovetail.experiments.studies.rows import (
     HEAD,
@@ -87,13 +87,41 @@ def _hand(unit: Unit) -> Result:
     return rows_of(games.Networked(_without(_handmade(), unit["off"])), game, unit)
 
 
-def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
-    """Return the mean without the cap, by maximum likelihood, games, and how many were cut."""
+def _fitted(results: Sequence[Result]) -> tuple[list[float], Censored]:
     rows = [float(max(1, each)) for result in results for each in result["rows"]]
     cut = [not each for result in results for each in result["ended"]]
-    found = censored(rows, cut, max(rows))
-    mean = found.mean or Estimate(found.limited, -math.inf, math.inf)
-    return mean, len(rows), found.capped
+    return rows, censored(rows, cut, max(rows))
+
+
+def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
+    """Return the mean without the cap, games, and how many were cut.
+
+    By maximum likelihood of an exponential law; where that does not fit, the mean of the games, with
+    Student's interval over them if none was cut and without one otherwise.
+    """
+    rows, found = _fitted(results)
+    if found.mean is not None:
+        return found.mean, len(rows), found.capped
+    plain = (
+        estimates.without_interval(found.limited) if found.capped else within(estimates.mean(rows))
+    )
+    return plain, len(rows), found.capped
+
+
+def unfitted(results: Sequence[Result]) -> bool:
+    """Return whether the exponential law does not fit."""
+    return _fitted(results)[1].mean is None
+
+
+def _law(names: Sequence[str]) -> str:
+    """Return how means were estimated; ``names`` has the lines that the law does not fit."""
+    text = "Means are those of an exponential law with the cut games as censored"
+    if not names:
+        return f"{text}."
+    return (
+        f"{text}; where that does not fit ({', '.join(names)}), they are those of the games, with Student's interval over these if none was cut, "
+        "and up to the cut and in italics otherwise."
+    )
 
 
 def _hand_draw(done: Done) -> Drawn:
@@ -101,19 +129,21 @@ def _hand_draw(done: Done) -> Drawn:
     for unit, result in done:
         groups.setdefault(tuple(unit["off"]), []).append(result)
     lines, compared, total, count = [], [], 0, 0
+    others: list[str] = []
     for off, results in groups.items():
         mean, count, cut = uncut(results)
         total += count
         name = f"without {' and '.join(off)}" if off else "all six units"
         lines.append([name, "-" if off else "about 5,200", interval(mean, 0), f"{cut} of {count}"])
+        others += [name] * unfitted(results)
         if not off:
             compared.append(Compared("rows, all units", 5200.0, mean, count / 10))
     note = (
         "The study does not print the vector that it set by hand. With the weights that Dellacherie published, the six units clear many "
         "times as many rows as the study reports; the lines above switch units off. Without the units for completed rows and for wells it is "
         "about what the study reports, and without row transitions somewhat less: one or two units that did not work would explain the study's figure, other "
-        "weights would as well, and its text does not decide between them. The study's is a mean of 10 games, which may miss the true one by half. Means are those of an exponential law with the cut "
-        "games as censored; without an interval, that law does not fit."
+        "weights would as well, and its text does not decide between them. The study's is a mean of 10 games, which may miss the true one by half. "
+        f"{_law(others)}"
     )
     columns = ["units", "study: rows, 10 games", "ours", "games cut short"]
     return Drawn(columns, lines, total, sequences_of(count), compared, note)
@@ -367,17 +397,16 @@ def _literature(unit: Unit) -> Result:
 
 def _literature_draw(done: Done) -> Drawn:
     lines, total, count = [], 0, 0
+    others: list[str] = []
     for (player, rows), results in by(done, "player", "rows").items():
         mean, count, cut = uncut(results)
         total += count
         value = "at least " if math.isinf(mean.value) else ""
         text = f"{value}{mean.low:,.0f}" if value else interval(mean, 0)
         printed = LITERATURE[player] if rows == 20 else "-"
+        others += [f"{player} on {rows} rows"] * unfitted(results)
         lines.append([player, f"{rows} x 10", printed, text, f"{cut} of {count}"])
-    note = (
-        "Published figures on 20 rows as the study quotes them. Cut games count as censored, and the mean is that of an "
-        "exponential law; where all are cut there is only a lower end. Of the study's 13 players three have weights that we know: `dellacherie`, `bcts` and `dt-20` (CBMPI). `dt-10` is of the same authors; `bertsekas` has that player's 22 features with weights that we learned by least squares, so its figure is not theirs."
-    )
+    note = f"Published figures on 20 rows as the study quotes them. {_law(others)} Where all are cut there is only a lower end. Of the study's 13 players three have weights that we know: `dellacherie`, `bcts` and `dt-20` (CBMPI). `dt-10` is of the same authors; `bertsekas` has that player's 22 features with weights that we learned by least squares, so its figure is not theirs."
     columns = ["player", "board", "published: rows", "ours", "games cut short"]
     return Drawn(columns, lines, total, sequences_of(count), (), note)
 
@@ -411,16 +440,18 @@ def _goal(unit: Unit) -> Result:
 
 def _goal_draw(done: Done) -> Drawn:
     lines, total, sequences = [], 0, 0
+    others: list[str] = []
     for unit, result in done:
         mean, count, cut = uncut([result])
         total += count + unit["population"] * unit["games"] * unit["generations"]
         sequences += count + unit["games"] * unit["generations"]
         text = f"at least {mean.low:,.0f}" if math.isinf(mean.value) else interval(mean, 0)
+        others += [f"seed {unit['seed']}"] * unfitted([result])
         lines.append([f"seed {unit['seed']}", "5,200, not reached", text, f"{cut} of {count}"])
     note = (
         "Learned from zeros are the weights of the six units, by cross-entropy on 10 x 10; the units are set by hand. The study wanted "
-        "all 192 genes to be learned, which runs 1 to 5 show. Means are extrapolated by an exponential law with the cut games as censored; "
-        f"a game ends at {unit['most'] * 2 // 5:,} rows. Without an interval, that law does not fit."
+        "all 192 genes to be learned, which runs 1 to 5 show. A game ends at "
+        f"{unit['most'] * 2 // 5:,} rows. {_law(others)}"
     )
     return Drawn(
         ["", "study: rows", "ours on 20 x 10", "games cut short"],

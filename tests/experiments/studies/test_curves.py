@@ -61,7 +61,7 @@ def test_a_caption_says_what_axes_bands_and_seeds_are_and_where_a_curve_heads() 
     text = curves.caption(_picture())
     assert text.startswith("Vertical axis: wins, %; horizontal axis: games. A point is a test.")
     assert "means over 5 seeds, bands their 95 % intervals" in text
-    assert "by +4.0 (+4.0..+4.0), one." in text
+    assert "fourth fifth to the last: one +4.0 (+4.0..+4.0)." in text
     alt = curves.alt("Halves", _picture())
     assert alt == "Halves, curves over games: left, one"
 

@@ -142,7 +142,7 @@ def test_sets_of_another_size_stand_without_the_studys_figures() -> None:
     assert draw is not None
     result = {"sets": found, "all": found[0], "distinct": 10, "games": 10}
     drawn = draw([(unit, result)])
-    assert drawn.lines[0][:5] == ["seed-fidelity: 1, White", "-", "100.0", "-", "40.00"]
+    assert drawn.lines[0][:5] == ["seed-fidelity: 1, White", "-", "*100.0*", "-", "*40.00*"]
     assert not drawn.compared
     drawn = draw([({**unit, "set": 5000}, result)])
     assert drawn.lines[0][1:5:2] == ["96.4", "48.19"]

@@ -19,6 +19,7 @@ from dovetail.experiments.studies import pages, working
 from dovetail.experiments.studies.findings import FINDINGS
 from dovetail.experiments.studies.results import Results
 from dovetail.experiments.studies.rows import (
+    ALL,
     PERCENT,
     STUDIES,
     Compared,
@@ -27,9 +28,11 @@ from dovetail.experiments.studies.rows import (
     Size,
     Study,
     Unit,
+    interval,
     study,
 )
 
+DOCS = Path(__file__).resolve().parents[3] / "docs/studies"
 ROWS = [(name, row.key) for name in STUDIES for row in study(name).rows]
 
 
@@ -260,3 +263,33 @@ def test_the_command_runs_a_row_in_processes_and_resumes(
         assert command(app, "dovetail", wrong) in (1, 2)
     assert command(app, "dovetail", ["study", "amazons", "people"]) == 1
     assert "cannot be run" in capsys.readouterr().err
+
+
+PRINTED = ("study", "published", "the study's best", "the literature's best")
+"""How columns begin whose figures are not ours."""
+MARKED = re.compile(
+    r"[-\d.,]+(?: %)? \((?:[-\d.,]+\.\.[-\d.,]+|every seed)\)"  # with an interval, or the same each time
+    r"|\*[^*]+\*"  # in italics
+    r"|[-\d.,]+ to [-\d.,]+|[-\d.,]+(?:; [-\d.,]+)+"  # by seed
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_mean_of_ours_has_an_interval_or_is_marked(name: str, tmp_path: Path) -> None:
+    """A number with a decimal point was not counted."""
+    whole = study(name)
+    for row in whole.rows:
+        drawn = pages.find(whole, row, tmp_path, DOCS / "results").drawn
+        for line in drawn.lines if drawn else ():
+            assert drawn is not None
+            for column, cell in zip(drawn.columns[1:], line[1:], strict=True):
+                printed = column.startswith(PRINTED) or ": study" in column
+                if not printed and not line[0].endswith(", study"):
+                    assert not re.search(r"\d\.\d", MARKED.sub("", cell)), (row.key, line[0], cell)
+
+
+def test_a_page_says_what_a_figure_without_an_interval_is() -> None:
+    page = pages.page(study("dots"), [])
+    assert "Figures in italics are means for orientation, without an interval." in page
+    assert interval(Estimate(2.0, -math.inf, math.inf)) == "*2.0*"
+    assert interval(Estimate(2.0, 2.0, 2.0), 0, sign=" %") == "2 % (every seed)"

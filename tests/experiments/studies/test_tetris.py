@@ -28,6 +28,7 @@ from dovetail.agent_servers.general.feature_network import (
 from dovetail.agent_servers.learning import splitmix
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.tetris import Board, Tetris
+from dovetail.experiments.statistics import mean
 from dovetail.experiments.studies.tetris import games, rows, temporal, train
 from dovetail.experiments.studies.tetris.command import app
 from dovetail.experiments.studies.tetris.searches import CMAES, CrossEntropy, noise
@@ -488,3 +489,17 @@ def test_the_page_says_when_a_search_met_its_best() -> None:
     assert "met in generation 2, 3 of 3." in drawn.note
     assert "clear 1 to 2 rows by seed" in drawn.note
     assert drawn.distinct == "not counted; 22 sequences of pieces, which the players share"
+
+
+def test_games_that_no_exponential_law_fits_have_students_interval_or_none() -> None:
+    cleared = [200 + n % 7 for n in range(60)]
+    ended = [True] * 60
+    found, count, cut = rows.uncut([{"rows": cleared, "ended": ended}])
+    assert rows.unfitted([{"rows": cleared, "ended": ended}])
+    assert (found, count, cut) == (mean([float(each) for each in cleared]), 60, 0)
+    found, _, cut = rows.uncut([{"rows": cleared, "ended": [False, *ended[1:]]}])
+    assert cut == 1
+    assert not found.known
+    rng = np.random.default_rng(1)
+    lives = [int(each) + 1 for each in rng.exponential(300, 60)]
+    assert not rows.unfitted([{"rows": lives, "ended": ended}])
