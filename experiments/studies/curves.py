@@ -174,7 +174,9 @@ def draw(picture: Picture, path: Path) -> None:
             _panel(axes, panel, count <= COLUMNS)
             axes.locator_params(axis="x", nbins=6 if count <= COLUMNS else 4)
             names = axes.get_legend_handles_labels()[1]
-            if names != named:
+            if count == 1:
+                figure.legend(frameon=False, loc="outside lower center", ncols=3, fontsize="small")
+            elif names != named:
                 axes.legend(frameon=False, loc="best", fontsize="small")
             named = names
         for axes in grid[-1]:
