@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -36,6 +37,19 @@ class States:
             if (path := folder / f"{name}.state").is_file():
                 return path.read_bytes()
         return None
+
+
+def keep(source: Path, kept: Path) -> None:
+    """Copy the small states of a folder into the repository, in place of those that it has of the row."""
+    found = sorted(source.glob("*.state"))
+    if not found:
+        return
+    kept.mkdir(parents=True, exist_ok=True)
+    for path in kept.glob("*.state"):
+        path.unlink()
+    for path in found:
+        if path.stat().st_size <= LARGEST:
+            shutil.copyfile(path, kept / path.name)
 
 
 _states: ContextVar[States | None] = ContextVar("states", default=None)

@@ -11,6 +11,7 @@ import msgspec
 
 from dovetail.experiments.studies import curves
 from dovetail.experiments.studies.findings import FINDINGS
+from dovetail.experiments.studies.learned import keep as keep_states
 from dovetail.experiments.studies.results import Record, Results, key
 from dovetail.experiments.studies.rows import (
     ACROSS,
@@ -24,7 +25,7 @@ from dovetail.experiments.studies.rows import (
     Verdict,
     study,
 )
-from dovetail.experiments.studies.working import OUT, file, units
+from dovetail.experiments.studies.working import OUT, file, states, units
 from dovetail.protocol.errors import DovetailError
 
 DOCS = Path("docs/studies")
@@ -166,6 +167,12 @@ def section(whole: Study, found: Found, picture: str = "") -> list[str]:
     if picture and drawn.curves is not None:
         lines += [f"![{curves.alt(row.title, drawn.curves)}]({picture})", ""]
         lines += [curves.caption(drawn.curves), ""]
+    folder = states(OUT, whole.name, row, found.size, again=True).kept
+    if folder is not None and (count := len(list(folder.glob("*.state")))):
+        facts.append(
+            f"The states of {count} learners are in [{folder}]({folder.relative_to(DOCS)}): with `--again` "
+            "the command measures them, and trains only learners whose states are not there."
+        )
     lines += [" ".join(each for each in facts if each), ""]
     return lines + ([drawn.note, ""] if drawn.note else [])
 
@@ -313,6 +320,8 @@ def write(
         if found.size is not None:
             shared = records.setdefault(file(kept, name, found.row, found.size), {})
             shared.update((key(record.unit), record) for record in found.records)
+            learned = states(out, name, found.row, found.size, again=False).folder
+            keep_states(learned, docs / "states" / learned.relative_to(out / "states"))
     for shared_path, each in records.items():
         keep(shared_path, list(each.values()))
     path = docs / f"{name}.md"

@@ -71,3 +71,16 @@ def test_results_are_compared_with_those_that_are_kept(tmp_path: Path) -> None:
     path = working.file(tmp_path, "best", row, "quick")
     path.write_text(path.read_text().replace('"games":3,', '"games":4,', 1))
     assert "tetris: 4 of 5 pieces" in pages.compared(best, found, tmp_path)
+
+
+def test_small_states_are_kept_in_place_of_older_ones(tmp_path: Path) -> None:
+    out, kept = tmp_path / "out", tmp_path / "kept"
+    learned.keep(out, kept)
+    assert not kept.exists()
+    for name, size in (("small", learned.LARGEST), ("large", learned.LARGEST + 1)):
+        States(out).write(name, bytes(size))
+    States(kept).write("old", b"1")
+    learned.keep(out, kept)
+    assert [path.name for path in kept.iterdir()] == ["small.state"]
+    assert States(out, kept).read("small") == bytes(learned.LARGEST)
+    assert States(out, kept).read("old") is None
