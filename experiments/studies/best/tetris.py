@@ -23,7 +23,7 @@ from dovetail.experiments.studies.rows import (
     total,
 )
 from dovetail.experiments.studies.tetris import games, train
-from dovetail.experiments.studies.tetris.rows import rows_of, sequences_of, uncut
+from dovetail.experiments.studies.tetris.rows import law, rows_of, sequences_of, uncut, unfitted
 from dovetail.experiments.studies.tetris.searches import CrossEntropy, noise
 
 FEATURES: Features = "dt-diversity"
@@ -82,15 +82,18 @@ def _draw(done: Done) -> Drawn:
         count = sum(len(each["low"]["rows"]) for each in results)
         cut = sum(not ended for each in results for ended in each["low"]["ended"])
         lines.append([f"10 x 10: {NAMES[name]}", interval(low, 0), "-", "-", f"{cut} of {count:,}"])
+    others: list[str] = []
     for name, results in groups.items():
-        high, count, cut = uncut([each["high"] for each in results])
+        played = [each["high"] for each in results]
+        others += [NAMES[name]] * unfitted(played)
+        high, count, cut = uncut(played)
         text = f"at least {high.low:,.0f}" if math.isinf(high.value) else interval(high, 0)
         printed = STUDY.get(name, "-"), PUBLISHED.get(name, "-")
         lines.append([f"20 x 10: {NAMES[name]}", text, *printed, f"{cut} of {count:,}"])
     most = done[0][0]["most"]
     note = (
         f"Figures are rows a game. Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at {most:,} pieces, which are {most * 2 // 5:,} rows. "
-        "Means on 20 x 10 are those of an exponential law in which games that are cut count as censored, with intervals of the likelihood over the games of all seeds; without an interval, that law does not fit, and if all games are cut, there is only a lower bound. Intervals of 10 x 10 are Student's over the seeds. "
+        f"{law(others)} If all games are cut, there is only a lower bound. Intervals of 10 x 10 are Student's over the seeds, those of 20 x 10 over the games of all seeds. "
         "Learned on 10 x 10 by cross-entropy with decreasing noise (Szita and Lőrincz 2006), from zeros, in games without a limit. What the other trainers reach is [below](#tetris-trainer-by-trainer)."
     )
     columns = [*COLUMNS, "games cut short"]

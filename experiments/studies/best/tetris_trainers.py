@@ -31,7 +31,7 @@ from dovetail.experiments.studies.rows import (
     within,
 )
 from dovetail.experiments.studies.tetris import games, train
-from dovetail.experiments.studies.tetris.rows import rows_of, uncut
+from dovetail.experiments.studies.tetris.rows import law, rows_of, uncut, unfitted
 from dovetail.experiments.studies.tetris.searches import CMAES
 
 Board = Callable[[int], games.Player]
@@ -187,18 +187,25 @@ def _seeds(results: Sequence[Result]) -> str:
 
 
 def _draw(done: Done) -> Drawn:
-    lines = []
+    lines, others = [], list[str]()
     for (name,), results in by(done, "player").items():
+        parts = (
+            [[each["high"]] for each in results]
+            if name in TRAINERS
+            else [[each["high"] for each in results]]
+        )
+        others += [name] * any(map(unfitted, parts))
         low = within(mean([float(np.mean(each["low"]["rows"])) for each in results]))
         high = _seeds(results) if name in TRAINERS else _high(results)
         ended = [each for result in results for each in result["high"]["ended"]]
         lines.append([name, interval(low, 0), high, f"{ended.count(0)} of {len(ended)}"])
     unit = done[0][0]
+    text = law(others)
     least = (
         " (*+*: at least, as all games were cut)" if any("+" in line[2] for line in lines) else ""
     )
     note = (
-        f"Figures are rows a game. Games on 10 x 10 have no limit; on 20 x 10 they are cut at {unit['most']:,} pieces, which are {unit['most'] * 2 // 5:,} rows, and means are those of an exponential law with the cut games as censored: for what was trained those of each training, since they differ too much for one figure{least}. "
+        f"Figures are rows a game. Games on 10 x 10 have no limit; on 20 x 10 they are cut at {unit['most']:,} pieces, which are {unit['most'] * 2 // 5:,} rows, and {text[0].lower()}{text[1:]} For what was trained there is one for each training, since they differ too much for one figure{least}. "
         "The first six lines are trained from other seeds each; the others are one player each, and seeds are those of the games. "
         "TD (rate 0.3, ten generations of 50 games) and least squares (five of 100) learn on 20 x 10 with a discount of 0.95 and λ = 0, and the generation that clears most is kept. "
         "CMA-ES begins with the units set by hand: ten generations of 20 candidates for weights on 10 rows, twelve of 16 on 14 rows, and twenty of 50 for all genes, which get the scales of `--scales gentle`; a candidate plays five games. "

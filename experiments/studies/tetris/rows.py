@@ -113,7 +113,7 @@ def unfitted(results: Sequence[Result]) -> bool:
     return _fitted(results)[1].mean is None
 
 
-def _law(names: Sequence[str]) -> str:
+def law(names: Sequence[str]) -> str:
     """Return how means were estimated; ``names`` has the lines that the law does not fit."""
     text = "Means are those of an exponential law with the cut games as censored"
     if not names:
@@ -143,7 +143,7 @@ def _hand_draw(done: Done) -> Drawn:
         "times as many rows as the study reports; the lines above switch units off. Without the units for completed rows and for wells it is "
         "about what the study reports, and without row transitions somewhat less: one or two units that did not work would explain the study's figure, other "
         "weights would as well, and its text does not decide between them. The study's is a mean of 10 games, which may miss the true one by half. "
-        f"{_law(others)}"
+        f"{law(others)}"
     )
     columns = ["units", "study: rows, 10 games", "ours", "games cut short"]
     return Drawn(columns, lines, total, sequences_of(count), compared, note)
@@ -406,7 +406,7 @@ def _literature_draw(done: Done) -> Drawn:
         printed = LITERATURE[player] if rows == 20 else "-"
         others += [f"{player} on {rows} rows"] * unfitted(results)
         lines.append([player, f"{rows} x 10", printed, text, f"{cut} of {count}"])
-    note = f"Published figures on 20 rows as the study quotes them. {_law(others)} Where all are cut there is only a lower end. Of the study's 13 players three have weights that we know: `dellacherie`, `bcts` and `dt-20` (CBMPI). `dt-10` is of the same authors; `bertsekas` has that player's 22 features with weights that we learned by least squares, so its figure is not theirs."
+    note = f"Published figures on 20 rows as the study quotes them. {law(others)} Where all are cut there is only a lower end. Games of up to 40,000,000 rows by the same players are [beside the strongest learner](best.md#tetris). Of the study's 13 players three have weights that we know: `dellacherie`, `bcts` and `dt-20` (CBMPI). `dt-10` is of the same authors; `bertsekas` has that player's 22 features with weights that we learned by least squares, so its figure is not theirs."
     columns = ["player", "board", "published: rows", "ours", "games cut short"]
     return Drawn(columns, lines, total, sequences_of(count), (), note)
 
@@ -451,7 +451,7 @@ def _goal_draw(done: Done) -> Drawn:
     note = (
         "Learned from zeros are the weights of the six units, by cross-entropy on 10 x 10; the units are set by hand. The study wanted "
         "all 192 genes to be learned, which runs 1 to 5 show. A game ends at "
-        f"{unit['most'] * 2 // 5:,} rows. {_law(others)}"
+        f"{unit['most'] * 2 // 5:,} rows. {law(others)}"
     )
     return Drawn(
         ["", "study: rows", "ours on 20 x 10", "games cut short"],
