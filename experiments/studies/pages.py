@@ -274,6 +274,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         "Where one figure is compared, its name stands before the verdict: it may agree while the row's conclusion does not hold, which the first tables say.",
         "",
         "A *seed* is one training with its own random numbers. *Readings* of RLGame's learner are its program (`seed-fidelity`) and its text (`thesis-text`), which differ. A *score* in Amazons is -100 if all games of a check are lost, and +100 if all are won. "
+        "There, *MP* are weights set by hand, *AbMp* is alpha-beta of depth 2 with them, *McMp* adds the study's *Monte Carlo* step, which plays each of the five best moves out by search and chooses one that won, and a run such as OnesVsAbMp is named after the learner's initial weights and its opponent. "
         "*Shaped* is a reward by card, set by hand here for Dominion, whose study names none. *With the settings that the study names*, Dominion's learner has its rate of 0.2, discount and exploration; the reward, the victory points of each purchase, and first values from 0 to 1 are ours. *Genes* are the numbers from 0 to 1 that describe a network in Tetris; a *candidate* is one set of them.",
         "",
         "The first table of each study has its conclusions, and whether they hold here: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. `dovetail study NAME ROW` runs a row, `--quick` "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
-from dovetail.agent_servers.games.amazons.agent import WEIGHTS, WON, AmazonsPlayer
-from dovetail.agent_servers.games.amazons.position import Geometry, Position, Search
+from dovetail.agent_servers.agent import Decision, Seat
+from dovetail.agent_servers.games.amazons.agent import WEIGHTS, AmazonsParameters, AmazonsPlayer
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.amazons import Amazons, Configuration
 from dovetail.env_servers.amazons.kernels import count_moves
@@ -203,14 +205,6 @@ def _train_draw(run: Run, done: Done) -> Drawn:
     distinct = sum(check["distinct"] for each in results for check in each["checks"])
     tests = sum(len(each["checks"]) for each in results) * unit["tests"]
     words = []
-    if whole:
-        words.append(
-            "The step size is halved every 5,000 moves, in the study as here, and with it how far the weights move, whatever the run. "
-            "The study reads from a plot when they do not change any more, which depends on its scale: this figure is not compared."
-        )
-    words.append(
-        "Scores are against the opponent of the training, -100 for all games lost and +100 for all won; the study draws curves and prints words, and what is compared is what they say as a figure."
-    )
     if not unit["rollouts"]:
         words.append("The learner plays without its Monte Carlo step, unlike the study's.")
     if not whole:
@@ -326,32 +320,63 @@ def _tree_draw(done: Done) -> Drawn:
     return Drawn(HEAD, lines, 0, "-", (Compared("moves at the start", 1_600, counted, 0),), note)
 
 
+SEARCHES: dict[str, Mapping[str, Any]] = {
+    "depth 2": {"depth": 2, "rollouts": False},
+    "depth 2 with Monte Carlo": {"depth": 2, "rollouts": True},
+    "depth 3": {"depth": 3, "rollouts": False},
+}
+
+
+def thinking(given: Mapping[str, Any], seed: int) -> list[float]:
+    """Return the seconds of one core that a player takes for each move of a game with itself."""
+    player = AmazonsPlayer(msgspec.convert(given, AmazonsParameters), seed)
+    game, rng = Amazons(Configuration(rows=8, columns=8)), random.Random(seed)
+    spec = game.init()
+    game.start(seed)
+
+    def decide() -> int:
+        mover = game.board.mover
+        seen, legal = game.observation(mover), game.board.legal()
+        return player.step(Decision(Seat(0, mover, spec), 0, 0, seen, legal, 0.0, "evaluate", rng))
+
+    decide()  # compiles
+    seconds: list[float] = []
+    while not game.board.over:
+        begun = time.process_time()
+        action = decide()
+        seconds.append(time.process_time() - begun)
+        game.step({game.board.mover: action})
+    return seconds
+
+
+def _cost_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    return [{"search": name, "seed": n} for name in SEARCHES for n in seeds]
+
+
 def _cost(unit: Unit) -> Result:
-    seen = Amazons(Configuration(rows=8, columns=8)).start(0).seats[0].observation
-    position = Position(seen, Geometry(8, 8))
-    search = Search(np.array(WEIGHTS["mp"]), 60.0, False, WON)
-    search.root(position, 1)  # compiles
-    seconds = []
-    for depth in (2, 3):
-        begun = time.perf_counter()
-        search.root(position, depth)
-        seconds.append(time.perf_counter() - begun)
-    return {"seconds": seconds}
+    seconds = thinking({"weights": "mp", **SEARCHES[unit["search"]]}, unit["seed"])
+    return {"seconds": [round(each, 6) for each in seconds]}
 
 
 def _cost_draw(done: Done) -> Drawn:
-    results = [result for _, result in done]
-    lines = [
-        [
-            f"seconds for the first move, depth {depth}",
-            study,
-            interval(over(results, "seconds", n), 4),
-        ]
-        for n, (depth, study) in enumerate(((2, "-"), (3, "up to 180")))
-    ]
+    lines = []
+    for (name,), results in by(done, "search").items():
+        games = [result["seconds"] for result in results]
+        digits = 3 if name == "depth 3" else 4
+        for text, values, printed in (
+            ("first move", [game[0] for game in games], "-"),
+            (
+                "longest move",
+                [max(game) for game in games],
+                "up to 180" if name == "depth 3" else "-",
+            ),
+            ("whole game", [sum(game) for game in games], "-"),
+        ):
+            found = interval(within(mean(values)), digits)
+            lines.append([f"{name}: {text}, seconds", printed, found])
     note = (
-        "The study's is the longest move of a game, ours the first. Mobility counts queen moves here; the study's three minutes fit a program that counts whole moves, "
-        "of which there are twenty times as many at the start (1,232 for 60), and moves a few plies later cost about twice as much. On a shared machine the figure says no more than the order."
+        "A player with the weights MP plays a game with itself; a figure is in seconds of one core. The study's is the longest move of a game, on a computer of its time. "
+        "Mobility counts queen moves; the study does not say whether its program counts these or whole moves, which are twenty times as many at the start (1,232 for 60) and were not timed."
     )
     return Drawn(HEAD, lines, 0, "-", (), note)
 
@@ -365,17 +390,28 @@ PRESETS = {
     "MP": "mp",
     "MpVsRandom": "mp-vs-random",
 }
+TRAINED = [name for name in PRESETS if name != "MP"]
+LEARNED = {"here": (0, 1), "first": (0,)}
+"""Which of a pair play with weights learned here, by what a piece of work says."""
 
 
 def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    """Return the pairs with the study's weights, and again with those that each seed learned here."""
+    """Return the pairs with the study's weights, again with those that each seed learned here, and
+    those learned here with the study's of the same run."""
     names, games = list(PLAYERS), values["games"]
     pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
     units = [{"players": list(pair), "games": games, "seed": n} for pair in pairs for n in seeds]
-    return units + [{**unit, "learned": "here"} for unit in units if values.get("learned")]
+    if values.get("learned"):
+        units += [{**unit, "learned": "here"} for unit in units]
+        units += [
+            {"players": [run, run], "games": games, "seed": n, "learned": "first"}
+            for run in TRAINED
+            for n in seeds
+        ]
+    return units
 
 
-def _learned(run: str, seed: int) -> list[float]:
+def learned(run: str, seed: int) -> list[float]:
     """Return the weights that a training of the row ``weights`` ended with."""
     places = (Path("docs/studies/results"), Path("out/studies"))
     results = Results([place / "amazons" / "trainings.study.jsonl" for place in places])
@@ -393,12 +429,13 @@ def meeting(unit: Unit) -> Result:
     """Play the games of a pair of players, seats in turn."""
     with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
         players = []
-        for name in unit["players"]:
+        ours = LEARNED.get(unit.get("learned", ""), ())
+        for place, name in enumerate(unit["players"]):
             if name == "Random":
                 players.append(experiment.create("random", seed=unit["seed"]))
             else:
-                own = "learned" in unit and name != "MP"
-                given = {"weights": _learned(name, unit["seed"]) if own else PRESETS[name]}
+                own = place in ours and name != "MP"
+                given = {"weights": learned(name, unit["seed"]) if own else PRESETS[name]}
                 players.append(
                     experiment.create("amazons-player", parameters=given, seed=unit["seed"])
                 )
@@ -424,6 +461,13 @@ def won(done: Done) -> tuple[Counter[str], Counter[str]]:
     return wins, games
 
 
+def _shared(found: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the wins and the share, with its interval over seeds, of wins and games by seed."""
+    wins, games = (sum(each) for each in zip(*found, strict=True))
+    share = within(mean([100 * won / of for won, of in found]), *PERCENT)
+    return [f"{wins} of {games}", interval(share, 1, sign=" %")]
+
+
 def _meetings_draw(done: Done) -> Drawn:
     wins, games = won([each for each in done if "learned" not in each[0]])
     lines, compared = [], []
@@ -438,20 +482,24 @@ def _meetings_draw(done: Done) -> Drawn:
             ]
         )
         compared.append(Compared(name, printed / 400, found, 1, (0, 1)))
-    learned = [each for each in done if "learned" in each[0]]
+    here = [each for each in done if each[0].get("learned") == "here"]
     by_seed = [
-        won([each for each in learned if each[0]["seed"] == seed])
-        for seed in sorted({unit["seed"] for unit, _ in learned})
+        won([each for each in here if each[0]["seed"] == seed])
+        for seed in sorted({unit["seed"] for unit, _ in here})
     ]
     for name in PLAYERS if by_seed else ():
-        shares = [100 * wins[name] / games[name] for wins, games in by_seed]
-        counts = f"{sum(wins[name] for wins, _ in by_seed)} of {sum(games[name] for _, games in by_seed)}"
-        share = interval(within(mean(shares), *PERCENT), 1, sign=" %")
-        lines.append([f"{name}, weights learned here", "-", counts, share])
+        text = "weights learned here" if name in TRAINED else "beside weights learned here"
+        parts = [(wins[name], games[name]) for wins, games in by_seed]
+        lines.append([f"{name}, {text}", "-", *_shared(parts)])
+    direct = [each for each in done if each[0].get("learned") == "first"]
+    for run in TRAINED if direct else ():
+        met = [result for unit, result in direct if run in unit["players"]]
+        parts = [(each["wins"], each["games"]) for each in met]
+        lines.append([f"{run}, weights learned here, against the study's", "-", *_shared(parts)])
     note = (
-        "The study's table cannot be one round robin: its wins add up to 1,071 and its losses to 929. First and last are what to compare. "
+        "The study's table cannot be one round robin: its wins add up to 1,071 and its losses to 929. First and last are what to compare. All but Random search to depth 2 and take the Monte Carlo step. "
         "The first lines are of the weights that the study published, one training each, and their intervals are over games; those of *weights learned here* are over "
-        "five tournaments, each with the weights of one seed of the row [weights](#weights-learned-by-three-of-the-runs)."
+        "five tournaments, each with the weights of one seed of the row [weights](#weights-learned-by-three-of-the-runs). In the last lines the weights that each seed learned here meet the study's of the same run."
     )
     count, distinct = total(done, "games"), total(done, "distinct")
     columns = ["player", "study: wins", "ours", "share"]
@@ -511,8 +559,11 @@ STUDY = Study(
             "cost",
             "Cost of a search of depth 3",
             "up to three minutes a move.",
-            {"quick": Size("{seeds}", {}, 3), "study": Size("{seeds}", {})},
-            partial(each_seed, {}),
+            {
+                "quick": Size("a game of each kind, {seeds}", {}, 1),
+                "study": Size("a game of each kind, {seeds}"),
+            },
+            _cost_units,
             _cost,
             _cost_draw,
         ),
@@ -559,7 +610,7 @@ STUDY = Study(
             {
                 "quick": Size("{games} games (the study gives no number)", {"games": 2}, 1),
                 "part": Size("{games} games (the study gives no number)", {"games": 4}),
-                "study": Size("{games} games (the study gives no number)", {"games": 20}),
+                "study": Size("{games} games (the study gives no number)", {"games": 100}),
             },
             partial(each_seed, {}),
             _depths,
@@ -573,5 +624,11 @@ STUDY = Study(
             missing="people are needed; the web page lets them play",
         ),
     ),
-    "The board is 8 x 8, mobility counts queen moves, and the target is the position that the search expects after the reply.",
+    "The board is 8 x 8. A player searches by alpha-beta and values positions by twelve features times twelve weights; the target of TD learning is the value after the own move and the reply that the search expects.\n\n"
+    "*MP* are weights that the study's author set by hand. *AbMp* searches with them to depth 2 and plays the best move. *McMp* adds the study's *Monte Carlo* step: each of the five best moves is played out once, by the same search for both sides, and one of those that won is chosen at random, "
+    "or one of the five if none won. A training run is named after the weights that its learner begins with (all zeros, all ones or MP) and its opponent (a player that moves at random, AbMp or McMp). The learner always takes the Monte Carlo step.\n\n"
+    "The *features* lie between 0 and 1, six for each side. *Moves*: the squares that its amazons can reach, as a share of those at the start. *In corners*, *with one direction* and *trapped*: the share of its four amazons that stand in a corner of the board, can leave in one direction only, or cannot leave. "
+    "*Unhindered*: the share with all neighbouring squares free. *One per quadrant*: 1 if each quarter of the board has one of its amazons, 0 otherwise.\n\n"
+    "A *score* comes from games against the opponent of the training: -100 if all are lost, +100 if all are won. For the nine runs the study prints curves and describes them in words. Only figures in these words are compared. It also reads from each plot when the weights stop changing. "
+    "What looks constant depends on the scale of the plot, so the tables have three limits and do not compare them. The step size is halved every 5,000 moves, in the study as here, and how far the weights move shrinks with it.",
 )

@@ -4,9 +4,11 @@ import math
 
 import pytest
 
+from dovetail.agent_servers.games.amazons.agent import WEIGHTS
 from dovetail.experiments.studies import working
-from dovetail.experiments.studies.amazons.rows import settled
-from dovetail.experiments.studies.rows import study
+from dovetail.experiments.studies.amazons import rows
+from dovetail.experiments.studies.amazons.rows import settled, thinking
+from dovetail.experiments.studies.rows import Unit, study
 
 
 @pytest.mark.parametrize("share", [0.1, 0.01, 0.001])
@@ -30,3 +32,47 @@ def test_a_training_says_how_far_its_weights_move_and_what_the_study_says_of_it(
     drawn = row.draw([(unit, result)])
     assert [line[1] for line in drawn.lines] == ["-100", "-", "-", "-", *["80,000"] * 3]
     assert [each.name for each in drawn.compared] == ["score after 0 moves"]
+
+
+def test_a_search_is_timed_in_every_move_of_a_game() -> None:
+    seconds = thinking({"weights": "mp", "depth": 1, "rollouts": False}, 1)
+    assert 30 < len(seconds) <= 56
+    assert min(seconds) >= 0 < max(seconds)
+    row = study("amazons").row("cost")
+    assert row.draw
+    done = [(unit, {"seconds": [1.0, 3.0, 2.0]}) for unit in working.units(row, "study")]
+    first, longest, whole = row.draw(done).lines[-3:]
+    assert first == ["depth 3: first move, seconds", "-", "1.000 (every seed)"]
+    assert longest == ["depth 3: longest move, seconds", "up to 180", "3.000 (every seed)"]
+    assert whole == ["depth 3: whole game, seconds", "-", "6.000 (every seed)"]
+
+
+def test_weights_learned_here_meet_the_published_ones_of_the_same_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[tuple[str, int]] = []
+
+    def learned(run: str, seed: int) -> list[float]:
+        taken.append((run, seed))
+        return WEIGHTS["mp"]
+
+    monkeypatch.setattr(rows, "learned", learned)
+    row = study("amazons").row("tournament")
+    assert row.draw
+
+    def result(unit: Unit) -> dict[str, int]:
+        wins = 5 + unit["seed"]
+        return {"games": 20, "wins": wins, "losses": 20 - wins, "distinct": 20}
+
+    units = working.units(row, "study")
+    direct = [unit for unit in units if unit.get("learned") == "first"]
+    assert len(direct) == 3 * 5
+    played = rows.meeting({**direct[-1], "games": 2})
+    assert played["games"] == played["wins"] + played["losses"] == 2
+    assert taken == [("MpVsRandom", 5)]  # the other player has the published weights
+    drawn = row.draw([(unit, result(unit)) for unit in units])
+    for line, run in zip(drawn.lines[-3:], ("OnesVsAbMp", "MpVsMcMp", "MpVsRandom"), strict=True):
+        name, study_says, wins, share = line
+        assert name == f"{run}, weights learned here, against the study's"
+        assert (study_says, wins) == ("-", "40 of 100")
+        assert share.startswith("40.0 % (30.2")  # over the five seeds
