@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -8,14 +10,15 @@ from dovetail.agent_servers.games.dots.perfect import DotsPerfect
 from dovetail.env_servers.dots import Dots
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.studies import working
-from dovetail.experiments.studies.best import dots
+from dovetail.experiments.studies.best import amazons, dots
 from dovetail.experiments.studies.best.parts import points
+from dovetail.experiments.studies.results import Results
 from dovetail.experiments.studies.rows import study
 
 TINY = {
     "connect_four": {"games": 20, "positions": 5, "tests": 2},
     "rlgame": {"games": 10, "tests": 1},
-    "amazons": {"moves": 10, "tests": 2},
+    "amazons": {"games": 2},
     "dominion": {"games": 2_000, "again": 200},
     "tetris": {"population": 10, "each": 1, "generations": 2, "low": 1, "high": 1, "most": 500},
     "tetris-trainers": {"percent": 1, "low": 1, "high": 1, "most": 500},
@@ -89,3 +92,36 @@ def test_a_hard_position_is_the_same_for_the_same_seed_and_has_few_free_lines() 
         assert len(set(found.values.values())) > 1
         dots.hard.cache_clear()
         assert dots.hard(seed, 4, 5) == found
+
+
+def test_the_training_of_amazons_in_the_table_won_most_of_the_games_for_the_choice() -> None:
+    kept = Path(__file__).parents[3] / "docs/studies/results/best/amazons.study.jsonl"
+    wins: Counter[str] = Counter()
+    for each in Results([kept]).records.values():
+        if "choice" in each.unit:
+            wins[each.unit["choice"]] += each.result["wins"]
+    assert set(wins) == {*amazons.RUNS, amazons.PLAIN}
+    assert wins[amazons.CHOSEN] == max(wins.values())
+
+
+def test_amazons_plays_fewer_games_at_depth_4_and_a_share_has_its_other_side() -> None:
+    row = study("best").row("amazons")
+    assert row.draw
+    won = {"games": 100, "wins": 60, "losses": 40, "cut": 0, "distinct": 100, "longest": 0.5}
+    units = working.units(row, "study")
+    assert {unit["games"] for unit in units if unit.get("way") == "depth 4"} == {10}
+    drawn = row.draw([(unit, won) for unit in units])
+    shares = {line[0]: line[1:3] for line in drawn.lines}
+    ours, published = shares["depth 3 against depth 2 with rollouts: wins %"]
+    assert ours.startswith("60.0 (")
+    assert published.startswith("40.0 (")
+    assert shares["depth 3 against depth 3: wins %"][1] == "50, the player against itself"
+    assert shares["depth 4: longest move of a game, seconds of a core"][0] == "0.50 (every seed)"
+
+
+def test_a_training_of_amazons_without_rollouts_keeps_its_weights() -> None:
+    row = study("best").row("amazons")
+    assert row.work
+    found = row.work({"train": "OnesVsAbMp", "moves": 10, "seed": 1})
+    assert len(found["weights"]) == 12
+    assert found["games"] > 0
