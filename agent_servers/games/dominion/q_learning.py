@@ -227,6 +227,13 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
             "that returns one."
         ),
     ] = "points"
+    extra_buys: Annotated[
+        Literal["undiscounted", "discounted", "none"],
+        Meta(
+            description="Further purchases of one turn, which the study does not describe: decisions without a discount between them, "
+            "decisions discounted as any others are, or none."
+        ),
+    ] = "undiscounted"
     table: Annotated[
         Literal["dense", "sparse"],
         Meta(description="dense: all states, 8 bytes an entry; sparse: only those that were met."),
@@ -245,7 +252,9 @@ class _Purchase(Pending):
     """A seat's last purchase."""
 
     turn: int = -1
-    """In which it was made; -1 before the first."""
+    """In which it was made; -1 before the first, and where it is not learned from."""
+    bought: int = -1
+    """The turn of the last card bought."""
     reward: float = 0.0
     """What it has earned so far."""
 
@@ -291,18 +300,23 @@ class DominionQ(Agent[DominionQParameters]):
             return self._chapel.trash(seen)
         if not seen.buying:
             return play(seen, legal)
+        if self.parameters.extra_buys == "none" and last.bought == seen.turns:
+            return PASS
         state = self.coder.state(seen, decision.seat.spec.seats)
         kinds = self.coder.kinds
         columns = [number for number, kind in enumerate(kinds) if BUY + kind in legal]
         columns.append(len(kinds))
         if decision.mode == "evaluate":
-            return self._action(self.learner.greedy(state, columns, decision.rng))
-        # Purchases of one turn follow each other at once.
-        discount = 1.0 if last.turn == seen.turns else self.parameters.discount
-        column = self.learner.step(last, state, columns, last.reward, discount, decision.rng)
-        last.turn, last.reward = seen.turns, 0.0
-        if self.reward is not None and column < len(kinds):
-            last.reward = self.reward.card[kinds[column]]
+            column = self.learner.greedy(state, columns, decision.rng)
+        else:
+            # Purchases of one turn follow each other at once.
+            at_once = last.turn == seen.turns and self.parameters.extra_buys == "undiscounted"
+            discount = 1.0 if at_once else self.parameters.discount
+            column = self.learner.step(last, state, columns, last.reward, discount, decision.rng)
+            last.turn, last.reward = seen.turns, 0.0
+            if self.reward is not None and column < len(kinds):
+                last.reward = self.reward.card[kinds[column]]
+        last.bought = seen.turns if column < len(kinds) else last.bought
         return self._action(column)
 
     def end(self, end: End) -> None:

@@ -101,6 +101,8 @@ def learning(given: DominionQParameters, reward: Reward | None) -> Learning:
         given.rate_power,
         given.least_rate,
         given.discount,
+        given.discount if given.extra_buys == "discounted" else 1.0,
+        given.extra_buys == "none",
         given.epsilon,
         given.min_visits,
         np.array(reward.card, np.float64),

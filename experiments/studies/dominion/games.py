@@ -172,6 +172,8 @@ def play(
         if player not in (RANDOM, MONEY):
             buys, coins = _act(rules, player, game, seat, stock)
         coins += coins_in_hand(game, seat)
+        if player == LEARNER and how.single:
+            buys = 1
 
         while buys > 0:
             afforded = affordable(stock, coins)

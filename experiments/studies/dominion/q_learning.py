@@ -32,6 +32,10 @@ class Learning(NamedTuple):
     power: float
     least: float
     discount: float
+    at_once: float
+    """The discount between purchases of one turn."""
+    single: bool
+    """Whether a learner buys one card a turn at most."""
     epsilon: float
     min_visits: int
     card: Array
@@ -199,7 +203,7 @@ def ask(
             later = values[choices[0]]
             for number in range(1, size):
                 later = max(later, values[choices[number]])
-            discount = 1.0 if game.last_turn[seat] == turns[seat] else how.discount
+            discount = how.at_once if game.last_turn[seat] == turns[seat] else how.discount
             target = game.pending[seat] + discount * float(later)
             update(values, visits, how, game.last[seat], target)
         entry = _choose(values, visits, how, choices, size, game.state)
