@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec import structs
+
 from dovetail.agent_servers.games.dominion.q_learning import (
     DominionQ,
     DominionQParameters,
     Reward,
 )
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
-from dovetail.experiments.statistics import Estimate
+from dovetail.experiments.statistics import Estimate, mean
 from dovetail.experiments.studies.dominion import study as s
 from dovetail.experiments.studies.rows import (
     Compared,
@@ -83,7 +85,10 @@ def learner(
 
 
 def learn(unit: Unit) -> Result:
-    """Train and test in turn; return what the study's tables have."""
+    """Train and test in turn; return what the study's tables have.
+
+    ``tables``, if given, names further last tests, each by the game's options that it changes.
+    """
     study = learner(
         unit["version"],
         unit["opponents"],
@@ -96,6 +101,10 @@ def learn(unit: Unit) -> Result:
     best, good = max(points, key=lambda point: point.won), s.first_good(points)
     again = study.test(unit["again"])
     seat = study.seat
+    others = {
+        name: study.test(unit["again"], configuration=structs.replace(study.configuration, **more))
+        for name, more in unit.get("tables", {}).items()
+    }
     return {
         "best": best.won,
         "best at": best.trained,
@@ -108,7 +117,8 @@ def learn(unit: Unit) -> Result:
         "rounds": again.rounds,
         "cards": {card.name: again.cards[seat][kind] for kind, card in enumerate(CARDS)},
         "curve": [round(x, 4) for x in s.smoothed([point.won for point in points])],
-        "games": unit["games"] + len(points) * unit["tests"] + unit["again"],
+        **{name: each.share[seat] for name, each in others.items()},
+        "games": unit["games"] + len(points) * unit["tests"] + unit["again"] * (1 + len(others)),
     }
 
 
@@ -192,6 +202,11 @@ def percent(results: Sequence[Result], *keys: str | int) -> Estimate:
     """
     found = within(over(results, *keys), 0.0, 1.0)
     return Estimate(100 * found.value, 100 * found.low, 100 * found.high)
+
+
+def ahead(one: Sequence[Result], other: Sequence[Result]) -> Estimate:
+    """Return by how many points trainings win more than others, paired by seed and tested again."""
+    return mean([100 * (a["again"] - b["again"]) for a, b in zip(one, other, strict=False)])
 
 
 def learned_sizes(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-from dovetail.agent_servers.games.dominion.q_learning import Coder
+from dovetail.agent_servers.games.dominion.q_learning import Coder, features
 from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies.curves import Picture
 from dovetail.experiments.studies.dominion import curves
@@ -19,6 +20,7 @@ from dovetail.experiments.studies.dominion.learning import (
     METHODS,
     SHUFFLED,
     TRAININGS,
+    ahead,
     beside_study,
     both_settings,
     learn,
@@ -149,13 +151,40 @@ def _method_row(version: str, printed: str, games: int) -> Row:
 BOUNDS = [*("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12")]
 
 
+CHANGED: dict[str, str] = {
+    **{"2": "1", "3": "1", "4": "3", "5": "3", "6": "4", "7": "4", "8": "4"},
+    **{"9": "4", "10": "9", "12": "9"},
+}
+"""The version from which each takes all bounds but one: the study keeps 3 (Copper), 4 (Smithy, and its Gold), 9 (Silver) and 12 (turns)."""
+
+
+def change(version: str, other: str) -> str:
+    """Return the bound in which a version differs from another.
+
+    >>> change("12", "9")
+    'turn 12 for 34'
+    >>> change("5", "3")
+    'Smithy not counted for 2'
+    """
+    new, old = (features(each) for each in (version, other))  # type: ignore[arg-type]
+    return ", ".join(
+        f"{name} {new.get(name, 'not counted')} for {old.get(name, 'not counted')}"
+        for name in old
+        if new.get(name) != old[name]
+    )
+
+
+def _order(key: tuple[str, int]) -> tuple[float, int]:
+    return float(key[0]), key[1]
+
+
 def _versions_draw(
     done: Done, note: str = "", picture: Callable[[Done], Picture] = curves.versions
 ) -> Drawn:
     lines = []
-    for (version, visits), results in sorted(
-        by(done, "version", "visits").items(), key=lambda each: (float(each[0][0]), each[0][1])
-    ):
+    found = by(done, "version", "visits")
+    for version, visits in sorted(found, key=_order):
+        results = found[version, visits]
         lines.append(
             [
                 f"{version}, {METHODS[visits]}",
@@ -171,12 +200,34 @@ def _versions_draw(
 
 
 def _bounds_draw(done: Done) -> Drawn:
-    return _versions_draw(
+    found = by(done, "version", "visits")
+    drawn = _versions_draw(
         done,
-        "The study draws curves and prints its choices alone: Copper bound 8 (3), Smithy 1 (4), Gold 2 (4), Silver 4 (9), turn 12 (12). "
-        "A choice that is right has a share no lower than its neighbours'.",
+        "The study draws curves and prints its choices alone: Copper bound 8 (version 3), Smithy 1 (4), Gold 2 (4), Silver 4 (9), turn 12 (12). "
+        "A difference is what the version wins, tested again, more than the one that it is compared with, paired by seed; it has all other bounds of that one. "
+        "A bound that suffices costs nothing in its version, and the next larger one gains nothing. "
+        f"Version 5 does not count Smithies. Its decks have {_smithies(found, '5')} of them, those of version 3 have {_smithies(found, '3')}: "
+        "a table that cannot tell whether there is one gives the first Smithy and the fifth the same value.",
         curves.bounds,
     )
+    lines = []
+    for line, (version, visits) in zip(drawn.lines, sorted(found, key=_order), strict=True):
+        changed, more = "-", "-"
+        other = CHANGED.get(version, "")
+        if (other, visits) in found:
+            changed = change(version, other)
+            more = f"{interval(ahead(found[version, visits], found[other, visits]))} to {other}"
+        lines.append([line[0], changed, *line[1:4], more, line[4]])
+    columns = list(drawn.columns)
+    columns[4:4] = ["difference to version"]
+    columns[1:1] = ["what changed"]
+    return replace(drawn, columns=columns, lines=lines)
+
+
+def _smithies(found: Mapping[tuple[str, int], Sequence[Result]], version: str) -> str:
+    """Return the mean Smithies of the final decks by both methods, in words."""
+    one, other = (over(found[version, visits], "cards", "Smithy").value for visits in BOTH)
+    return f"{one:.2f} (epsilon-greedy) and {other:.2f} (forced exploration)"
 
 
 def _first_values_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:

@@ -198,6 +198,22 @@ def test_every_reward_teaches_the_same_bit_for_bit(reward: str, table: Any) -> N
     assert fast.save() == slow.save()
 
 
+@pytest.mark.parametrize("learn", [True, False])
+def test_rules_for_extra_buys_differ_and_are_the_same_bit_for_bit(learn: bool) -> None:
+    configuration = Configuration(players=2, kingdom=KINGDOM)
+    games, values = [], []
+    for extra_buys in ("undiscounted", "discounted", "none"):
+        parameters = DominionQParameters(version="23-4", extra_buys=extra_buys)
+        seats = ["random", "learner"]
+        slow, fast, expected, found = both(configuration, seats, parameters, 12, learn)
+        np.testing.assert_array_equal(found, expected)
+        assert fast.save() == slow.save()
+        games.append(found.tolist())
+        values.append(fast.table.values.copy())
+    assert games[2] != games[0]
+    assert np.array_equal(values[0], values[1]) == (not learn)
+
+
 def test_turns_without_end_are_refused() -> None:
     with pytest.raises(DovetailError, match="a turn may draw and play Bazaar forever"):
         rules(Configuration(played="discard"))
@@ -401,3 +417,25 @@ def test_ties_go_to_the_last_or_to_the_first_of_a_pair() -> None:
     assert last["won"] > first["won"] + 0.03  # of the second
     assert first["points"] == pytest.approx(last["points"], rel=0.05)
     assert first["points"][1] > first["points"][0]  # Chapel, not exchanged with Money
+
+
+def test_bounds_say_what_a_version_changes_and_what_it_gains() -> None:
+    row = study("dominion").row("bounds")
+    assert row.units
+    assert row.draw
+    done = [
+        (unit, {"best": 0.4, "again": 0.4 + 0.1 * (unit["version"] == "4"), "explored": 9})
+        for unit in row.units({"games": 20, "again": 10}, [1, 2])
+    ]
+    cards = {"games": 50, "cards": {"Smithy": 1.0}}
+    drawn = row.draw([(unit, result | cards) for unit, result in done])
+    lines = {line[0]: line for line in drawn.lines}
+    assert "Smithy 1 for 2" in lines["4, epsilon-greedy"]
+    assert any(
+        cell.startswith("10.0 ") and cell.endswith(" to 3") for cell in lines["4, epsilon-greedy"]
+    )
+    assert any(
+        cell.startswith("-10.0 ") and cell.endswith(" to 4")
+        for cell in lines["9, forced exploration"]
+    )
+    assert lines["1, epsilon-greedy"].count("-") == 2
