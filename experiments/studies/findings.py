@@ -182,7 +182,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "The strategy is believed to be optimal.",
             "no",
-            "Not by the study's own figures: with one kingdom card to buy, version 4.13 wins up to 77.99 % against three Money (table 4.4.1), and version 23, which may buy that card too, 71.98 %. Here version 14.5 with a falling rate wins 28.9 % against three Big Money players with two Smithies, and version 23 with *shaped* at the study's rate 17.5 %, where an equal player would win 25 % (`optimal`). The optimum is not known.",
+            "Not by the study's own figures: with one kingdom card to buy, version 4.13 wins up to 77.99 % against three Money (table 4.4.1), and version 23, which may buy that card too, 71.98 %. Here version 14.5 with a falling rate wins 28.9 % against three Big Money players with two Smithies, with a reward for winning and no discount 31.6 % ([the strongest learner](best.md#dominion)), and version 23 with *shaped* at the study's rate 17.5 %, where an equal player would win 25 % (`optimal`). The optimum is not known.",
         ),
     ),
     "tetris": (
