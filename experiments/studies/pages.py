@@ -270,10 +270,10 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         f"Of the {sum(judged.values())} rows that were run, all figures agree in {judged['all']}, some in {judged['some']} and none in {judged['none']}, "
         f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare.",
         "",
-        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values or reaches zero; or if all of ours were equal and the study's differs. "
+        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values, or, where these have no limit, reaches zero or spans more than a factor of three; or if all of ours were equal and the study's differs. "
         "Where one figure is compared, its name stands before the verdict: it may agree while the row's conclusion does not hold, which the first tables say.",
         "",
-        "A *seed* is one training with its own random numbers. *Readings* of RLGame's learner are its program (`seed-fidelity`) and its text (`thesis-text`), which differ. A *score* in Amazons is -100 if all games of a check are lost, and +100 if all are won. "
+        "A *seed* is one training with its own random numbers; only in the name `seed-fidelity` is it the study that Dovetail grew out of. *Readings* of RLGame's learner are its program (`seed-fidelity`) and its text (`thesis-text`), which differ. A *score* in Amazons is -100 if all games of a check are lost, and +100 if all are won. "
         "There, *MP* are weights set by hand, *AbMp* is alpha-beta of depth 2 with them, *McMp* adds the study's *Monte Carlo* step, which plays each of the five best moves out by search and chooses one that won, and a run such as OnesVsAbMp is named after the learner's initial weights and its opponent. "
         "*Shaped* is a reward by card, set by hand here for Dominion, whose study names none. *With the settings that the study names*, Dominion's learner has its rate of 0.2, discount and exploration; the reward, the victory points of each purchase, and first values from 0 to 1 are ours. *Genes* are the numbers from 0 to 1 that describe a network in Tetris; a *candidate* is one set of them.",
         "",
@@ -297,7 +297,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
 
 
 def _full(found: Found) -> bool:
-    return found.whole and found.size == "study"
+    return found.whole and found.size == "study" and not found.row.sizes["study"].less
 
 
 def write(

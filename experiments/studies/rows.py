@@ -42,6 +42,8 @@ class Size:
     values: Mapping[str, int] = field(default_factory=dict)
     seeds: int = SEEDS
     """Seeds by default."""
+    less: bool = False
+    """Whether it is less than the study's even as the largest, in depth of search if not in games."""
 
     def label(self, seeds: int) -> str:
         """Return the size with so many seeds in words.
@@ -54,6 +56,8 @@ class Size:
 
 
 Verdict = Literal["agrees", "differs", "wide"]
+WIDE = 3
+"""The ends of a prediction interval are at most so many times apart if a figure without limits is to agree."""
 ANY = (-math.inf, math.inf)
 """The range of a figure that may have any value."""
 
@@ -87,12 +91,14 @@ class Compared:
         """Whether the study's figure lies in ``again``; None without an interval.
 
         If it does, but ``again`` covers more than half of the range, or, where there is none, reaches
-        zero, it is too wide to say.  So it is if all trainings gave one figure, and the study another:
+        zero or more than three times its lesser end, it is too wide to say.  So it is if all trainings gave one figure, and the study another:
         then nothing is known of how much they vary.
 
         >>> Compared("wins, %", 60.0, Estimate(50.0, 45.0, 55.0), 5, (0, 100)).verdict
         'agrees'
         >>> Compared("wins, %", 60.0, Estimate(50.0, 35.0, 65.0), 5, (0, 100)).verdict
+        'wide'
+        >>> Compared("moves", 8.6, Estimate(16.3, 12.0, 20.6), 5).verdict
         'wide'
         >>> Compared("wins, %", 99.9, Estimate(100.0, 100.0, 100.0), 5, (0, 100)).verdict
         'wide'
@@ -107,7 +113,9 @@ class Compared:
         if math.isfinite(most - least):
             wide = again.high - again.low > (most - least) / 2
         else:
-            wide = again.low < again.high and again.low <= 0 <= again.high
+            lesser, greater = sorted((abs(again.low), abs(again.high)))
+            reaches = again.low <= 0 <= again.high or greater > WIDE * lesser
+            wide = again.low < again.high and reaches
         return "wide" if wide else "agrees"
 
 

@@ -322,7 +322,7 @@ def _large_draw(done: Done) -> Drawn:
         distinct += sum(each["random"]["distinct"] for each in whole)
         games += sum(each["random"]["games"] for each in whole)
     note = (
-        f"Two turns ahead, at most {MOST_POSITIONS:,} positions a decision, {BLOCKS} checks. The larger step is that of 4 x 4 dots. The "
+        f"Weights are checked {BLOCKS} times. The larger step is that of 4 x 4 dots. The "
         "features count boxes, so their square grows with the square of the number of boxes, and a step that is stable on 9 boxes "
         "is not on 16 or 25: weights swing or diverge. The smaller step is scaled down by that growth. The study blames the step "
         "as well, for another reason: its step is c / N, where N counts how often the same features were met, and N grows more slowly here."
@@ -381,18 +381,24 @@ def _pruning_draw(done: Done) -> Drawn:
         ],
         ["positions valued without pruning, times those with", "-", interval(less)],
     ]
-    note = "Pruning is sound where a seat moves again, if who is to move, and not the depth, says who maximises; the study assumed that turns alternate."
+    note = "Pruning stays sound where a seat moves again, as long as the side to move decides whether a node maximises, and not its depth. The study's search assumed that turns alternate."
     return Drawn(HEAD, lines, 0, "-", (), note)
 
 
 def _sizes(
-    small: Mapping[str, int], large: Mapping[str, int], few: str, many: str
+    small: Mapping[str, int], large: Mapping[str, int], few: str, many: str, *, less: bool = False
 ) -> dict[Any, Size]:
     return {
         "quick": Size(few, small, 1),
         "part": Size(many, large, 2),
-        "study": Size(many, large),
+        "study": Size(many, large, less=less),
     }
+
+
+_LESS = (
+    "(the study gives no number), two turns ahead (the study: four) and with at most "
+    f"{MOST_POSITIONS:,} positions a decision"
+)
 
 
 STUDY = Study(
@@ -446,8 +452,9 @@ STUDY = Study(
             _sizes(
                 {"games": 40, "tests": 20},
                 {"games": 600, "tests": 500},
-                "40 games with each step and seed (the study gives no number), {seeds}",
-                "600 games with each step and seed (the study gives no number), {seeds}",
+                f"40 games with each step and seed {_LESS}, {{seeds}}",
+                f"600 games with each step and seed {_LESS}, {{seeds}}",
+                less=True,
             ),
             partial(_large_units, 5),
             _large,
@@ -461,8 +468,9 @@ STUDY = Study(
             _sizes(
                 {"games": 20, "tests": 10},
                 {"games": 600, "tests": 500},
-                "20 games with each step and seed (the study gives no number), {seeds}",
-                "600 games with each step and seed (the study gives no number), {seeds}",
+                f"20 games with each step and seed {_LESS}, {{seeds}}",
+                f"600 games with each step and seed {_LESS}, {{seeds}}",
+                less=True,
             ),
             partial(_large_units, 6),
             _large,

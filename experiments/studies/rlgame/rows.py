@@ -196,30 +196,47 @@ def _four_draw(
 ) -> Drawn:
     compared: list[Compared] = []
     whole = _whole(done)
-    lines = [
-        [cells[0], "", cells[1], "", *cells[2:]]
-        for cells in t.total_lines(totals, whole, compared, drawn)
-    ]
-    same = done[0][0]["set"] == size
+    white, black, moves, by_seed, drawn_all = t.total_lines(totals, whole, compared, drawn)
+    lines = [_paired(line[0], line[1:]) for line in (white, black, drawn_all)]
+    lines.append(_paired(by_seed[0], by_seed[1:]))
+    lines.append(_paired(moves[0], [""] * len(moves[1:]), moves[1:]))
     sets = {
         name: list(zip(*(each["sets"] for each in results), strict=True))
         for name, results in _profiles(done).items()
     }
-    for number in range(len(study) if same else 0):
+    same = done[0][0]["set"] == size
+    for number, printed in enumerate(study if same else ()):
+        parts = [each[number] for each in sets.values()]
         for winner in (0, 1):
-            wins, moves = study[number][2 * winner : 2 * winner + 2]
-            cells = [f"set {number + 1}, {t.WINNERS[winner]} wins, %", f"{moves:.2f} moves"]
-            draws = study[number][4]
-            cells += [f"{100 * wins / size:.1f}", f"{draws:.0f} draw{'s' * (draws != 1)}"]
-            for parts in sets.values():
-                found = t.figure(parts[number], winner, 0)
-                text = "-" if found is None else interval(found, 2)
-                cells.append(f"{interval(t.won(parts[number], winner))}; {text} moves")
-            lines.append(cells)
-    columns = ["", "study: moves of the winner", "study", "study: draws", *whole]
+            wins, length = printed[2 * winner : 2 * winner + 2]
+            found = [t.figure(each, winner, 0) for each in parts]
+            lines.append(
+                _paired(
+                    f"set {number + 1}, {t.WINNERS[winner]} wins, %",
+                    [
+                        f"{100 * wins / size:.1f}",
+                        *(interval(t.won(each, winner)) for each in parts),
+                    ],
+                    [
+                        f"{length:.2f}",
+                        *("-" if each is None else interval(each, 2) for each in found),
+                    ],
+                )
+            )
+        draws = [f"{printed[4]:.0f} of {size:,}", *(t.drawn(each) for each in parts)]
+        lines.append(_paired(f"set {number + 1}, games drawn", draws))
+    columns = _paired(
+        "", ["study", *whole], [f"{name}: moves of the winner" for name in ("study", *whole)]
+    )
     white = [100 * wins / size for wins, *_ in study] if same else []
     picture = t.set_curves(white, done[0][0]["set"], _profiles(done))
     return Drawn(columns, lines, total(done, "games"), _distinct(done), compared, note, picture)
+
+
+def _paired(name: str, shares: Sequence[str], moves: Sequence[str] = ()) -> list[str]:
+    """Return the cells of a line, moves beside each share of games."""
+    beside = moves or [""] * len(shares)
+    return [name, *(cell for pair in zip(shares, beside, strict=True) for cell in pair)]
 
 
 # -- the rest ----------------------------------------------------------------------------------------------
@@ -237,7 +254,7 @@ def _pilot_draw(done: Done) -> Drawn:
         ["steps", "one sum", f"{interval(steps[0], 0)} and {interval(steps[1], 0)} a seed"],
         ["returns", "one sum", f"of each seat; together {added:g}"],
         [
-            "games in which one seat decided two times more often than the other",
+            "games in which the first seat had neither as many decisions as the second nor one more",
             "-",
             f"{total(done, 'unequal')} of {games}",
         ],
@@ -492,7 +509,7 @@ STUDY = Study(
             ),
         ),
     ),
-    "`seed-fidelity` learns as the study's program does, as far as its descendants show: rewards of 100 for a win and 100/N for each pawn "
+    "`seed-fidelity` (its *seed* is the study that Dovetail grew out of, not a training) learns as the study's program does, as far as its descendants show: rewards of 100 for a win and 100/N for each pawn "
     "ahead, a loser that is not told, accumulating traces that decay by lambda alone, steps of one over each layer's inputs, a value of 1 at the end. "
     "`thesis-text` learns as the study says: 1/N for each pawn, a loser that is told, replacing traces that decay by gamma lambda, steps of 0.001. "
     "Wins are shares of all games, those that were cut at 20,000 moves included.",

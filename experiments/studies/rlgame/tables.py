@@ -90,6 +90,11 @@ def cut(parts: Sequence[Result]) -> str:
     return f"{sum(part['cut'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
 
 
+def drawn(parts: Sequence[Result]) -> str:
+    """Return how many games were drawn, of how many."""
+    return f"{sum(part['drawn'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
+
+
 SET_COLUMNS = [
     *("set, winner", "study: wins %", "ours"),
     *(column for name in FIGURES for column in (f"study: {name}", "ours")),
@@ -151,7 +156,7 @@ def total_lines(
     study: tuple[float, float, float],
     by_profile: dict[str, list[Result]],
     compared: list[Compared],
-    drawn: str = "",
+    draws: str = "",
     like: Callable[[str], bool] = lambda profile: True,
 ) -> list[list[str]]:
     """Return wins, moves and games cut short, for each profile in its own column.
@@ -160,7 +165,7 @@ def total_lines(
         study: White's and Black's wins in percent, and the winner's moves.
         by_profile: what each seed counted.
         compared: gets White's wins and the moves beside those of each profile.
-        drawn: how many of the study's games were drawn, in a game that can be; others can be cut.
+        draws: how many of the study's games were drawn, in a game that can be; others can be cut.
         like: whether a profile does what the study did, so that its figures are compared.
     """
     rows: list[tuple[str, str, Callable[[list[Result]], Any]]] = [
@@ -187,10 +192,8 @@ def total_lines(
             *(spread(parts, white) for parts in by_profile.values()),
         ]
     )
-    if drawn:
-        counts = [(sum(p["drawn"] for p in parts), parts) for parts in by_profile.values()]
-        texts = [f"{count:,} of {sum(p['games'] for p in parts):,}" for count, parts in counts]
-        lines.append(["games drawn", drawn, *texts])
+    if draws:
+        lines.append(["games drawn", draws, *map(drawn, by_profile.values())])
     else:
         texts = [cut(parts) for parts in by_profile.values()]
         lines.append(["games cut at 20,000 moves", "not said", *texts])

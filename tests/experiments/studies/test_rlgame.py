@@ -147,3 +147,27 @@ def test_sets_of_another_size_stand_without_the_studys_figures() -> None:
     drawn = draw([({**unit, "set": 5000}, result)])
     assert drawn.lines[0][1:5:2] == ["96.4", "48.19"]
     assert len(drawn.compared) == 12  # White's wins and five means of its won games, of two sets
+
+
+def test_draws_stand_once_for_each_set_of_connect_four_ours_beside_the_studys() -> None:
+    stats = np.zeros((10, k.COLUMNS), np.int64)
+    stats[:, k.MOVES] = 9
+    stats[:2, k.WINNER] = k.NO_WINNER
+    sets = tables.counted(Played(stats, np.arange(10, dtype=np.uint64), []), 10)
+    whole = tables.counted(Played(stats, np.arange(10, dtype=np.uint64), []))[0]
+    unit = {"profile": "seed-fidelity", "set": 5_000, "sets": 10, "seed": 1}
+    draw = STUDY.row("connect-four").draw
+    assert draw is not None
+    result = {"sets": sets, "all": whole, "distinct": 10, "games": 10}
+    drawn = draw([(unit, result)])
+    assert drawn.columns[1:] == [
+        *("study", "study: moves of the winner"),
+        *("seed-fidelity", "seed-fidelity: moves of the winner"),
+    ]
+    lines = {line[0]: line[1:] for line in drawn.lines}
+    assert len(lines) == len(drawn.lines) == 5 + 3 * 10
+    assert all(len(line) == len(drawn.columns) for line in drawn.lines)
+    assert lines["games drawn"] == ["13 of 50,000", "", "2 of 10", ""]
+    assert lines["set 1, games drawn"] == ["10 of 5,000", "", "1 of 1", ""]
+    assert lines["set 3, White wins, %"] == ["64.8", "7.82", "100.0", "9.00"]
+    assert lines["moves of the winner"] == ["", "8.02", "", "9.00"]

@@ -87,6 +87,9 @@ def test_a_single_training_of_the_study_is_held_against_where_one_more_of_ours_w
         (60.0, Estimate(50.0, 30.0, 70.0), 5, PERCENT, "wide"),  # of half of all shares and more
         (9.0, Estimate(5.0, 2.0, 8.0), 5, (), "wide"),  # reaches zero
         (50.0, Estimate(5.0, 2.0, 8.0), 5, (), "differs"),  # however wide
+        (8.64, Estimate(16.28, 11.95, 20.61), 5, (), "wide"),  # 5.7 to 26.9, more than threefold
+        (12.0, Estimate(16.28, 13.95, 18.61), 5, (), "agrees"),
+        (-2.0, Estimate(-5.0, -8.0, -3.0), 5, (), "wide"),
         (3.0, Estimate(3.0, 3.0, 3.0), 0, (), "agrees"),
         (0.0, Estimate(0.0, 0.0, 0.0), 0, (), "agrees"),
         (4.0, Estimate(3.0, 3.0, 3.0), 0, (), "differs"),
@@ -190,6 +193,17 @@ def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> Non
     assert "| won | 0.5 | 0.46 |\n| *run at* | 9 games a seed, 5 seeds |  |\n" in text
     assert "45 games, distinct: all." in text
     assert "**Not run**: it is old." in text
+
+
+def test_a_row_that_searches_less_deep_than_the_study_counts_as_smaller(
+    sums: Study, tmp_path: Path
+) -> None:
+    row = sums.row("halves")
+    working.run([(sums, [row])], "study", out=tmp_path, told=lambda line: None)
+    for less in (False, True):
+        sizes = {**row.sizes, "study": replace(row.sizes["study"], less=less)}
+        found = pages.find(sums, replace(row, sizes=sizes), tmp_path, tmp_path / "kept")
+        assert pages._full(found) != less
 
 
 def test_a_size_follows_the_seeds_that_were_run(sums: Study, tmp_path: Path) -> None:
