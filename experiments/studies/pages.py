@@ -284,7 +284,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
     parts += [
         f"## [{study(ACROSS).title}]({ACROSS}.md)",
         "",
-        "One table for each two-player game, and one in which the trainings of the Amazons study meet; no study printed them, and they are not counted above. What version 23 of the Dominion study leaves out, "
+        "One table for each two-player game, one in which the trainings of the Amazons study meet, and one on why one side of two `td-rlgame` learns little; no study printed them, and they are not counted above. What version 23 of the Dominion study leaves out, "
         "and what was tried in its place, is on [a page of its own](dominion-23.md).",
     ]
     parts += [

@@ -34,6 +34,7 @@ from dovetail.experiments.studies import learned
 from dovetail.experiments.studies.amazons.rows import meeting, won
 from dovetail.experiments.studies.keeping import KEEPS, kept
 from dovetail.experiments.studies.playing import match
+from dovetail.experiments.studies.rlgame import one_sided
 from dovetail.experiments.studies.rows import (
     Done,
     Drawn,
@@ -128,6 +129,16 @@ def _meet(game: str, unit: Unit) -> Result:
     return found
 
 
+def _lead(results: Sequence[Result], first: str, second: str) -> str:
+    """Return in a sentence by how much the first player's rating is above the second's, by seed."""
+    by_seed = [each["elo"][first] - each["elo"][second] for each in results]
+    ahead = sum(each > 0 for each in by_seed)
+    return (
+        f"`{first}` is ahead of `{second}` by {interval(mean(by_seed), 0)} Elo, paired by seed, "
+        f"and in {ahead} of {len(by_seed)} seeds."
+    )
+
+
 def _draw(game: str, done: Done) -> Drawn:
     results = [result for _, result in done]
     learners = {"random": "-", **GAMES[game][1]}
@@ -142,7 +153,9 @@ def _draw(game: str, done: Done) -> Drawn:
         rating = "0" if name == "random" else interval(ratings[name], 0)
         lines.append([f"`{name}`", learners[name], rating, *cells])
     distinct = f"{total(done, 'distinct'):,} of the {total(done, 'tested'):,} after training"
+    first, second, *_ = sorted(ratings, key=lambda each: -ratings[each].value)
     note = (
+        f"{_lead(results, first, second)} "
         "Ratings are Bradley and Terry's over the round robin of each seed, and intervals are Student's over the seeds. "
         "Two plies of each game are drawn at random, and each opening is played from both seats."
     )
@@ -281,12 +294,12 @@ _TRAININGS = Row(
 STUDY = Study(
     "across",
     "The learners of all studies at one table",
-    (*(_row(game) for game in GAMES), _TRAININGS),
+    (*(_row(game) for game in GAMES), _TRAININGS, one_sided.ROW),
     "Each learner plays the same number of games against itself and then meets the others. It looks one move ahead, `dots-player` one turn, which may be "
     "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` the RLGame study's with its settings, if "
     "[not in every detail](../agents/td.md). Boards are smaller than the studies', but for Connect Four. The Tetris study's network and its search play a game for one and cannot take part, "
     "and Dominion is left out, as only its own learner plays it.\n\n"
-    "**What carries over.** TD with a small network does: `td` leads in Connect Four and RLGame, is level with `td-rlgame` in dots, and in Amazons both follow the study's own learner, whose features make the difference. `dots-player`, with seven features and one turn of lookahead, falls behind both after equally many games. `q-learning`, a table of states, carries over only to small boards: in Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps the value of exactly as many hard positions, because it has met none of them.\n\n"
+    "**What carries over.** TD with a small network does: `td` leads in Connect Four and RLGame, by the differences of each seed below the tables. In dots the two networks cannot be told apart. In Amazons both follow the study's own learner, which alone has features made for the game; whether these make the difference was not tested. `dots-player`, with seven features and one turn of lookahead, falls behind both after equally many games. `q-learning`, a table of states, carries over only to small boards: in Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps the value of exactly as many hard positions, because it has met none of them.\n\n"
     "*Hard positions* come from random games; some of their moves keep the value (win, draw or loss, against best play) and some do not. They are "
     "Connect Four's with 14 to 34 discs, Amazons' with 6 to 10 squares left, and those of dots with 4 to 8 lines left. Other pages draw theirs otherwise, so shares "
     "compare within a table alone.",

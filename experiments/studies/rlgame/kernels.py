@@ -167,7 +167,7 @@ def best_of(values: Array, count: int, even: bool, state: Array) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _mixed(digest: np.uint64, action: int) -> np.uint64:
+def mixed(digest: np.uint64, action: int) -> np.uint64:
     """Return the digest of a game with one more move."""
     return np.uint64(splitmix.scatter(digest ^ np.uint64(action + 1)))
 
@@ -267,7 +267,7 @@ def rlgame(
             winner = winners[chosen]
             if plies < moves_of_last.shape[0]:
                 moves_of_last[plies] = moves[chosen]
-            digest = _mixed(digest, moves[chosen])
+            digest = mixed(digest, moves[chosen])
             plies += 1
             ones = active(pawns, cells, board.slots, found)
             over = winner != NO_WINNER
@@ -454,7 +454,7 @@ def connect_four(
             if _drop(cells, heights, moves[chosen], mover):
                 winner = mover
             plies += 1
-            digest = _mixed(digest, moves[chosen])
+            digest = mixed(digest, moves[chosen])
             over = winner != NO_WINNER or plies == squares
             reward = rule.win if winner != NO_WINNER else 0.0
             ones = flags(cells, winner, plies == squares, found)

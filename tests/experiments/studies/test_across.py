@@ -24,6 +24,22 @@ def test_learners_of_all_studies_meet(game: str) -> None:
     assert all(0 <= share <= 1 for share in found[0][1].get("kept", {}).values())
 
 
+def test_the_leader_is_compared_with_the_next_seed_by_seed() -> None:
+    row = study("across").row("rlgame")
+    assert row.draw
+    players = ("td", "td-rlgame", "q-learning", "random")
+    done = []
+    for seed, ratings in enumerate([(300, 200, 50, 0), (500, 420, 50, 0), (700, 610, 50, 0)]):
+        elo = dict(zip(players, ratings, strict=True))
+        points = dict.fromkeys(players, 0.5)
+        counts = {"games": 6, "tested": 6, "distinct": 6}
+        done.append(({"seed": seed}, {**counts, "elo": elo, "points": points}))
+    # The ratings' own intervals overlap; those of a seed differ by 80 to 100.
+    note = row.draw(done).note
+    assert note.startswith("`td` is ahead of `td-rlgame` by 90 (65..115) Elo, paired by seed,")
+    assert "in 3 of 3 seeds" in note
+
+
 def test_the_trainings_of_amazons_meet_and_what_explains_their_points_is_told() -> None:
     row = study("across").row("amazons-trainings")
     assert row.draw
