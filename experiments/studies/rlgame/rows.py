@@ -228,8 +228,8 @@ def _four_draw(
     columns = _paired(
         "", ["study", *whole], [f"{name}: moves of the winner" for name in ("study", *whole)]
     )
-    white = [100 * wins / size for wins, *_ in study] if same else []
-    picture = t.set_curves(white, done[0][0]["set"], _profiles(done))
+    printed_wins = [100 * wins / size for wins, *_ in study] if same else []
+    picture = t.set_curves(printed_wins, done[0][0]["set"], _profiles(done))
     return Drawn(columns, lines, total(done, "games"), _distinct(done), compared, note, picture)
 
 
