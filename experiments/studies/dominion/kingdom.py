@@ -170,7 +170,7 @@ def _cards_draw(done: Done) -> Drawn:
             leads.append(f"{version} forced exploration")
         for card in ("Smithy", "Festival", "Woodcutter"):
             decks = (over(groups[version, visits], "cards", card) for visits in BOTH)
-            cells.append(" / ".join(f"{each.value:.1f}" for each in decks))
+            cells.append(" / ".join(interval(within(each), 1) for each in decks))
         lines.append(cells)
     columns = [
         "version",

@@ -427,7 +427,7 @@ def test_bounds_say_what_a_version_changes_and_what_it_gains() -> None:
         (unit, {"best": 0.4, "again": 0.4 + 0.1 * (unit["version"] == "4"), "explored": 9})
         for unit in row.units({"games": 20, "again": 10}, [1, 2])
     ]
-    cards = {"games": 50, "cards": {"Smithy": 1.0}}
+    cards = {"games": 50, "cards": {"Smithy": 1.0}, "curve": [0.2, 0.4]}
     drawn = row.draw([(unit, result | cards) for unit, result in done])
     lines = {line[0]: line for line in drawn.lines}
     assert "Smithy 1 for 2" in lines["4, epsilon-greedy"]

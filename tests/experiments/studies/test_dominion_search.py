@@ -38,7 +38,7 @@ def test_every_combination_is_a_training_and_the_best_comes_first() -> None:
     crossed = [made_up(unit) for unit in factorial.units()]
     lines = [line for line in page(records, crossed).splitlines() if line.startswith("| 15 ")]
     assert len(lines) == 2
-    assert "| 10 | 90.0 % |" in lines[0]  # of one seed: without an interval
+    assert "| 10 | *90.0 %* |" in lines[0]  # of one seed: without an interval
 
 
 def test_all_levels_are_crossed_and_their_effects_are_those_over_the_other_factors() -> None:
