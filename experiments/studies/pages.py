@@ -278,7 +278,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         "*Shaped* is a reward by card, set by hand here for Dominion, whose study names none. *With the settings that the study names*, Dominion's learner has its rate of 0.2, discount and exploration; the reward, the victory points of each purchase, and first values from 0 to 1 are ours. *Genes* are the numbers from 0 to 1 that describe a network in Tetris; a *candidate* is one set of them.",
         "",
         "The first table of each study has its conclusions, and whether they hold here: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. `dovetail study NAME ROW` runs a row, `--quick` "
-        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which `python -m dovetail.experiments.studies.dominion.search --page` writes.",
+        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which `python -m dovetail.experiments.studies.dominion.search --page` writes.",
         "",
     ]
     parts += [
