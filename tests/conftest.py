@@ -14,7 +14,7 @@ import pytest
 import zmq
 
 from tests.forking import Forker
-from tests.groups import GROUPS, group
+from tests.groups import GROUPS, TOGETHER, group
 
 TOP = Path(__file__).resolve().parents[1]
 _fast = False
@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(str(error)) from None
         item.add_marker(getattr(pytest.mark, name))
         if name == "learners":  # so that one worker alone compiles what a file needs
-            item.add_marker(pytest.mark.xdist_group(path))
+            item.add_marker(pytest.mark.xdist_group(TOGETHER.get(path, path)))
 
 
 @pytest.hookimpl(wrapper=True)

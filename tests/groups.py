@@ -15,6 +15,12 @@ GROUPS = {
 }
 """Marker and meaning.  `slow` is apart: it marks single tests, which only `make test-slow` runs."""
 
+TOGETHER = {
+    f"tests/agent_servers/test_every_{each}.py": "tests/agent_servers/test_every"
+    for each in ("agent", "learner")
+}
+"""Files that need the same compiled code, by the name of what one worker runs together."""
+
 PLACES = {
     "tests/agent_servers": "learners",
     "tests/agent_servers/test_host.py": "fast",

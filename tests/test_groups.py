@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from tests.groups import GROUPS, PLACES, group, places
+from tests.groups import GROUPS, PLACES, TOGETHER, group, places
 
 TESTS = Path(__file__).resolve().parent
 FILES = sorted(each.relative_to(TESTS.parent).as_posix() for each in TESTS.rglob("test_*.py"))
@@ -28,6 +28,11 @@ def test_every_line_names_a_file_or_folder_that_is_there_and_says_something_new(
         assert any(file == place or file.startswith(f"{place}/") for file in FILES), place
         over = places(place)[1:]
         assert not over or PLACES[over[0]] != name, f"{place}: its folder says so already"
+
+
+def test_files_that_one_worker_runs_together_are_there_and_learn() -> None:
+    assert set(TOGETHER) <= set(FILES)
+    assert {group(file) for file in TOGETHER} == {"learners"}
 
 
 def test_a_test_has_the_marker_of_its_group_and_no_other(request: pytest.FixtureRequest) -> None:

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from tests.experiments.studies.again import assert_states_give, trained
 
 from dovetail.experiments.studies import working
 from dovetail.experiments.studies.rows import Result, Unit, study
 
 
 @pytest.mark.parametrize("game", ["connect_four", "rlgame", "amazons", "dots"])
-def test_learners_of_all_studies_meet(game: str) -> None:
+def test_learners_of_all_studies_meet_and_are_measured_again_with_their_states(
+    game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row = study("across").row(game)
-    assert row.work
     assert row.draw
     units = working.units(row, "quick", 2)
-    found = [(unit, row.work({**unit, "games": 2, "tests": 2})) for unit in units]
+    found = trained(row, [{**unit, "games": 2, "tests": 2} for unit in units], tmp_path)
     players = found[0][1]["elo"]
     assert {"random", "td", "td-rlgame", "q-learning"} <= set(players)
     for _, result in found:
@@ -22,6 +26,7 @@ def test_learners_of_all_studies_meet(game: str) -> None:
     assert {line[0] for line in drawn.lines} == {f"`{name}`" for name in players}
     assert ("value kept in hard positions %" in drawn.columns) == (game != "rlgame")
     assert all(0 <= share <= 1 for share in found[0][1].get("kept", {}).values())
+    assert_states_give(row, found[:1], tmp_path, monkeypatch)
 
 
 def test_the_leader_is_compared_with_the_next_seed_by_seed() -> None:

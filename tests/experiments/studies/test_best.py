@@ -5,13 +5,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.experiments.studies.again import assert_states_give, trained
 
 from dovetail.agent_servers.games.dots.perfect import DotsPerfect
 from dovetail.env_servers.dots import Dots
 from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.studies import working
+from dovetail.experiments.studies import pages, working
 from dovetail.experiments.studies.best import amazons, dots
 from dovetail.experiments.studies.best.parts import points
+from dovetail.experiments.studies.learned import States, using
 from dovetail.experiments.studies.results import Results
 from dovetail.experiments.studies.rows import study
 
@@ -45,17 +47,56 @@ def test_a_row_has_three_sizes_over_several_seeds(key: str) -> None:
         assert {unit["seed"] for unit in made} == set(range(1, row.sizes[size].seeds + 1))
 
 
+STATELESS = ("amazons", "dominion")
+"""Rows whose learners leave no states: Amazons' are weights in the results, Dominion's are large tables."""
+
+
 @pytest.mark.parametrize("key", TINY)
-def test_a_row_runs_and_is_drawn(key: str) -> None:
+def test_a_row_runs_is_drawn_and_is_measured_again_with_its_states(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row = study("best").row(key)
-    assert row.work
     assert row.draw
-    found = [(unit, row.work({**unit, **TINY[key]})) for unit in working.units(row, "quick", 2)]
-    assert json.loads(json.dumps(found))
-    drawn = row.draw([({**unit, **TINY[key]}, result) for unit, result in found])
+    found = trained(
+        row, [{**unit, **TINY[key]} for unit in working.units(row, "quick", 2)], tmp_path
+    )
+    drawn = row.draw(found)
     assert drawn.games == sum(result["games"] for _, result in found) > 0
     assert drawn.distinct
     assert all(len(line) == len(drawn.columns) for line in drawn.lines)
+    assert (key in STATELESS) != bool(list(tmp_path.iterdir()))
+    if key not in STATELESS:
+        some = [each for each in found if each[0]["seed"] == 1 and each[0].get("size") != 8]
+        assert_states_give(row, some, tmp_path, monkeypatch)
+
+
+def test_what_is_not_kept_is_trained(tmp_path: Path) -> None:
+    unit = {**working.units(study("best").row("rlgame"), "quick", 1)[0], **TINY["rlgame"]}
+    row = study("best").row("rlgame")
+    assert row.work
+    with using(States(tmp_path)):
+        result = row.work(unit)
+    first, second = sorted(tmp_path.iterdir())
+    was = first.read_bytes(), second.read_bytes()
+    second.unlink()
+    with using(States(tmp_path, tmp_path)):
+        assert row.work(unit) == result
+    assert (first.read_bytes(), second.read_bytes()) == was
+
+
+def test_results_are_compared_with_those_that_are_kept(tmp_path: Path) -> None:
+    best = study("best")
+    row = best.row("tetris")
+    told: list[str] = []
+    working.run([(best, [row])], "quick", 1, out=tmp_path, told=told.append)
+    working.run([(best, [row])], "quick", 1, out=tmp_path, told=told.append, again=True)
+    assert len(told) == 2 * len(working.units(row, "quick", 1))
+    found = pages.at(best, row, "quick", 1, tmp_path / working.AGAIN)
+    line = "tetris: 5 of 5 pieces give the results in"
+    assert pages.compared(best, found, tmp_path).startswith(line)
+    path = working.file(tmp_path, "best", row, "quick")
+    path.write_text(path.read_text().replace('"games":3,', '"games":4,', 1))
+    assert "tetris: 4 of 5 pieces" in pages.compared(best, found, tmp_path)
 
 
 def test_a_game_cut_short_earns_nothing() -> None:
