@@ -119,7 +119,7 @@ def law(names: Sequence[str]) -> str:
     if not names:
         return f"{text}."
     return (
-        f"{text}; where that does not fit ({', '.join(names)}), they are those of the games, with Student's interval over these if none was cut, "
+        f"{text}; where that does not fit ({'; '.join(names)}), they are those of the games, with Student's interval over these if none was cut, "
         "and up to the cut and in italics otherwise."
     )
 
