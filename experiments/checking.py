@@ -1,11 +1,15 @@
-"""Options of an experiment file, checked before anything is started."""
+"""Options of an experiment file and the files that it names, checked before anything is started."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from dovetail.experiments.file import ExperimentFile, Mistake, located
+from dovetail.experiments import openings
+from dovetail.experiments.file import ExperimentFile, Mistake, PlayPart, located, place_of
+from dovetail.experiments.records import read_state
+from dovetail.experiments.schedule import stages
 from dovetail.experiments.sweep import Plan
 from dovetail.peer import options, plugins
 from dovetail.peer.source import Step
@@ -35,6 +39,43 @@ def _check(file: ExperimentFile) -> None:
             parametrised(part.type, part.parameters, "agents", name)
         except Mistake as error:
             raise Mistake(f"[agents.{name}]: {error}", *error.steps) from None
+    first_states(file)
+    for stage in stages(file):
+        written(file, stage.part)
+
+
+def first_states(file: ExperimentFile) -> dict[str, bytes]:
+    """Return the states that agents begin with, by name.
+
+    Raises:
+        Mistake: one cannot be read.
+    """
+    found = {}
+    for name in file.used():
+        path = file.agents[name].state
+        if path is not None:
+            try:
+                found[name] = read_state(path)
+            except DovetailError as error:
+                raise Mistake(f"[agents.{name}]: {error}", "agents", name, "state") from None
+    return found
+
+
+def written(file: ExperimentFile, part: PlayPart) -> openings.Book | None:
+    """Return the openings that are written out or in a file that is named; None if they are to be drawn.
+
+    Raises:
+        Mistake: the file cannot be read, or a line is not an opening.
+    """
+    if isinstance(part.openings, list):
+        return openings.given(part.openings)
+    if not isinstance(part.openings, str) or part.openings == "auto":
+        return None
+    try:
+        return openings.read(Path(part.openings))
+    except DovetailError as error:
+        place = place_of(file, part)
+        raise Mistake(f"{part.name}: {error}", *place, "openings") from None
 
 
 def configured(

@@ -7,11 +7,10 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from dovetail.experiments import openings
-from dovetail.experiments.checking import named
+from dovetail.experiments.checking import named, written
 from dovetail.experiments.client import Run, RunFailed
 from dovetail.experiments.extending import Key
 from dovetail.experiments.file import Block, ExperimentFile, Mistake, Pairing, base, place_of
@@ -325,15 +324,9 @@ class Playing:
 
     def _book(self, stage: Stage) -> Book:
         part = stage.part
-        if isinstance(part.openings, list):
-            return openings.given(part.openings)
-        if isinstance(part.openings, str) and part.openings != "auto":
-            try:
-                return openings.read(Path(part.openings))
-            except DovetailError as error:
-                place = place_of(self._file, part)
-                raise Mistake(f"{part.name}: {error}", *place, "openings") from None
-        plies = None if isinstance(part.openings, str) else part.openings
+        if (book := written(self._file, part)) is not None:
+            return book
+        plies = part.openings if isinstance(part.openings, int) else None
         seed = part.openings_seed if isinstance(part, Pairing) else self._file.play_seed(part)
         count = max(1, stage.episodes // part.round)
         found = self._books.get((str(plies), seed, count))

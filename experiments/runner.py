@@ -12,14 +12,14 @@ import msgspec
 from rich.console import Console
 
 from dovetail.experiments import database, places, report, reporting, sweep
-from dovetail.experiments.checking import check
+from dovetail.experiments.checking import check, first_states
 from dovetail.experiments.extending import Key, taken_over
-from dovetail.experiments.file import ExperimentFile, Mistake, located
+from dovetail.experiments.file import ExperimentFile, located
 from dovetail.experiments.numbers import encoded, numbers
 from dovetail.experiments.output import write
 from dovetail.experiments.places import Place
 from dovetail.experiments.playing import Playing
-from dovetail.experiments.records import FILE, read_state
+from dovetail.experiments.records import FILE
 from dovetail.experiments.reporting import AGAIN
 from dovetail.experiments.schedule import Played
 from dovetail.experiments.shards import refusal
@@ -231,7 +231,7 @@ def play(
         with located(source), place as there:
             console.print(there.about, soft_wrap=True)
             try:
-                states = _states(file) | results.saved(execution)
+                states = first_states(file) | results.saved(execution)
                 played = Playing(file, there, results, execution, states, rows or {}).play()
             except DovetailError:
                 there.check()  # a program's failure explains more than its consequences
@@ -245,15 +245,3 @@ def play(
         results.close()
     console.print(f"results    {database.shown(url)} (execution {execution})", soft_wrap=True)
     return Execution(file, execution, folder, played, states)
-
-
-def _states(file: ExperimentFile) -> dict[str, bytes]:
-    states = {}
-    for name in file.used():
-        path = file.agents[name].state
-        if path is not None:
-            try:
-                states[name] = read_state(path)
-            except DovetailError as error:
-                raise Mistake(f"[agents.{name}]: {error}", "agents", name, "state") from None
-    return states

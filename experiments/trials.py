@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import logging
-import multiprocessing
 import os
 import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from dovetail.experiments.records import FILE, Records
 from dovetail.experiments.runner import Execution, Options
 from dovetail.experiments.store import Store
 from dovetail.experiments.sweep import Plan, Trial
+from dovetail.experiments.workers import hear, starting, workers
 from dovetail.peer.plain import plain
 from dovetail.peer.source import Source
 from dovetail.protocol.errors import DovetailError
@@ -232,17 +232,13 @@ class _All:
     def _at_once(self, tasks: Sequence[_Task]) -> None:
         failures: list[str] = []
         began = time.monotonic()
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(
-            min(self._jobs, len(tasks)),
-            context,
-            _work,
-            (os.getpid(), logging.getLogger("dovetail").level),
-        ) as workers:
-            try:
-                running: dict[Future[float], _Task] = {
-                    workers.submit(task.quietly): task for task in tasks
-                }
+        arguments = os.getpid(), logging.getLogger("dovetail").level
+        try:
+            with workers(min(self._jobs, len(tasks)), _work, arguments) as pool:
+                with starting():
+                    running: dict[Future[float], _Task] = {
+                        pool.submit(task.quietly): task for task in tasks
+                    }
                 for number, future in enumerate(as_completed(running), 1):
                     trial = running[future].trial
                     name = f"trial {trial.number} ({trial.title})"
@@ -257,15 +253,10 @@ class _All:
                         f"{name}: {seconds:.1f} s; {number} of {len(tasks)}, "
                         f"about {duration(left)} left"
                     )
-            except BrokenProcessPool:
-                raise DovetailError(
-                    "the process of a trial was ended from outside; --resume plays what is missing"
-                ) from None
-            except BaseException:
-                workers.shutdown(wait=False, cancel_futures=True)
-                for child in multiprocessing.active_children():
-                    child.terminate()
-                raise
+        except BrokenProcessPool:
+            raise DovetailError(
+                "the process of a trial was ended from outside; --resume plays what is missing"
+            ) from None
         if failures:
             raise DovetailError(
                 f"{len(failures)} of {len(tasks)} trials failed; the first: {failures[0]}; "
@@ -333,6 +324,7 @@ def _work(parent: int, level: int) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    hear()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:

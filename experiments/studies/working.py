@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 
 from dovetail.experiments.studies.learned import KEPT, States, using
 from dovetail.experiments.studies.results import Results, key
 from dovetail.experiments.studies.rows import SIZES, Result, Row, SizeName, Study, Unit, study
+from dovetail.experiments.workers import starting, workers
 from dovetail.protocol.errors import DovetailError
 
 OUT = Path("out/studies")
@@ -111,15 +111,11 @@ def run(
         for number, each in enumerate(arguments):
             keep(number, work(*each))
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        waiting = {pool.submit(work, *each): number for number, each in enumerate(arguments)}
-        try:
-            for done in as_completed(waiting):
-                keep(waiting[done], done.result())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with workers(jobs) as pool:
+        with starting():
+            waiting = {pool.submit(work, *each): number for number, each in enumerate(arguments)}
+        for done in as_completed(waiting):
+            keep(waiting[done], done.result())
 
 
 def _short(unit: Unit) -> str:

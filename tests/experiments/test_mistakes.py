@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,27 @@ def test_an_option_is_wrong_on_the_command_line(small: Path) -> None:
     assert str(caught.value).startswith(
         f"{small}, --set {key}: [agents.two]: agent td has no option 'hiden'; did you mean 'hidden'?"
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (
+            'seats = ["dice", "two"]',
+            'seats = ["dice", "two"]\nopenings = "no.txt"',
+            "two: cannot read the openings no.txt: No such file or directory",
+        ),
+        ('type = "random"', 'type = "random"\nstate = "no.state"', "[agents.dice]: cannot read"),
+    ],
+)
+def test_a_file_that_a_late_stage_needs_is_missing(
+    small: Path, tmp_path: Path, old: str, new: str, complaint: str
+) -> None:
+    """It is told before anything is played."""
+    small.write_text(small.read_text().replace(old, new, 1))
+    with pytest.raises(DovetailError, match=re.escape(complaint)):
+        runner.execute(small, out=tmp_path, in_process=True)
+    assert not (tmp_path / "small").exists()
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

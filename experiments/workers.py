@@ -1,0 +1,52 @@
+"""Worker processes that end at once where the program is interrupted."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def workers(
+    count: int, begin: Callable[..., object] | None = None, arguments: tuple[Any, ...] = ()
+) -> Iterator[ProcessPoolExecutor]:
+    """Open so many processes; an error or an interrupt within the block ends their work.
+
+    They do not hear Ctrl-C, which a terminal sends to all: a worker that is still importing would print a
+    traceback, and one at work would take the next piece.
+
+    Args:
+        count: of processes.
+        begin: called in each of them first.
+        arguments: of ``begin``.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(count, context, begin, arguments) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Let the processes that start within the block not hear Ctrl-C; here it waits for the block's end."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        hear()
+
+
+def hear() -> None:
+    """Hear Ctrl-C again, in a worker that has its own answer to it."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
