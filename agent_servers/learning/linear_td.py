@@ -75,6 +75,8 @@ class LinearTD(Agent[P]):
     Memory = _Pending
     needs = Needs(seats=2, legal="list")
     capacity = 1
+    answers: tuple[str, ...] = ("weights", "updates", "snapshots")
+    """The messages of experiments that it knows."""
 
     def __init__(self, parameters: P | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
@@ -164,9 +166,9 @@ class LinearTD(Agent[P]):
             return self.updates
         if body == "snapshots":
             return np.array(self.snapshots).reshape(-1, len(self.weights))
-        raise DovetailError(
-            f'{self.name} answers "weights", "updates" and "snapshots", not {body!r}'
-        )
+        *some, last = (f'"{name}"' for name in self.answers)
+        names = f"{', '.join(some)} and {last}"
+        raise DovetailError(f"{self.name} answers {names}, not {body!r}")
 
     def memory(self) -> dict[bytes, int]:
         """Return what a game's rate remembers beside the weights."""

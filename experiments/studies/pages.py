@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from dovetail.experiments.studies import curves
-from dovetail.experiments.studies.findings import FINDINGS
+from dovetail.experiments.studies.findings import FINDINGS, TERMS, UNCOMPARED
 from dovetail.experiments.studies.learned import keep as keep_states
 from dovetail.experiments.studies.results import Record, Results, key
 from dovetail.experiments.studies.rows import (
@@ -29,10 +30,15 @@ from dovetail.experiments.studies.working import OUT, file, states, units
 from dovetail.protocol.errors import DovetailError
 
 DOCS = Path("docs/studies")
-COLUMNS = ("row", "result", "run at", "compared with the study", "why")
+COLUMNS = ("row", "result", "run at", "figures beside the study's", "conclusions on it", "why")
 """Of the summary."""
 KEPT = DOCS / "results"
 """Results that pages rest on, in the repository."""
+MARKS = {
+    r"\(every seed\)": "*Every seed*: all seeds gave the same figure.",
+    r"\| \*[-\d]": "Figures in italics are means without an interval, for orientation.",
+}
+"""What a page says of its tables, if they have such cells."""
 CURVES = "curves"
 """The folder of the pictures, beside the pages."""
 
@@ -203,24 +209,26 @@ def draw(whole: Study, all_found: Sequence[Found], folder: Path) -> None:
 def page(whole: Study, all_found: Sequence[Found]) -> str:
     """Return the page of a study."""
     used = sorted({each.versions for found in all_found for each in found.records})
+    sections = []
+    for found in all_found:
+        sections += section(whole, found, f"{CURVES}/{picture(whole, found.row)}")
+    cells = "\n".join(line for line in sections if line.startswith("| "))
+    said = ["", *(text for mark, text in MARKS.items() if re.search(mark, cells))]
     lines = [
         f"# {whole.title}",
         "",
         f"`dovetail study {whole.name} --page` writes this page from "
         f"the results in `docs/studies/results/{whole.name}`, which the command below each table produced. "
         "The last line of each table says at what size it was run: figures from less than the study's size are not "
-        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns. "
-        "A figure of ours without one is exact: it was counted, or it is the least, the greatest or the list of the seeds' figures. *Every seed* stands beside a mean of equal figures. "
-        "Figures in italics are means for orientation, without an interval. The studies print no intervals.",
+        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns; the studies print none. "
+        f"A figure of ours without one is exact: it was counted, or it is the least, the greatest or the list of the seeds' figures.{' '.join(said)}",
         "",
     ]
     if whole.text:
         lines += [whole.text, ""]
     if used:
         lines += [f"Versions: {'; '.join(used)}.", ""]
-    for found in all_found:
-        lines += section(whole, found, f"{CURVES}/{picture(whole, found.row)}")
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines + sections).rstrip() + "\n"
 
 
 def _judged(found: Found) -> str:
@@ -230,11 +238,13 @@ def _judged(found: Found) -> str:
     return "none" if counts["differs"] else "wide" if counts["wide"] else "unprinted"
 
 
-def why(found: Found) -> str:
-    """Return in a sentence why a row was not run, or why its figures differ from the study's."""
+def why(name: str, found: Found) -> str:
+    """Return in a sentence why a row was not run, or why its figures are not compared or differ."""
     if found.drawn is None:
         return found.row.missing or "there is code; it was not run"
-    if _judged(found) in ("all", "unprinted", "wide"):
+    if _judged(found) == "unprinted":
+        return UNCOMPARED.get((name, found.row.key), "The study says it in words")
+    if _judged(found) in ("all", "wide"):
         return ""
     size = "" if _full(found) else "run at less than the study's size; "
     return size + found.drawn.note.partition(". ")[0].rstrip(".")
@@ -245,6 +255,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
     parts: list[str] = []
     count = dict.fromkeys(("study", "ours", "less", "code", "not"), 0)
     judged = dict.fromkeys(("all", "some", "none", "wide", "unprinted"), 0)
+    single = 0
     for name in STUDIES:
         whole = study(name)
         rows = []
@@ -256,35 +267,40 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
                 whole_size = "study" if row.sized else "ours"
                 count[whole_size if _full(found) else "less"] += 1
                 judged[_judged(found)] += 1
-            rows.append([f"`{row.key}`", row.title, ran(found), verdict(found), why(found)])
+                single += _judged(found) == "all" and verdict(found).endswith(": agrees")
+            rest = [each.holds for each in FINDINGS[name] if each.rests_on(row.key)]
+            holds = ", ".join(each for each in dict.fromkeys(rest) if each != "-") or "-"
+            cells = [f"`{row.key}`", row.title, ran(found), verdict(found), holds, why(name, found)]
+            rows.append(cells)
         parts += [f"## [{whole.title}]({name}.md)", ""]
-        if findings := FINDINGS.get(name):
-            parts += [*table(("the study says", "holds", "here"), findings), ""]
+        parts += [TERMS[name], ""]
+        parts += [*table(("the study says", "holds", "here"), FINDINGS[name]), ""]
         parts += [*table(COLUMNS, rows), ""]
     total = sum(count.values())
+    held = Counter(each.holds for name in STUDIES for each in FINDINGS[name] if each.holds != "-")
     head = [
         "# The five studies, row by row",
         "",
-        f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of, one row for each. Run at the study's size: {count['study']}; at a size of our own, because the study names none: {count['ours']}; at a smaller size: {count['less']}; not run, although there is code: {count['code']}; without code: {count['not']}.",
+        f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of, one row for each, and the studies draw {sum(held.values())} conclusions from them. "
+        f"Of the conclusions {held['yes']} hold here, {held['in part']} hold in part, {held['no']} do not, and {held['open']} stay open: the first table of each study says which and why.",
+        "",
+        f"Run at the study's size: {count['study']} rows; at a size of our own, because the study names none: {count['ours']}; at a smaller size: {count['less']}; not run, although there is code: {count['code']}; without code: {count['not']}, which needs people.",
         "",
         f"Of the {sum(judged.values())} rows that were run, all figures agree in {judged['all']}, some in {judged['some']} and none in {judged['none']}, "
-        f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare.",
+        f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare. "
+        f"In {single} of the {judged['all']} only one figure is compared: it may agree while the row's conclusion does not hold, which stands in the column beside it.",
         "",
         "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values, or, where these have no limit, reaches zero or spans more than a factor of three; or if all of ours were equal and the study's differs. "
-        "Where one figure is compared, its name stands before the verdict: it may agree while the row's conclusion does not hold, which the first tables say.",
+        "Where one figure is compared, its name stands before the verdict.",
         "",
-        "A *seed* is one training with its own random numbers; only in the name `seed-fidelity` is it the study that Dovetail grew out of. *Readings* of RLGame's learner are its program (`seed-fidelity`) and its text (`thesis-text`), which differ. A *score* in Amazons is -100 if all games of a check are lost, and +100 if all are won. "
-        "There, *MP* are weights set by hand, *AbMp* is alpha-beta of depth 2 with them, *McMp* adds the study's *Monte Carlo* step, which plays each of the five best moves out by search and chooses one that won, and a run such as OnesVsAbMp is named after the learner's initial weights and its opponent. "
-        "*Shaped* is a reward by card, set by hand here for Dominion, whose study names none. *With the settings that the study names*, Dominion's learner has its rate of 0.2, discount and exploration; the reward, the victory points of each purchase, and first values from 0 to 1 are ours. *Genes* are the numbers from 0 to 1 that describe a network in Tetris; a *candidate* is one set of them.",
-        "",
-        "The first table of each study has its conclusions, and whether they hold here: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. `dovetail study NAME ROW` runs a row, `--quick` "
-        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which `python -m dovetail.experiments.studies.dominion.search --page` writes.",
+        "A conclusion holds: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. A *seed* is one training with its own random numbers. `dovetail study NAME ROW` runs a row, `--quick` "
+        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept, which the page says below the table. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which `python -m dovetail.experiments.studies.dominion.search --page` writes.",
         "",
     ]
     parts += [
         f"## [{study(ACROSS).title}]({ACROSS}.md)",
         "",
-        "One table for each two-player game, one in which the trainings of the Amazons study meet, and one on why one side of two `td-rlgame` learns little; no study printed them, and they are not counted above. What version 23 of the Dominion study leaves out, "
+        "One table for each two-player game in which the learners of four studies meet, one in which the trainings of the Amazons study do, and one on why one side of two `td-rlgame` learns little; no study printed them, and they are not counted above. The Tetris study's network plays a game for one and sits at none of them. What version 23 of the Dominion study leaves out, "
         "and what was tried in its place, is on [a page of its own](dominion-23.md).",
     ]
     parts += [

@@ -279,5 +279,8 @@ def test_a_search_with_a_limit_ends_soon_and_without_need_of_it_changes_nothing(
     # Positions that are under way when the limit is reached still value their lines; without it
     # this search takes minutes.
     assert limited.nodes < 20_000
+    assert (limited.limited, limited.decisions) == (1, 1)
     small = seen(game(3, 3, 4, 1))
-    assert Search(END, most=10**9).root(small, 3) == Search(END).root(small, 3)
+    ample = Search(END, most=10**9)
+    assert ample.root(small, 3) == Search(END).root(small, 3)
+    assert (ample.limited, ample.decisions) == (0, 1)

@@ -88,6 +88,7 @@ class DotsPlayer(LinearTD[DotsParameters]):
 
     name = "dots-player"
     needs = Needs(game="dots", seats=2, legal="list")
+    answers = (*LinearTD.answers, "limited")
 
     def __init__(self, parameters: DotsParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
@@ -151,6 +152,13 @@ class DotsPlayer(LinearTD[DotsParameters]):
         key = features.astype(np.int16).tobytes()
         self._met[key] = self._met.get(key, 0) + 1
         return StepSize(self.parameters.learning_rate, power=1.0).at(self._met[key])
+
+    def message(self, body: Any) -> Any:
+        """Answer ``limited`` too: how many of how many decisions met ``most_positions``, since the agent
+        was created or loaded."""
+        if body == "limited":
+            return [self._search.limited, self._search.decisions]
+        return super().message(body)
 
     def memory(self) -> dict[bytes, int]:
         return self._met

@@ -116,6 +116,10 @@ class Search:
         self.weights = weights
         self._most = most or NO_LIMIT
         self.prune = prune
+        self.decisions = 0
+        """How often ``root`` was called."""
+        self.limited = 0
+        """How many of these met the limit."""
         self._keys: Array = np.zeros((table, 3), np.int64)
         self._stored: Array = np.zeros((table, 2))
         self._line: Array = np.zeros(kernels.MOST_LINES + 2, np.int64)
@@ -171,11 +175,16 @@ class Search:
         values = []
         best = -np.inf
         each = max(1, self._most // max(1, len(lines)))
+        limited = False
         for line in lines:
             after = position.copy()
             mover = after.draw(line)
             left = turns if mover == 0 else turns - 1
             floor = np.nextafter(best, -np.inf) if self.prune else -np.inf
+            before = self.nodes
             values.append(self._line_of(after, mover, left, float(floor), each)[0])
+            limited = limited or self.nodes - before >= each
             best = max(best, values[-1])
+        self.decisions += 1
+        self.limited += limited
         return lines, values

@@ -183,6 +183,8 @@ def _row(game: str) -> Row:
 # -- the trainings of Amazons ---------------------------------------------------------------------------
 
 FIRST = ("Zeros", "Ones", "Mp")
+SHOWN = {"Mp": "MP"}
+"""How a set of weights is called outside the name of a run."""
 AGAINST = ("AbMp", "Random", "McMp")
 
 
@@ -218,11 +220,11 @@ def _parts(shares: Array) -> str:
 def _ahead(shares: Array, against: Sequence[str]) -> str:
     """Return by how many points training against AbMp is ahead of training against McMp, by seed."""
     by_first = 100 * (shares[:, against.index("AbMp")] - shares[:, against.index("McMp")])
-    each = [
-        f"{interval(mean(by_first[:, n].tolist()), 0)} from {first}"
-        for n, first in enumerate(FIRST)
+    parts = [
+        f"{interval(mean(by_first[:, n].tolist()), 0)} from {SHOWN.get(each, each)}"
+        for n, each in enumerate(FIRST)
     ]
-    return f"{interval(mean(by_first.mean(1).tolist()), 0)} points on average, {', '.join(each)}"
+    return f"{interval(mean(by_first.mean(1).tolist()), 0)} points on average, {', '.join(parts)}"
 
 
 def _shares(done: Done, against: Sequence[str]) -> Array:
@@ -267,7 +269,7 @@ def _trainings_draw(done: Done) -> Drawn:
             f"and by their games with each other, {_parts(searchers)}. "
             f"Those against AbMp are ahead of those against McMp by {_ahead(shares, against)}."
         )
-    columns = ["trained", *(f"from {first}" for first in FIRST), "all"]
+    columns = ["trained", *(f"from {SHOWN.get(each, each)}" for each in FIRST), "all"]
     played, distinct = total(done, "games"), total(done, "distinct")
     return Drawn(columns, lines, played, f"{distinct:,} of {played:,}", (), note)
 
@@ -293,13 +295,13 @@ _TRAININGS = Row(
 
 STUDY = Study(
     "across",
-    "The learners of all studies at one table",
+    "Learners across the studies",
     (*(_row(game) for game in GAMES), _TRAININGS, one_sided.ROW),
     "Each learner plays the same number of games against itself and then meets the others. It looks one move ahead, `dots-player` one turn, which may be "
     "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` the RLGame study's with its settings, if "
     "[not in every detail](../agents/td.md). Boards are smaller than the studies', but for Connect Four. The Tetris study's network and its search play a game for one and cannot take part, "
     "and Dominion is left out, as only its own learner plays it.\n\n"
-    "**What carries over.** TD with a small network does: `td` leads in Connect Four and RLGame, by the differences of each seed below the tables. In dots the two networks cannot be told apart. In Amazons both follow the study's own learner, which alone has features made for the game; whether these make the difference was not tested. `dots-player`, with seven features and one turn of lookahead, falls behind both after equally many games. `q-learning`, a table of states, carries over only to small boards: in Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps the value of exactly as many hard positions, because it has met none of them.\n\n"
+    "**What carries over.** TD with a small network does: `td` leads in Connect Four and RLGame; the differences, paired by seed, stand below each table. In dots the two networks cannot be told apart. In Amazons both follow the study's own learner, which alone has features made for the game; whether these make the difference was not tested. `dots-player`, with seven features and one turn of lookahead, falls behind both after equally many games. `q-learning`, a table of states, carries over only to small boards: in Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps the value of exactly as many hard positions, because it has met none of them.\n\n"
     "*Hard positions* come from random games; some of their moves keep the value (win, draw or loss, against best play) and some do not. They are "
     "Connect Four's with 14 to 34 discs, Amazons' with 6 to 10 squares left, and those of dots with 4 to 8 lines left. Other pages draw theirs otherwise, so shares "
     "compare within a table alone.",

@@ -327,6 +327,10 @@ SEARCHES: dict[str, Mapping[str, Any]] = {
 }
 
 
+MOBILITIES = {"queen": "queen moves", "full": "whole moves"}
+"""What mobility counts."""
+
+
 def thinking(given: Mapping[str, Any], seed: int) -> list[float]:
     """Return the seconds of one core that a player takes for each move of a game with itself."""
     player = AmazonsPlayer(msgspec.convert(given, AmazonsParameters), seed)
@@ -350,25 +354,34 @@ def thinking(given: Mapping[str, Any], seed: int) -> list[float]:
 
 
 def _cost_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    return [{"search": name, "seed": n} for name in SEARCHES for n in seeds]
+    kinds: list[Unit] = [{"search": name} for name in SEARCHES]
+    if values["whole moves"]:
+        kinds += [{"search": name, "mobility": "full"} for name in SEARCHES]
+    return [{**kind, "seed": n} for kind in kinds for n in seeds]
 
 
 def _cost(unit: Unit) -> Result:
-    seconds = thinking({"weights": "mp", **SEARCHES[unit["search"]]}, unit["seed"])
+    mobility = unit.get("mobility", "queen")
+    given = {"weights": "mp", "mobility": mobility, **SEARCHES[unit["search"]]}
+    seconds = thinking(given, unit["seed"])
     return {"seconds": [round(each, 6) for each in seconds]}
 
 
 def _cost_draw(done: Done) -> Drawn:
     lines = []
-    for (name,), results in by(done, "search").items():
+    kinds: dict[tuple[str, str], list[Result]] = {}
+    for unit, result in done:
+        kinds.setdefault((unit["search"], unit.get("mobility", "queen")), []).append(result)
+    for (search, mobility), results in kinds.items():
+        name = f"{search}, {MOBILITIES[mobility]}"
         games = [result["seconds"] for result in results]
-        digits = 3 if name == "depth 3" else 4
+        digits = 3 if search == "depth 3" else 4
         for text, values, printed in (
             ("first move", [game[0] for game in games], "-"),
             (
                 "longest move",
                 [max(game) for game in games],
-                "up to 180" if name == "depth 3" else "-",
+                "up to 180" if search == "depth 3" else "-",
             ),
             ("whole game", [sum(game) for game in games], "-"),
         ):
@@ -376,7 +389,7 @@ def _cost_draw(done: Done) -> Drawn:
             lines.append([f"{name}: {text}, seconds", printed, found])
     note = (
         "A player with the weights MP plays a game with itself; a figure is in seconds of one core. The study's is the longest move of a game, on a computer of its time. "
-        "Mobility counts queen moves; the study does not say whether its program counts these or whole moves, which are twenty times as many at the start (1,232 for 60) and were not timed."
+        "The study does not say whether its program counts mobility in queen moves or in whole moves, which are twenty times as many at the start (1,232 for 60)."
     )
     return Drawn(HEAD, lines, 0, "-", (), note)
 
@@ -535,7 +548,7 @@ def _depths_draw(done: Done) -> Drawn:
     lines = [["depth 2 with Monte Carlo wins", "comparable to depth 3", won]]
     note = (
         "The study gives no figure, so *comparable* is taken as half of the games. Both have the weights MP. Games begin with two moves drawn at random, each opening played from both seats, since depth 3 alone "
-        "repeats itself; the interval is over the seeds of the openings."
+        f"repeats itself; the interval is over the {len(done)} seeds of the openings."
     )
     distinct = total(done, "distinct")
     half = Compared("half", 50, found, 0, PERCENT)
@@ -560,8 +573,8 @@ STUDY = Study(
             "Cost of a search of depth 3",
             "up to three minutes a move.",
             {
-                "quick": Size("a game of each kind, {seeds}", {}, 1),
-                "study": Size("a game of each kind, {seeds}"),
+                "quick": Size("a game of each kind, {seeds}", {"whole moves": 0}, 1),
+                "study": Size("a game of each kind, {seeds}", {"whole moves": 1}),
             },
             _cost_units,
             _cost,
@@ -597,7 +610,10 @@ STUDY = Study(
             {
                 "quick": Size("{games} of 100 games a pair", {"games": 2}, 1),
                 "part": Size("{games} of 100 games a pair", {"games": 4}),
-                "study": Size("{games} games a pair", {"games": 20, "learned": 1}),
+                "study": Size(
+                    "{games} games a pair, a fifth of them with each seed's weights where they are learned here",
+                    {"games": 20, "learned": 1},
+                ),
             },
             _meetings,
             meeting,

@@ -157,6 +157,7 @@ def _draw(done: Done) -> Drawn:
         f"This training was chosen among seven by {few} other games of each, at depth 3 against depth 3. They win {shares} %. Those without a remark are [the study's](amazons.md), with rollouts; its trainings against Random were left out as "
         "[the weakest by far](across.md#the-trainings-of-amazons-against-each-other). "
         "Games begin with two moves drawn at random, each opening played from both seats; the board is 8 x 8. Games of depth 4 are few, since they take long. "
+        "How long a move takes depends on the weights, by what alpha-beta cuts off: with MP the longest of depth 3 takes twice as long ([cost](amazons.md#cost-of-a-search-of-depth-3)). "
         "The literature's programs play 10 x 10 with evaluations of territory, or UCT; none is measured here, and they are expected to win nearly every game against these twelve features."
     )
     tested = [result for kind in ("choice", "player") for _, result in kinds[kind]]

@@ -23,7 +23,7 @@ from dovetail.experiments.studies.rows import (
     total,
 )
 from dovetail.experiments.studies.tetris import games, train
-from dovetail.experiments.studies.tetris.rows import law, rows_of, sequences_of, uncut, unfitted
+from dovetail.experiments.studies.tetris.rows import law, rows_of, uncut, unfitted
 from dovetail.experiments.studies.tetris.searches import CrossEntropy, noise
 
 FEATURES: Features = "dt-diversity"
@@ -103,7 +103,7 @@ def _draw(done: Done) -> Drawn:
     columns = [*COLUMNS, "games cut short"]
     trained = [unit for unit, _ in done if unit["player"] == "learned"]
     sequences = sum(each["generations"] * each["each"] + each["low"] for each in trained)
-    return Drawn(columns, lines, total(done, "games"), sequences_of(sequences), (), note)
+    return Drawn(columns, lines, total(done, "games"), games.sequences_of(sequences), (), note)
 
 
 def _size(

@@ -121,14 +121,14 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: Done) -> D
     note = ""
     if errors:
         told = ", ".join(
-            f"{errors[tie, left]:.2f} with ties to the {tie} seat and below {left}"
+            f"{errors[tie, left]:.2f} (ties to the {tie} seat, below {left})"
             for left in THRESHOLDS
             for tie in ("first", "last")
         )
         note = (
             "The study does not say who wins ties, who begins, nor what Random may buy, and small differences show in so many games. "
             "Blacksmith turns to victory cards when fewer than 4 Provinces are left, says its text; with below 3 (`dominion-blacksmith`, option `provinces_left`) "
-            f"other rows fit. Over the six pairs without Random the second's share is off by {told}: no one rule fits both tables best, and what fits best "
+            f"other rows fit. Over the six pairs without Random the second's share misses the study's, in points on average, by {told}: no one rule fits both tables best, and what fits best "
             "here was found by looking at these tables. "
             f"Games without Random last {sum(longer) / len(longer):.1f} rounds longer here on average; the study does not say whether it counts the round in which a game ends."
         )

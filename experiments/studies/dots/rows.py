@@ -150,7 +150,7 @@ def _weights_draw(done: Done) -> Drawn:
     )
     note = (
         "The first six features always add up to the number of boxes, so a constant may move from them to the seventh without changing a "
-        "value: single weights need not agree. Training begins with the study's first weights. The step size is c / N, where N counts how often the same features were met, and c is 0.02 here; the study's cannot be read. Against random nearly every player wins; the perfect player "
+        "value: single weights need not agree. Training begins with the study's first weights; it and the tests look four turns ahead, as the study does. The step size is c / N, where N counts how often the same features were met, and c is 0.02 here; the study's cannot be read. Against random nearly every player wins; the perfect player "
         "(`dots-perfect`, a table of all 16.8 million positions) and the share of positions in which the value is kept show what random hides. Half of the games against it are played from the seat that cannot win. Hard positions come from random games, "
         "with 6 to 18 lines drawn, where not every line keeps the value in boxes."
     )
@@ -231,8 +231,10 @@ def _begin_draw(done: Done) -> Drawn:
 
 STEP = 0.02
 """The step size that learns on 3 x 3 boxes."""
-MOST_POSITIONS = 10_000
-"""Valued for a decision: a turn on these boards can take boxes in millions of ways."""
+WORDS = {2: "two", 4: "four"}
+SEARCHES = {5: ((4, 1_000_000, 1),), 6: ((2, 10_000, 1), (4, 100_000, 30))}
+"""By rows of dots: turns to look ahead, positions valued for a decision at most, and of how many games one is
+played.  A turn on these boards can take boxes in millions of ways."""
 
 
 def _large_units(rows: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
@@ -243,7 +245,16 @@ def _large_units(rows: int, values: Mapping[str, int], seeds: Sequence[int]) -> 
     """
     steps = (STEP, round(STEP * (3 / (rows - 1)) ** 4, 5))
     return [
-        {"rows": rows, "turns": 2, "step": step, **values, "seed": seed}
+        {
+            "rows": rows,
+            "turns": turns,
+            "most": min(most, values["most"]),
+            "step": step,
+            "games": max(1, values["games"] // share),
+            "tests": values["tests"] if share == 1 else 0,
+            "seed": seed,
+        }
+        for turns, most, share in SEARCHES[rows]
         for step in steps
         for seed in seeds
     ]
@@ -257,15 +268,16 @@ def _large(unit: Unit) -> Result:
         "turns": unit["turns"],
         "epsilon": 0.1,
         "learning_rate": unit["step"],
-        "most_positions": MOST_POSITIONS,
+        "most_positions": unit["most"],
     }
     curve: list[list[float]] = []
     found: dict[str, Any] = {"games": 0, "diverged": False, "random": None}
     begun = time.monotonic()
     with InProcess([Dots], AGENTS) as experiment:
         learner = experiment.create("dots-player", parameters=parameters, seed=unit["seed"])
-        each = max(1, unit["games"] // BLOCKS)
-        for block in range(BLOCKS):
+        blocks = min(BLOCKS, unit["games"])
+        each = unit["games"] // blocks
+        for block in range(blocks):
             played = experiment.run(
                 "dots",
                 [learner, learner],
@@ -283,7 +295,8 @@ def _large(unit: Unit) -> Result:
             curve.append([round(float(x), 4) for x in experiment.message(learner, "weights")])
         found["seconds"] = round((time.monotonic() - begun) / max(1, found["games"]), 3)
         found["curve"] = curve
-        if not found["diverged"]:
+        found["limited"], found["decisions"] = experiment.message(learner, "limited")
+        if unit["tests"] and not found["diverged"]:
             random = experiment.create("random", seed=unit["seed"])
             score = match(experiment, "dots", [learner, random], unit["tests"], unit["seed"], board)
             found["random"] = _plain(score)
@@ -300,12 +313,24 @@ def _swing(curve: Sequence[Sequence[float]]) -> float:
 def _large_draw(done: Done) -> Drawn:
     lines = []
     distinct, games = 0, 0
-    for (step,), results in by(done, "step").items():
-        name = f"step {step:g}"
+    for (turns, most, step), results in by(done, "turns", "most", "step").items():
+        name = f"{WORDS[turns]} turns, step {step:g}"
         whole = [each for each in results if not each["diverged"]]
         lost = f"{len(results) - len(whole)} of {len(results)}"
         lines.append([f"{name}: trainings that diverge", "-", lost])
         if not whole:
+            continue
+        cost = mean([each["seconds"] for each in whole])
+        lines.append([f"{name}: seconds a game of self-play", "-", interval(within(cost), 2)])
+        cut = within(mean([100 * each["limited"] / each["decisions"] for each in whole]), *PERCENT)
+        lines.append(
+            [
+                f"{name}: decisions that met the limit of {most:,} positions",
+                "-",
+                interval(cut, 1, sign=" %"),
+            ]
+        )
+        if not all(each["random"] for each in whole):
             continue
         for number, feature in enumerate(FEATURES):
             ends = mean([each["curve"][-1][number] for each in whole])
@@ -317,8 +342,6 @@ def _large_draw(done: Done) -> Drawn:
         lines.append([f"{name}: greatest weight at any check", "-", met])
         won = _rate(whole, "random", "wins", "games")
         lines.append([f"{name}: games won against random", "-", won])
-        cost = mean([each["seconds"] for each in whole])
-        lines.append([f"{name}: seconds a game of self-play", "-", interval(within(cost), 2)])
         distinct += sum(each["random"]["distinct"] for each in whole)
         games += sum(each["random"]["games"] for each in whole)
     note = (
@@ -334,13 +357,14 @@ def _large_draw(done: Done) -> Drawn:
 def _large_curves(done: Done) -> Picture | None:
     """Return the greatest weight at each check of the trainings that do not diverge."""
     panels = []
-    for (step,), results in by(done, "step").items():
-        whole = [each["curve"] for each in results if not each["diverged"]]
+    for (turns, step), results in by(done, "turns", "step").items():
+        whole = [each["curve"] for each in results if each["random"]]
         if whole:
             runs = [[max(map(abs, check)) for check in each] for each in whole]
             across = [done[0][0]["games"] * n / BLOCKS for n in range(1, BLOCKS + 1)]
+            name = f"{WORDS[turns]} turns, step {step:g}"
             curve = Curve(OURS, across, runs)
-            panels.append(Panel(f"step {step:g}", "greatest weight", [curve], log=True, thin=True))
+            panels.append(Panel(name, "greatest weight", [curve], log=True, thin=True))
     text = f"A point is one of {BLOCKS} checks of the seeds that do not diverge."
     return Picture(panels, "games of self-play", text) if panels else None
 
@@ -395,11 +419,8 @@ def _sizes(
     }
 
 
-_LESS = (
-    "(the study gives no number), two turns ahead (the study: four) and with at most "
-    f"{MOST_POSITIONS:,} positions a decision"
-)
-
+_FIVE = "games with each step and seed (the study gives no number), four turns ahead with at most"
+_SIX = "games with each step and seed (the study gives no number), two turns ahead (the study: four) with at most 10,000 positions a decision;"
 
 STUDY = Study(
     "dots",
@@ -450,11 +471,10 @@ STUDY = Study(
             "5 x 5 dots",
             "the weights oscillate, which it puts down to the step size.",
             _sizes(
-                {"games": 40, "tests": 20},
-                {"games": 600, "tests": 500},
-                f"40 games with each step and seed {_LESS}, {{seeds}}",
-                f"600 games with each step and seed {_LESS}, {{seeds}}",
-                less=True,
+                {"games": 40, "tests": 20, "most": 10_000},
+                {"games": 600, "tests": 500, "most": 1_000_000},
+                f"40 {_FIVE} 10,000 positions a decision, {{seeds}}",
+                f"600 {_FIVE} 1,000,000 positions a decision, {{seeds}}",
             ),
             partial(_large_units, 5),
             _large,
@@ -466,10 +486,10 @@ STUDY = Study(
             "6 x 6 dots",
             "too slow, and given up.",
             _sizes(
-                {"games": 20, "tests": 10},
-                {"games": 600, "tests": 500},
-                f"20 games with each step and seed {_LESS}, {{seeds}}",
-                f"600 games with each step and seed {_LESS}, {{seeds}}",
+                {"games": 20, "tests": 10, "most": 10_000},
+                {"games": 600, "tests": 500, "most": 100_000},
+                f"20 {_SIX} 1 game four turns ahead, {{seeds}}",
+                f"600 {_SIX} 20 games four turns ahead with at most 100,000, {{seeds}}",
                 less=True,
             ),
             partial(_large_units, 6),

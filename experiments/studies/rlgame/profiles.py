@@ -76,3 +76,5 @@ PROFILES = {
 }
 """``seed-fidelity`` is the study's program as its descendants have it, ``thesis-text`` what the study
 says; the others differ from the program in one thing."""
+SHOWN = {"steps of 1/N": "step reward 1/N", "no steps": "no step reward"}
+"""Names of the tables, where results have others."""

@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.experiments.statistics import Estimate, mean
 from dovetail.experiments.studies.rlgame import tables as t
 from dovetail.experiments.studies.rlgame import work as w
+from dovetail.experiments.studies.rlgame.profiles import SHOWN
 from dovetail.experiments.studies.rows import (
     HEAD,
     PERCENT,
@@ -29,6 +30,7 @@ from dovetail.experiments.studies.rows import (
 )
 
 NOISE = "The study ran one pair of networks, without a seed; the spread over ours is what one pair may give."
+UNKNOWN = f"Why some figures differ is not known; details of the study's learner are known only from later public programs of the same group. {NOISE}"
 
 
 def _profiles(done: Done) -> dict[str, list[Result]]:
@@ -77,7 +79,7 @@ def _self_play_draw(done: Done) -> Drawn:
     found = _whole(done)
     lines = t.total_lines((100 * 27_007 / 50_000, 100 * 22_993 / 50_000, 217.94), found, compared)
     note = (
-        f"{NOISE} The study's share is a mean of a first fifth in which White wins 96 % and a rest in which it wins 44 %, so fewer games "
+        f"{UNKNOWN} The study's share is a mean of a first fifth in which White wins 96 % and a rest in which it wins 44 %, so fewer games "
         "cannot be compared with its totals."
     )
     games = total(done, "games")
@@ -133,16 +135,27 @@ def _minimax_sizes() -> dict[Any, Size]:
 def _minimax_draw(done: Done) -> Drawn:
     compared: list[Compared] = []
     lines = []
+    raised = []
     for profile, results in _profiles(done).items():
         phases = list(zip(*(each["phases"] for each in results), strict=True))
         phases_named = ("two learners", "minimax", "the same learners, continued")[: len(phases)]
-        names = [f"{profile}: {each}" for each in phases_named]
+        names = [f"{SHOWN.get(profile, profile)}: {each}" for each in phases_named]
+        if profile in w.BOTH:
+            more = [
+                t.white(with_it) - t.white(without)
+                for _, with_it, without in zip(*phases, strict=True)
+            ]
+            count = f"{sum(each > 0 for each in more)} of {len(more)} pairs"
+            raised.append(f"by {interval(mean(more))} points with `{profile}`, in {count}")
         # What differs from a reading of the study on purpose is not compared with it.
         lines += t.set_lines(names, _PHASES, phases, compared if profile in w.BOTH else [])
     note = (
-        f"{NOISE} Minimax is White, looks five plies ahead, takes its own network's value at the horizon, and learns and explores "
+        f"{UNKNOWN} Minimax is White, looks five plies ahead, takes its own network's value at the horizon, and learns and explores "
         "as the learners do. Its table of positions, which the study's program fills with bounds as if they were values, is left out. "
-        "The last lines differ from `seed-fidelity` in one thing each."
+        f"It raises White's share over that of the same learners continued {' and '.join(raised)}. "
+        "The last lines differ from `seed-fidelity` in one thing each: the loser is told; a pawn ahead earns 1/N (*step reward 1/N*) or nothing "
+        "(*no step reward*) in place of 100/N; traces decay by gamma lambda, or are replacing; the value at the end is 0 in place of 1; "
+        "a win earns 1 and a pawn ahead 1/N (*rewards of 1*)."
     )
     games = total(done, "games")
     return Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note)
@@ -230,6 +243,14 @@ def _four_draw(
     )
     printed_wins = [100 * wins / size for wins, *_ in study] if same else []
     picture = t.set_curves(printed_wins, done[0][0]["set"], _profiles(done))
+    ahead = [
+        sum(part["wins"][0] > part["wins"][1] for part in result["sets"]) for _, result in done
+    ]
+    count = len(done[0][1]["sets"])
+    note += (
+        f" White wins more games than Black in all {count} sets with {ahead.count(count)} of {len(ahead)} pairs, "
+        f"in none with {ahead.count(0)}."
+    )
     return Drawn(columns, lines, total(done, "games"), _distinct(done), compared, note, picture)
 
 
@@ -303,6 +324,11 @@ def _old_draw(done: Done) -> Drawn:
             interval(unfinished),
         ],
         [
+            "the same, % by pair",
+            "-",
+            t.by_seed(endless, lambda part: 100 * part["cut"] / part["games"]),
+        ],
+        [
             f"greedy games after {done[0][0]['short']:,}: White wins, %",
             "100",
             interval(t.won(short, 0)),
@@ -336,8 +362,8 @@ def _old_draw(done: Done) -> Drawn:
     )
 
 
-_SETS_NOTE = f"{NOISE} Figures are means over a seed's won games, then over seeds."
-_MINIMAX_NOTE = f"{NOISE} The games are those of the row `minimax`; minimax learns and explores while it is counted."
+_SETS_NOTE = f"{UNKNOWN} Figures are means over a seed's won games, then over seeds."
+_MINIMAX_NOTE = f"{UNKNOWN} The games are those of the row `minimax`; minimax learns and explores while it is counted."
 
 
 def _of_minimax(done: Done) -> Done:
@@ -509,8 +535,8 @@ STUDY = Study(
             ),
         ),
     ),
-    "`seed-fidelity` (its *seed* is the study that Dovetail grew out of, not a training) learns as the study's program does, as far as its descendants show: rewards of 100 for a win and 100/N for each pawn "
-    "ahead, a loser that is not told, accumulating traces that decay by lambda alone, steps of one over each layer's inputs, a value of 1 at the end. "
-    "`thesis-text` learns as the study says: 1/N for each pawn, a loser that is told, replacing traces that decay by gamma lambda, steps of 0.001. "
+    "`seed-fidelity` (its *seed* is the study that Dovetail grew out of, not a training) learns as the study's program does, as far as later public programs of the same group show: rewards of 100 for a win and 100/N for each pawn "
+    "ahead, a loser that is not told, accumulating traces that decay by lambda alone, step sizes of one over each layer's inputs, a value of 1 at the end. "
+    "`thesis-text` learns as the study says: 1/N for each pawn, a loser that is told, replacing traces that decay by gamma lambda, step sizes of 0.001. "
     "Wins are shares of all games, those that were cut at 20,000 moves included.",
 )

@@ -141,10 +141,9 @@ def _printed(figures: tuple[float, ...] | None, place: int) -> str:
     return f"{figures[place]:.2f}" if place else f"{figures[0]:.1f}"
 
 
-def spread(parts: Sequence[Result], of: Callable[[Result], float]) -> str:
-    """Return the least and the greatest over seeds: what one training may give."""
-    found = [of(part) for part in parts]
-    return f"{min(found):.1f} to {max(found):.1f}"
+def by_seed(parts: Sequence[Result], of: Callable[[Result], float]) -> str:
+    """Return what each seed gave, in their order."""
+    return ", ".join(f"{of(part):.0f}" for part in parts)
 
 
 def white(part: Result) -> float:
@@ -189,7 +188,7 @@ def total_lines(
         [
             "White wins, % by seed",
             "one pair",
-            *(spread(parts, white) for parts in by_profile.values()),
+            *(by_seed(parts, white) for parts in by_profile.values()),
         ]
     )
     if draws:

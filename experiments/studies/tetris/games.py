@@ -124,3 +124,8 @@ def play(players: Sequence[Player], game: Game, seeds: Array, workers: int = 1) 
     else:
         found = [player.play(game, seed) for player, seed in jobs]
     return np.array(found, np.int64).reshape(len(players), len(seeds), 3)
+
+
+def sequences_of(count: int) -> str:
+    """Return how many games differ, in words: equal players would play a sequence alike."""
+    return f"not counted; {count:,} sequences of pieces, which the players share"
