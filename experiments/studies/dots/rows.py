@@ -232,7 +232,7 @@ def _begin_draw(done: Done) -> Drawn:
 STEP = 0.02
 """The step size that learns on 3 x 3 boxes."""
 WORDS = {2: "two", 4: "four"}
-SEARCHES = {5: ((4, 1_000_000, 1),), 6: ((2, 10_000, 1), (4, 100_000, 30))}
+SEARCHES = {5: ((4, 1_000_000, 1),), 6: ((2, 10_000, 1), (4, 100_000, 60))}
 """By rows of dots: turns to look ahead, positions valued for a decision at most, and of how many games one is
 played.  A turn on these boards can take boxes in millions of ways."""
 
@@ -489,7 +489,7 @@ STUDY = Study(
                 {"games": 20, "tests": 10, "most": 10_000},
                 {"games": 600, "tests": 500, "most": 100_000},
                 f"20 {_SIX} 1 game four turns ahead, {{seeds}}",
-                f"600 {_SIX} 20 games four turns ahead with at most 100,000, {{seeds}}",
+                f"600 {_SIX} 10 games four turns ahead with at most 100,000, {{seeds}}",
                 less=True,
             ),
             partial(_large_units, 6),
