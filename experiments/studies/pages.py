@@ -268,16 +268,19 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
                 count[whole_size if _full(found) else "less"] += 1
                 judged[_judged(found)] += 1
                 single += _judged(found) == "all" and verdict(found).endswith(": agrees")
-            rest = [each.holds for each in FINDINGS[name] if each.rests_on(row.key)]
+            rest = [each.holds for each in FINDINGS.get(name, ()) if each.rests_on(row.key)]
             holds = ", ".join(each for each in dict.fromkeys(rest) if each != "-") or "-"
             cells = [f"`{row.key}`", row.title, ran(found), verdict(found), holds, why(name, found)]
             rows.append(cells)
         parts += [f"## [{whole.title}]({name}.md)", ""]
-        parts += [TERMS[name], ""]
-        parts += [*table(("the study says", "holds", "here"), FINDINGS[name]), ""]
+        if name in TERMS:
+            parts += [TERMS[name], ""]
+            parts += [*table(("the study says", "holds", "here"), FINDINGS[name]), ""]
         parts += [*table(COLUMNS, rows), ""]
     total = sum(count.values())
-    held = Counter(each.holds for name in STUDIES for each in FINDINGS[name] if each.holds != "-")
+    held = Counter(
+        each.holds for name in STUDIES for each in FINDINGS.get(name, ()) if each.holds != "-"
+    )
     head = [
         "# The five studies, row by row",
         "",

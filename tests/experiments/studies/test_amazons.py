@@ -35,16 +35,22 @@ def test_a_training_says_how_far_its_weights_move_and_what_the_study_says_of_it(
 
 
 def test_a_search_is_timed_in_every_move_of_a_game() -> None:
-    seconds = thinking({"weights": "mp", "depth": 1, "rollouts": False}, 1)
+    given = {"weights": "mp", "depth": 1, "rollouts": False}
+    seconds = thinking(given, 1)
     assert 30 < len(seconds) <= 56
     assert min(seconds) >= 0 < max(seconds)
+    assert sum(thinking({**given, "mobility": "full"}, 1)) > sum(seconds)
     row = study("amazons").row("cost")
     assert row.draw
     done = [(unit, {"seconds": [1.0, 3.0, 2.0]}) for unit in working.units(row, "study")]
     first, longest, whole = row.draw(done).lines[-3:]
-    assert first == ["depth 3: first move, seconds", "-", "1.000 (every seed)"]
-    assert longest == ["depth 3: longest move, seconds", "up to 180", "3.000 (every seed)"]
-    assert whole == ["depth 3: whole game, seconds", "-", "6.000 (every seed)"]
+    assert first == ["depth 3, whole moves: first move, seconds", "-", "1.000 (every seed)"]
+    assert longest == [
+        "depth 3, whole moves: longest move, seconds",
+        "up to 180",
+        "3.000 (every seed)",
+    ]
+    assert whole == ["depth 3, whole moves: whole game, seconds", "-", "6.000 (every seed)"]
 
 
 def test_weights_learned_here_meet_the_published_ones_of_the_same_run(

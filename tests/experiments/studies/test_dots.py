@@ -8,13 +8,32 @@ def test_a_step_that_suits_a_small_board_diverges_on_a_large_one() -> None:
     assert row.units
     assert row.work
     assert row.draw
-    units = row.units({"games": 20, "tests": 2}, [1])
+    made = row.units({"games": 20, "tests": 2, "most": 10_000}, [1])
+    units = [unit for unit in made if unit["turns"] == 2]
     assert [unit["step"] for unit in units] == [0.02, 0.00259]
     found = [(unit, row.work({**unit, "turns": 1})) for unit in units]
     assert [result["diverged"] for _, result in found] == [True, False]
     assert found[0][1]["random"] is None
     assert found[1][1]["random"]["games"] == 2
     table = {line[0]: line[2] for line in row.draw(found).lines}
-    assert table["step 0.02: trainings that diverge"] == "1 of 1"
-    assert table["step 0.00259: trainings that diverge"] == "0 of 1"
-    assert float(table["step 0.00259: weight: own"].strip("*")) > 0.5
+    assert table["two turns, step 0.02: trainings that diverge"] == "1 of 1"
+    assert table["two turns, step 0.00259: trainings that diverge"] == "0 of 1"
+    assert float(table["two turns, step 0.00259: weight: own"].strip("*")) > 0.5
+
+
+def test_few_games_look_as_far_ahead_as_the_study_on_the_largest_board() -> None:
+    row = STUDY.row("six")
+    assert row.units
+    assert row.work
+    assert row.draw
+    values = {"games": 20, "tests": 2, "most": 10_000}
+    [unit] = [each for each in row.units(values, [1]) if each["turns"] == 4 and each["step"] < 0.02]
+    assert (unit["games"], unit["tests"]) == (1, 0)
+    result = row.work({**unit, "most": 50})
+    assert 0 < result["limited"] <= result["decisions"] <= 60
+    names = [line[0] for line in row.draw([(unit, result)]).lines]
+    assert names == [
+        "four turns, step 0.00259: trainings that diverge",
+        "four turns, step 0.00259: seconds a game of self-play",
+        "four turns, step 0.00259: decisions that met the limit of 10,000 positions",
+    ]

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import stdev
 
@@ -23,6 +24,7 @@ from dovetail.experiments.studies.rows import (
     PERCENT,
     STUDIES,
     Compared,
+    Done,
     Drawn,
     Row,
     Size,
@@ -128,6 +130,10 @@ def _row() -> Row:
     )
 
 
+def _drawn(drawn: Drawn, done: Done) -> Drawn:
+    return drawn
+
+
 @pytest.fixture
 def sums(monkeypatch: pytest.MonkeyPatch) -> Study:
     whole = Study("sums", "Sums", (_row(), Row("none", "Nothing", "n.", missing="it is old")))
@@ -231,9 +237,9 @@ def test_pages_keep_the_results_that_they_rest_on(
     # Another checkout has no out/, and writes the same page from what was kept.
     assert pages.write("sums", tmp_path / "elsewhere", docs).read_text() == first
     summed = (docs / "README.md").read_text()
-    assert "at a smaller size: 1; not run, although there is code: 0; without code: 1." in summed
+    assert "at a smaller size: 1; not run, although there is code: 0; without code: 1" in summed
     assert "Of the 1 rows that were run," in summed
-    assert f"| not run | not run | {sums.rows[1].missing} |" in summed
+    assert f"| not run | not run | - | {sums.rows[1].missing} |" in summed
 
 
 def test_rows_that_share_a_file_keep_what_the_other_rests_on(
@@ -302,8 +308,17 @@ def test_a_mean_of_ours_has_an_interval_or_is_marked(name: str, tmp_path: Path) 
                     assert not re.search(r"\d\.\d", MARKED.sub("", cell)), (row.key, line[0], cell)
 
 
-def test_a_page_says_what_a_figure_without_an_interval_is() -> None:
-    page = pages.page(study("dots"), [])
-    assert "Figures in italics are means for orientation, without an interval." in page
+def test_a_page_says_what_a_figure_without_an_interval_is(sums: Study, tmp_path: Path) -> None:
+    row = sums.row("halves")
+    working.run([(sums, [row])], "quick", out=tmp_path, told=lambda line: None)
+    for cell, said in (
+        ("*2.0*", "Figures in italics are means without an interval, for orientation."),
+        ("2 % (every seed)", "*Every seed*: all seeds gave the same figure."),
+        ("2.0 (1.0..3.0)", ""),
+    ):
+        drawn = Drawn(["", "study", "ours"], [["won", "0.5", cell]], 3, "all")
+        shown = replace(row, draw=partial(_drawn, drawn))
+        page = pages.page(sums, [pages.find(sums, shown, tmp_path, tmp_path / "kept")])
+        assert [text for text in pages.MARKS.values() if text in page] == ([said] if said else [])
     assert interval(Estimate(2.0, -math.inf, math.inf)) == "*2.0*"
     assert interval(Estimate(2.0, 2.0, 2.0), 0, sign=" %") == "2 % (every seed)"
