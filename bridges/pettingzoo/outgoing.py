@@ -33,6 +33,10 @@ class _Shown:
             raise DovetailError(
                 f"render_mode {render_mode!r} does not exist; there are ansi and human"
             )
+        if max_cycles is not None and (type(max_cycles) is not int or max_cycles < 1):
+            raise DovetailError(
+                f"max_cycles must be an integer >= 1, or None for no limit, not {max_cycles!r}"
+            )
         self.table = Table(game, configuration, illegal)
         self.render_mode = render_mode
         self.max_cycles = max_cycles

@@ -212,6 +212,13 @@ def test_illegal_actions() -> None:
         dovetail.pettingzoo.env("connect_four", illegal="ignore")
 
 
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "many"])
+def test_a_wrong_number_of_cycles_is_told_at_once(wrong: Any) -> None:
+    for make in (dovetail.pettingzoo.env, dovetail.pettingzoo.parallel_env):
+        with pytest.raises(DovetailError, match="max_cycles must be an integer >= 1, or None"):
+            make("rlgame" if make is dovetail.pettingzoo.env else Duel, max_cycles=wrong)
+
+
 def test_a_refused_action_leaves_the_episode_as_it_was() -> None:
     env = dovetail.pettingzoo.raw_env(Duel, illegal="raise", max_cycles=2)
     env.reset(seed=1)
