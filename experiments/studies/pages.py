@@ -30,7 +30,7 @@ from dovetail.experiments.studies.working import OUT, file, states, units
 from dovetail.protocol.errors import DovetailError
 
 DOCS = Path("docs/studies")
-COLUMNS = ("row", "result", "run at", "figures beside the study's", "conclusions on it", "why")
+COLUMNS = ("row", "result", "run at", "figures beside the study's", "its conclusions hold", "why")
 """Of the summary."""
 KEPT = DOCS / "results"
 """Results that pages rest on, in the repository."""
@@ -297,7 +297,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         "Where one figure is compared, its name stands before the verdict.",
         "",
         "A conclusion holds: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. A *seed* is one training with its own random numbers. `dovetail study NAME ROW` runs a row, `--quick` "
-        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept, which the page says below the table. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which `python -m dovetail.experiments.studies.dominion.search --page` writes.",
+        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept, which the page says below the table. The tables of RLGame and of the runs of Amazons count the games of training itself and rest on no state; the weights of Amazons and of dots are in the results. A table of Dominion's learner is too large to be kept: the row's command trains it again, in half a minute to ten minutes. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which `python -m dovetail.experiments.studies.dominion.search --page` writes.",
         "",
     ]
     parts += [

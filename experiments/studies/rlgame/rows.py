@@ -531,7 +531,7 @@ STUDY = Study(
                 (85.64, 14.16, 10.12),
                 "10 of 5,000",
                 f"{NOISE} The study's mean of 10.16 moves counts its ten draws as 21 moves; without them it is 10.12, as ours is counted. Ours needs "
-                "4.5 to 11 moves by pair, in nine of ten fewer than the study's; what its minimax does otherwise is not known, and its table of positions is a candidate.",
+                "4.5 to 11 moves by pair, in nine of ten fewer than the study's; what its minimax does otherwise is not known. Its table of positions, which keeps bounds as if they were values, cannot be the reason: lines of three moves meet at the horizon only, where values are exact.",
             ),
         ),
     ),
