@@ -325,7 +325,7 @@ def _large_draw(done: Done) -> Drawn:
         cut = within(mean([100 * each["limited"] / each["decisions"] for each in whole]), *PERCENT)
         lines.append(
             [
-                f"{name}: decisions that met the limit of {most:,} positions",
+                f"{name}: decisions in which a move used up its share of {most:,} positions",
                 "-",
                 interval(cut, 1, sign=" %"),
             ]
@@ -348,8 +348,11 @@ def _large_draw(done: Done) -> Drawn:
         f"Weights are checked {BLOCKS} times. The larger step is that of 4 x 4 dots. The "
         "features count boxes, so their square grows with the square of the number of boxes, and a step that is stable on 9 boxes "
         "is not on 16 or 25: weights swing or diverge. The smaller step is scaled down by that growth. The study blames the step "
-        "as well, for another reason: its step is c / N, where N counts how often the same features were met, and N grows more slowly here."
+        "as well, for another reason: its step is c / N, where N counts how often the same features were met, and N grows more slowly here. "
+        "The positions of a decision are shared evenly among its moves; a move that has used up its share is searched less deep in the rest."
     )
+    if len(SEARCHES[done[0][0]["rows"]]) > 1:
+        note += " The games four turns ahead are the first of a training; later ones take longer."
     text = f"{distinct} of {games} against random"
     return Drawn(HEAD, lines, total(done, "games"), text, (), note, _large_curves(done))
 

@@ -35,5 +35,5 @@ def test_few_games_look_as_far_ahead_as_the_study_on_the_largest_board() -> None
     assert names == [
         "four turns, step 0.00259: trainings that diverge",
         "four turns, step 0.00259: seconds a game of self-play",
-        "four turns, step 0.00259: decisions that met the limit of 10,000 positions",
+        "four turns, step 0.00259: decisions in which a move used up its share of 10,000 positions",
     ]
