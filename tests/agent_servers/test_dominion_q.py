@@ -16,15 +16,19 @@ from dovetail.agent_servers.games.dominion.q_learning import (
     DominionQParameters,
     Reward,
     Version,
+    play,
     reward_named,
 )
 from dovetail.agent_servers.general.q_learning.table import entries
 from dovetail.env_servers.dominion import Configuration, Dominion
 from dovetail.env_servers.dominion.cards import (
+    BASIC,
     CARDS,
     COPPER,
     ESTATE,
     GOLD,
+    KINDS,
+    NUMBER,
     PROVINCE,
     SILVER,
     SMITHY,
@@ -164,6 +168,31 @@ def test_forced_exploration_tries_what_is_rare_first() -> None:
     chosen = [agent.step(decision(agent, observed(0), legal, n)) for n in range(12)]
     assert sorted(chosen[:9]) == sorted(legal * 3)
     assert chosen[9:] == [BUY + ESTATE] * 3
+
+
+def test_rules_for_playing_action_cards() -> None:
+    """The dearest is Adventurer, then, of the fours, Smithy; Moneylender and Chapel need what they trash."""
+    game = Dominion(Configuration(first="seat-0"))
+    game.start(1)
+    me = game.game.players[0]
+
+    def played(rule: Any, *names: str, before: int = 0) -> int:
+        me.hand = [0] * KINDS
+        for name in names:
+            me.hand[NUMBER[name]] += 1
+        game.game.played = before
+        legal = [kind for kind in range(BASIC, KINDS) if me.hand[kind]]
+        return play(Seen(game.observation(0)), [*legal, PASS], rule)
+
+    hand = ("Village", "Smithy", "Adventurer", "Moneylender", "Chapel")
+    assert played("actions-first", *hand) == NUMBER["Village"]
+    assert played("dearest", *hand) == played("one", *hand) == NUMBER["Adventurer"]
+    assert played("dearest", "Workers village", "Smithy") == SMITHY
+    assert played("one", *hand, before=1) == PASS
+    assert played("dearest", *hand, before=1) == NUMBER["Adventurer"]
+    assert played("dearest", "Moneylender", "Chapel") == PASS
+    assert played("dearest", "Moneylender", "Chapel", "Copper") == NUMBER["Moneylender"]
+    assert played("dearest", "Moneylender", "Chapel", "Estate") == NUMBER["Chapel"]
 
 
 def rate(experiment: Any, agent: int, other: int, games: int) -> float:

@@ -21,6 +21,7 @@ from dovetail.agent_servers.general.q_learning.table import MIB, Entries, Table,
 from dovetail.agent_servers.saving import become, pack, unpack
 from dovetail.env_servers.dominion.cards import (
     ADVENTURER,
+    BASIC,
     CARDS,
     CHAPEL,
     CONSPIRATOR,
@@ -52,6 +53,8 @@ ACTIONS = ("Copper", "Silver", "Gold", "Estate", "Duchy", "Province", "Curse", "
 """What version 0 to 14 may buy, in the order of their numbers; the last number buys nothing."""
 LEAST = {"Copper": 7}
 """Where a count's values begin, if not at 0."""
+Playing = Literal["actions-first", "dearest", "one"]
+"""The rule by which action cards are played; see ``play``."""
 
 
 def cards(version: Version) -> tuple[str, ...]:
@@ -234,6 +237,13 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
             "decisions discounted as any others are, or none."
         ),
     ] = "undiscounted"
+    plays: Annotated[
+        Playing,
+        Meta(
+            description="Which action cards are played, which the study does not describe: first those that give actions, then one other by a fixed order; "
+            "the dearest in hand that does something, until none is left to play; or one such card a turn."
+        ),
+    ] = "actions-first"
     table: Annotated[
         Literal["dense", "sparse"],
         Meta(description="dense: all states, 8 bytes an entry; sparse: only those that were met."),
@@ -299,7 +309,7 @@ class DominionQ(Agent[DominionQParameters]):
         if seen.trashing:
             return self._chapel.trash(seen)
         if not seen.buying:
-            return play(seen, legal)
+            return play(seen, legal, self.parameters.plays)
         if self.parameters.extra_buys == "none" and last.bought == seen.turns:
             return PASS
         state = self.coder.state(seen, decision.seat.spec.seats)
@@ -368,16 +378,33 @@ def _points(observation: Any, seats: int) -> tuple[int, int]:
     return worth[0], max(worth[1:])
 
 
-def play(seen: Seen, legal: Sequence[int]) -> int:
-    """Return the card to play, by a fixed rule (section 2.3): what gives actions, then one
-    other."""
-    hand = [kind for kind in range(KINDS) if kind in legal]
+def play(seen: Seen, legal: Sequence[int], rule: Playing = "actions-first") -> int:
+    """Return the card to play, by a fixed rule, of those that do something.
+
+    Args:
+        seen: what the player sees.
+        legal: actions.
+        rule: ``actions-first``: what gives actions, then one other (section 2.3); ``dearest``: the
+            most expensive, among equals the first kind; ``one``: the dearest, and none after it.
+    """
+    hand = [kind for kind in range(BASIC, KINDS) if kind in legal and _works(kind, seen)]
+    if rule != "actions-first":
+        if rule == "one" and seen.played:
+            return PASS
+        return max(hand, key=lambda kind: CARDS[kind].cost, default=PASS)
     for name in ("Village", "Workers village", "Bazaar", "Festival"):
         if NUMBER[name] in hand:
             return NUMBER[name]
     if CONSPIRATOR in hand and seen.played >= 2:
         return CONSPIRATOR
-    for kind in (SMITHY, ADVENTURER, MONEYLENDER, NUMBER["Woodcutter"], CONSPIRATOR):
-        if kind in hand and (kind != MONEYLENDER or seen.hand[COPPER]):
+    for kind in (SMITHY, ADVENTURER, MONEYLENDER, NUMBER["Woodcutter"], CONSPIRATOR, CHAPEL):
+        if kind in hand:
             return kind
-    return CHAPEL if CHAPEL in hand and DominionChapel().trash(seen) != PASS else PASS
+    return PASS
+
+
+def _works(kind: int, seen: Seen) -> bool:
+    """Return whether a card would do something: a Moneylender needs a Copper, a Chapel what it trashes."""
+    if kind == MONEYLENDER:
+        return seen.hand[COPPER] > 0
+    return kind != CHAPEL or DominionChapel().trash(seen) != PASS

@@ -21,12 +21,15 @@ from dovetail.env_servers.dominion.cards import CARDS, KINDS, NUMBER
 from dovetail.experiments.studies.dominion.cards import Rules
 from dovetail.experiments.studies.dominion.games import FAIR, HIGHEST, SHARED, games
 from dovetail.experiments.studies.dominion.players import (
+    ACTIONS_FIRST,
     BIG_MONEY,
     BLACKSMITH,
     CHAPELLER,
+    DEAREST,
     GREEDY,
     LEARNER,
     MONEY,
+    ONE,
     RANDOM,
     SMITHS,
 )
@@ -52,6 +55,7 @@ PLAYERS = {
     **{f"blacksmith-{left}": SMITHS + left for left in range(1, 13)},
     **{f"big-money-{smithies}": BIG_MONEY + smithies for smithies in range(11)},
 }
+_PLAYS = {"actions-first": ACTIONS_FIRST, "dearest": DEAREST, "one": ONE}
 _TIES = {"fair": FAIR, "shared": SHARED, "highest-seat": HIGHEST}
 _SOURCES = {"turn": TURN, "to end": TO_END}
 _LEAST = 2 * MARGIN
@@ -103,6 +107,7 @@ def learning(given: DominionQParameters, reward: Reward | None) -> Learning:
         given.discount,
         given.discount if given.extra_buys == "discounted" else 1.0,
         given.extra_buys == "none",
+        _PLAYS[given.plays],
         given.epsilon,
         given.min_visits,
         np.array(reward.card, np.float64),

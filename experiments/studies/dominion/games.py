@@ -92,12 +92,14 @@ def _search(game: Game, seat: int) -> None:
 
 
 @inlined
-def _act(rules: Rules, player: int, game: Game, seat: int, stock: int) -> tuple[int, int]:
-    """Play action cards; return the buys and the coins of the turn."""
+def _act(
+    rules: Rules, player: int, rule: int, game: Game, seat: int, stock: int
+) -> tuple[int, int]:
+    """Play action cards, a learner by its rule; return the buys and the coins of the turn."""
     hands, owned = game.hands, game.owned
     may_play, buys, coins, played = 1, 1, 0, 0
     while may_play > 0:
-        kind = plays(player, game, seat, stock, coins, played)
+        kind = plays(player, rule, game, seat, stock, coins, played)
         if kind == NOTHING:
             break
         hands[seat, kind] -= 1
@@ -170,7 +172,7 @@ def play(
         player = players[seat]
         buys, coins = 1, 0
         if player not in (RANDOM, MONEY):
-            buys, coins = _act(rules, player, game, seat, stock)
+            buys, coins = _act(rules, player, how.plays, game, seat, stock)
         coins += coins_in_hand(game, seat)
         if player == LEARNER and how.single:
             buys = 1

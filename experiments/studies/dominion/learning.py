@@ -65,8 +65,9 @@ def learner(
     visits: int,
     seed: int,
     options: Mapping[str, Any],
+    game: Mapping[str, Any] | None = None,
 ) -> s.Study:
-    """Return a learner of a version at its table."""
+    """Return a learner of a version at its table; ``game`` has options of the environment."""
     cards = (
         KINGDOM
         if version.startswith(("15", "16", "17", "18", "19", "2")) and "-" in version
@@ -80,14 +81,15 @@ def learner(
         "table_mib": 4096,
     }
     parameters = DominionQParameters(**{**given, **options})
-    game = s.table_of(players, cards)
-    return s.Study(DominionQ(parameters, seed), game, opponents, seed)
+    table = s.table_of(players, cards, **(game or {}))
+    return s.Study(DominionQ(parameters, seed), table, opponents, seed)
 
 
 def learn(unit: Unit) -> Result:
     """Train and test in turn; return what the study's tables have.
 
-    ``tables``, if given, names further last tests, each by the game's options that it changes.
+    ``game``, if given, has the environment's options, in training and in tests; ``tables`` names
+    further last tests, each by the options that it changes.
     """
     study = learner(
         unit["version"],
@@ -96,6 +98,7 @@ def learn(unit: Unit) -> Result:
         unit["visits"],
         unit["seed"],
         unit.get("options", {}),
+        unit.get("game"),
     )
     points = s.run(study, unit["games"], unit["every"], unit["tests"])
     best, good = max(points, key=lambda point: point.won), s.first_good(points)

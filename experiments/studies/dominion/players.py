@@ -5,6 +5,7 @@ from __future__ import annotations
 from dovetail.agent_servers.learning.splitmix import draw
 from dovetail.env_servers.dominion.cards import (
     ADVENTURER,
+    BASIC,
     BAZAAR,
     CHAPEL,
     CONSPIRATOR,
@@ -37,6 +38,8 @@ from dovetail.experiments.studies.dominion.cards import (
 
 RANDOM, MONEY, GREEDY, BLACKSMITH, CHAPELLER, LEARNER = range(6)
 """The players by number."""
+ACTIONS_FIRST, DEAREST, ONE = range(3)
+"""The rules by which a learner plays action cards, by number."""
 SMITHS = 16
 """With n added: a Blacksmith that turns to victory cards when fewer than n Provinces are left."""
 BIG_MONEY = 32
@@ -145,14 +148,38 @@ def trash(game: Game, seat: int, stock: int, coins: int) -> int:
 
 
 @inlined
-def plays(player: int, game: Game, seat: int, stock: int, coins: int, played: int) -> int:
-    """Return the action card to play, or nothing."""
+def _works(kind: int, game: Game, seat: int, stock: int, coins: int) -> bool:
+    """Return whether a card in hand would do something."""
+    if kind == MONEYLENDER:
+        return bool(game.hands[seat, COPPER] > 0)
+    return kind != CHAPEL or trash(game, seat, stock, coins) != NOTHING
+
+
+@inlined
+def _dearest_in_hand(game: Game, seat: int, stock: int, coins: int) -> int:
+    """Return the dearest action card in hand that does something, or nothing."""
+    kinds = 0
+    for kind in range(BASIC, KINDS):
+        if game.hands[seat, kind] and _works(kind, game, seat, stock, coins):
+            kinds |= BITS[kind]
+    return dearest(kinds)
+
+
+@inlined
+def plays(
+    player: int, rule: int, game: Game, seat: int, stock: int, coins: int, played: int
+) -> int:
+    """Return the action card to play, or nothing; ``rule`` is the learner's."""
     hands = game.hands
     if player in (GREEDY, BLACKSMITH) or player > SMITHS:
         may = player != GREEDY or played == 0
         return SMITHY if hands[seat, SMITHY] and may else NOTHING
     if not holds_action(game, seat):
         return NOTHING
+    if player == LEARNER and rule != ACTIONS_FIRST:
+        if rule == ONE and played > 0:
+            return NOTHING
+        return _dearest_in_hand(game, seat, stock, coins)
     if player == LEARNER:
         for kind in (_VILLAGE, _WORKERS, BAZAAR, FESTIVAL):
             if hands[seat, kind]:

@@ -36,6 +36,8 @@ class Learning(NamedTuple):
     """The discount between purchases of one turn."""
     single: bool
     """Whether a learner buys one card a turn at most."""
+    plays: int
+    """The number of the rule by which it plays action cards; see ``players``."""
     epsilon: float
     min_visits: int
     card: Array

@@ -145,6 +145,7 @@ def both(
     st.sampled_from(["random", "seat-0"]),
     st.sampled_from([-1, 0, 3]),
     st.sampled_from([3, 300]),
+    st.sampled_from(["actions-first", "dearest", "one"]),
     st.integers(0, 1000),
 )
 @settings(max_examples=25, deadline=None)
@@ -157,6 +158,7 @@ def test_games_are_those_of_the_real_rules_and_players(
     first: Any,
     curses: int,
     rounds: int,
+    plays: Any,
     seed: int,
 ) -> None:
     configuration = Configuration(
@@ -172,7 +174,7 @@ def test_games_are_those_of_the_real_rules_and_players(
         chapel=3 + seed % 2,
         conspirator=2 + seed % 2,
     )
-    parameters = DominionQParameters(version="23-4", min_visits=1, epsilon=0.5)
+    parameters = DominionQParameters(version="23-4", min_visits=1, epsilon=0.5, plays=plays)
     slow, fast, expected, found = both(configuration, seats, parameters, 2, seed=seed)
     np.testing.assert_array_equal(found, expected)
     assert fast.save() == slow.save()
@@ -212,6 +214,20 @@ def test_rules_for_extra_buys_differ_and_are_the_same_bit_for_bit(learn: bool) -
         values.append(fast.table.values.copy())
     assert games[2] != games[0]
     assert np.array_equal(values[0], values[1]) == (not learn)
+
+
+@pytest.mark.parametrize("learn", [True, False])
+def test_rules_for_playing_differ_and_are_the_same_bit_for_bit(learn: bool) -> None:
+    configuration = Configuration(players=3, kingdom=KINGDOM)
+    games = []
+    for plays in ("actions-first", "dearest", "one"):
+        parameters = DominionQParameters(version="23-4", plays=plays, epsilon=0.5)
+        seats = ["learner", "money", "learner"]
+        slow, fast, expected, found = both(configuration, seats, parameters, 12, learn)
+        np.testing.assert_array_equal(found, expected)
+        assert fast.save() == slow.save()
+        games.append(found.tolist())
+    assert games[0] != games[1] != games[2] != games[0]
 
 
 def test_turns_without_end_are_refused() -> None:

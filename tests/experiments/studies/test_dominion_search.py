@@ -65,6 +65,14 @@ def test_a_training_is_tested_again_with_each_further_rule() -> None:
     assert all(0 <= found[name] <= 1 for name in factorial.TABLES)
 
 
+def test_a_game_may_have_other_options_in_training_and_in_tests() -> None:
+    unit = {**factorial.units(40)[0], "version": "15-4", "tests": 2, "again": 200, "tables": {}}
+    usual, short = learn(unit), learn({**unit, "game": {"victory_pile": 1}})
+    assert short["explored"] < usual["explored"]  # in training
+    assert short["rounds"] < usual["rounds"]  # in the last test
+    assert learn({**unit, "game": {}}) == usual
+
+
 def test_methods_are_compared_by_seed() -> None:
     made = units("15-4", 40, ["points"], [1.0], [1, 2])
     records = [
