@@ -38,7 +38,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
 }
 """What the last test varies: each is played by the same learners."""
 
-SHOWN = ("Silver", "Gold", "Smithy", "Woodcutter", "Estate")
+SHOWN = ("Copper", "Silver", "Gold", "Smithy", "Woodcutter", "Estate")
 """The cards of a final deck that have a column."""
 
 Setting = tuple[Any, ...]

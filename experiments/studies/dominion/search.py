@@ -2,7 +2,8 @@
 
 ``python -m dovetail.experiments.studies.dominion.search`` trains every combination of reward, first
 values and exploration at a table, on one core, and continues where it was stopped; ``--factorial``
-trains the combinations of ``factorial``; ``--page`` writes docs/studies/dominion-23.md from the results.
+trains the combinations of ``factorial``, ``--changes`` what ``changes`` has; ``--page`` writes
+docs/studies/dominion-23.md from the results.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dovetail.experiments.studies.dominion import factorial
+from dovetail.experiments.studies.dominion import changes, factorial
 from dovetail.experiments.studies.dominion.learning import BOTH, FALLING, GBC, learn, learn_units
-from dovetail.experiments.studies.dominion.search_page import line, page
+from dovetail.experiments.studies.dominion.search_page import complete, line, page
 from dovetail.experiments.studies.pages import DOCS, KEPT, keep
 from dovetail.experiments.studies.results import Results
 from dovetail.experiments.studies.rows import Unit
@@ -28,6 +29,7 @@ CONSTANT: Mapping[str, float] = {}
 """The study's learning rate, 0.2 at every visit."""
 FILE = "dominion/search-23.jsonl"
 FACTORIAL = "dominion/factorial-23.jsonl"
+CHANGES = "dominion/changes-23.jsonl"
 ROWS = "dominion/trainings.study.jsonl"
 """The trainings of the study's rows, some of them by settings that were found here."""
 AGAIN = 10_000
@@ -47,9 +49,14 @@ def units(
     first: Sequence[float],
     seeds: Sequence[int],
     rate: Mapping[str, Any] = CONSTANT,
+    tables: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[Unit]:
-    """Return the trainings: rewards by first values by method, each of so many games."""
+    """Return the trainings: rewards by first values by method, each of so many games.
+
+    ``tables`` are further last tests; see ``learning.learn``.
+    """
     found = []
+    more: dict[str, Any] = {"tables": tables} if tables else {}
     for initial, reward in itertools.product(first, rewards):
         options = {"reward": reward, "initial": initial, **rate}
         found += learn_units(
@@ -57,6 +64,7 @@ def units(
             options=options,
             every=min(50_000, games // 2),
             tests=2_000,
+            **more,
         )
     return found
 
@@ -71,30 +79,35 @@ def main() -> None:
     parser.add_argument("--falling", action="store_true", help="the learning rate, with visits")
     parser.add_argument("--seed", nargs="+", type=int, default=[1])
     parser.add_argument("--extra-buys", default="undiscounted", help="how they are learned")
+    parser.add_argument("--ties", action="store_true", help="test by other rules as well")
     parser.add_argument("--factorial", action="store_true", help="run the factorial")
+    parser.add_argument("--changes", action="store_true", help="run one change at a time")
     parser.add_argument("--page", action="store_true", help="run nothing; write the page")
     given = parser.parse_args()
     results = Results([KEPT / FILE, OUT / FILE])
     crossed = Results([KEPT / FACTORIAL, OUT / FACTORIAL])
+    changed = Results([KEPT / CHANGES, OUT / CHANGES])
     if given.page:
-        records = list(results.records.values())
+        records = complete(list(results.records.values()))
         keep(KEPT / FILE, records)
         settings = crossed.of(factorial.units())
         keep(KEPT / FACTORIAL, settings)
+        single = changed.of(changes.units())
+        keep(KEPT / CHANGES, single)
         rows = Results([KEPT / ROWS, OUT / ROWS]).records.values()
         records += [each for each in rows if "reward" in each.unit.get("options", {})]
-        (DOCS / "dominion-23.md").write_text(page(records, settings), "utf-8")
+        (DOCS / "dominion-23.md").write_text(page(records, settings, single), "utf-8")
         return
-    wanted = factorial.units()
     if given.factorial:
-        results = crossed
+        results, wanted = crossed, factorial.units()
+    elif given.changes:
+        results, wanted = changed, changes.units()
     else:
         options = dict(FALLING if given.falling else CONSTANT)
         if given.extra_buys != "undiscounted":
             options["extra_buys"] = given.extra_buys
-        wanted = units(
-            *(given.version, given.games, given.reward, given.initial, given.seed), options
-        )
+        asked = given.version, given.games, given.reward, given.initial, given.seed
+        wanted = units(*asked, options, factorial.TABLES if given.ties else None)
     for unit in results.todo(wanted):
         begun = time.monotonic()
         results.add(unit, learn(unit), time.monotonic() - begun)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from dovetail.experiments.studies.dominion import factorial
+from dovetail.experiments.studies.dominion import changes, factorial
 from dovetail.experiments.studies.dominion.kingdom import DECKS, distance
 from dovetail.experiments.studies.dominion.learning import EPSILON, FORCED, learn
 from dovetail.experiments.studies.dominion.search import units
-from dovetail.experiments.studies.dominion.search_page import differences, page
-from dovetail.experiments.studies.results import Record
+from dovetail.experiments.studies.dominion.search_page import complete, decks, differences, page
+from dovetail.experiments.studies.results import Record, key
 
 
 def record(unit: dict[str, Any], result: dict[str, Any]) -> Record:
@@ -36,7 +36,9 @@ def test_every_combination_is_a_training_and_the_best_comes_first() -> None:
     found[1]["again"] = 0.9
     records = [record(unit, each) for unit, each in zip(small, found, strict=True)]
     crossed = [made_up(unit) for unit in factorial.units()]
-    lines = [line for line in page(records, crossed).splitlines() if line.startswith("| 15 ")]
+    changed = [made_up(unit) for unit in changes.units()]
+    whole = page(records, crossed, changed).splitlines()
+    lines = [line for line in whole if line.startswith("| 15 ")]
     assert len(lines) == 2
     assert "| 10 | *90.0 %* |" in lines[0]  # of one seed: without an interval
 
@@ -71,6 +73,49 @@ def test_a_game_may_have_other_options_in_training_and_in_tests() -> None:
     assert short["explored"] < usual["explored"]  # in training
     assert short["rounds"] < usual["rounds"]  # in the last test
     assert learn({**unit, "game": {}}) == usual
+
+
+def test_each_change_is_one_from_the_base() -> None:
+    base = changes.of(changes.CHANGES[changes.NOTHING], {}, seeds=(1,))[0]
+    for name, change in changes.CHANGES.items():
+        unit = changes.of(change, {}, seeds=(1,))[0]
+        parts = [*unit["options"].items(), *unit.get("game", {}).items()]
+        parts += [unit["opponents"]] * (unit["opponents"] != base["opponents"])
+        changed = [part for part in parts if part not in base["options"].items()]
+        assert len(changed) == (name != changes.NOTHING)
+    made = changes.units(seeds=(1, 2))
+    assert len({key(unit) for unit in made}) == len(made) == len(changes.CHANGES) * 2 * 2 * 2
+
+
+def test_a_change_is_compared_with_the_base_by_seed() -> None:
+    records = [made_up(unit) for unit in changes.units()]
+    for rate in changes.RATES:
+        lines = changes.tables(records)[rate]
+        (points,) = (line for line in lines if line.startswith("| reward *points* |"))
+        cells = [cell.strip() for cell in points.split("|")[1:-1]]
+        assert cells[1] == "5"
+        assert cells[3].startswith("-20.0 ")  # for both methods
+        assert cells[5].startswith("-20.0 ")
+        assert cells[6].startswith("5.0 ")
+    assert "440 trainings of 200,000 games" in changes.section(records)[0]
+
+
+def test_decks_at_the_studys_size_stand_beside_the_studys() -> None:
+    made = units("23-4", 5_000_000, ["points"], [1.0], [1, 2])
+    small = units("23-4", 1_000_000, ["points"], [1.0], [1, 2])
+    cards = dict.fromkeys(DECKS, 0.5)
+    records = [record(unit, {"again": 0.5, "cards": cards}) for unit in made + small]
+    lines = decks(records)
+    assert [line[0] for line in lines] == ["the study"] * 2 + ["points"] * 2
+    assert lines[0][5:] == ["7.45", "3.75", "1.53", "1.00", "0.11"]
+    assert lines[2][-1].startswith("4.5 ")  # nine others
+
+
+def test_settings_with_too_few_seeds_are_left_out() -> None:
+    few = units("15-4", 40, ["points"], [1.0], [1, 2, 3, 4])
+    enough = units("15-4", 40, ["points"], [10.0], [1, 2, 3, 4, 5])
+    records = [record(unit, {"again": 0.1}) for unit in few + enough]
+    assert [each.unit["options"]["initial"] for each in complete(records)] == [10.0] * 10
 
 
 def test_methods_are_compared_by_seed() -> None:
