@@ -89,7 +89,8 @@ DROP = (
 """On versions 15 to 22, with four and with two players."""
 
 
-def _last_figures(results: Sequence[Result], games: tuple[float, float]) -> list[Figure]:
+def last_figures(results: Sequence[Result], games: tuple[float, float]) -> list[Figure]:
+    """Return ours of version 23, in the order of ``LAST``; ``games`` is the range of training games."""
     return [
         Figure("best test %", percent(results, "best"), 2, PERCENT),
         Figure("best test after games", over(results, "best at"), 0, games),
@@ -99,7 +100,7 @@ def _last_figures(results: Sequence[Result], games: tuple[float, float]) -> list
 
 
 def _last_draw(players: int, done: Done) -> Drawn:
-    lines, compared = beside_study(done, LAST[players], _last_figures)
+    lines, compared = beside_study(done, LAST[players], last_figures)
     picture = curves.methods(done, LAST[players])
     return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, NOTE, picture)
 

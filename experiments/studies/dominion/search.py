@@ -49,14 +49,9 @@ def units(
     first: Sequence[float],
     seeds: Sequence[int],
     rate: Mapping[str, Any] = CONSTANT,
-    tables: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[Unit]:
-    """Return the trainings: rewards by first values by method, each of so many games.
-
-    ``tables`` are further last tests; see ``learning.learn``.
-    """
+    """Return the trainings: rewards by first values by method, each of so many games."""
     found = []
-    more: dict[str, Any] = {"tables": tables} if tables else {}
     for initial, reward in itertools.product(first, rewards):
         options = {"reward": reward, "initial": initial, **rate}
         found += learn_units(
@@ -64,7 +59,6 @@ def units(
             options=options,
             every=min(50_000, games // 2),
             tests=2_000,
-            **more,
         )
     return found
 
@@ -79,7 +73,6 @@ def main() -> None:
     parser.add_argument("--falling", action="store_true", help="the learning rate, with visits")
     parser.add_argument("--seed", nargs="+", type=int, default=[1])
     parser.add_argument("--extra-buys", default="undiscounted", help="how they are learned")
-    parser.add_argument("--ties", action="store_true", help="test by other rules as well")
     parser.add_argument("--factorial", action="store_true", help="run the factorial")
     parser.add_argument("--changes", action="store_true", help="run one change at a time")
     parser.add_argument("--page", action="store_true", help="run nothing; write the page")
@@ -92,7 +85,7 @@ def main() -> None:
         keep(KEPT / FILE, records)
         settings = crossed.of(factorial.units())
         keep(KEPT / FACTORIAL, settings)
-        single = changed.of(changes.units())
+        single = changed.of(changes.units() + changes.large())
         keep(KEPT / CHANGES, single)
         rows = Results([KEPT / ROWS, OUT / ROWS]).records.values()
         records += [each for each in rows if "reward" in each.unit.get("options", {})]
@@ -101,13 +94,13 @@ def main() -> None:
     if given.factorial:
         results, wanted = crossed, factorial.units()
     elif given.changes:
-        results, wanted = changed, changes.units()
+        results, wanted = changed, changes.units() + changes.large()
     else:
         options = dict(FALLING if given.falling else CONSTANT)
         if given.extra_buys != "undiscounted":
             options["extra_buys"] = given.extra_buys
         asked = given.version, given.games, given.reward, given.initial, given.seed
-        wanted = units(*asked, options, factorial.TABLES if given.ties else None)
+        wanted = units(*asked, options)
     for unit in results.todo(wanted):
         begun = time.monotonic()
         results.add(unit, learn(unit), time.monotonic() - begun)

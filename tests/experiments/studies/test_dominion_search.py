@@ -24,7 +24,8 @@ def made_up(unit: dict[str, Any]) -> Record:
     won += 0.05 * (unit["visits"] == EPSILON)
     cards = dict.fromkeys(DECKS, 0.0) | {"Estate": 3.0}
     ties = dict.fromkeys(factorial.TABLES, won + 0.02)
-    return record(unit, {"again": won, "cards": cards, **ties})
+    more = {"best": won, "best at": 1, "rounds": 16.0, "explored": 9}
+    return record(unit, {"again": won, "cards": cards, **more, **ties})
 
 
 def test_every_combination_is_a_training_and_the_best_comes_first() -> None:
@@ -36,7 +37,7 @@ def test_every_combination_is_a_training_and_the_best_comes_first() -> None:
     found[1]["again"] = 0.9
     records = [record(unit, each) for unit, each in zip(small, found, strict=True)]
     crossed = [made_up(unit) for unit in factorial.units()]
-    changed = [made_up(unit) for unit in changes.units()]
+    changed = [made_up(unit) for unit in changes.units() + changes.large()]
     whole = page(records, crossed, changed).splitlines()
     lines = [line for line in whole if line.startswith("| 15 ")]
     assert len(lines) == 2
@@ -90,14 +91,27 @@ def test_each_change_is_one_from_the_base() -> None:
 def test_a_change_is_compared_with_the_base_by_seed() -> None:
     records = [made_up(unit) for unit in changes.units()]
     for rate in changes.RATES:
-        lines = changes.tables(records)[rate]
+        lines = changes.lines(records, rate)
         (points,) = (line for line in lines if line.startswith("| reward *points* |"))
         cells = [cell.strip() for cell in points.split("|")[1:-1]]
         assert cells[1] == "5"
         assert cells[3].startswith("-20.0 ")  # for both methods
-        assert cells[5].startswith("-20.0 ")
-        assert cells[6].startswith("5.0 ")
-    assert "440 trainings of 200,000 games" in changes.section(records)[0]
+        assert cells[7].startswith("-20.0 ")
+        assert cells[10].startswith("5.0 ")
+
+
+def test_one_change_at_the_studys_size_has_its_base_in_the_search() -> None:
+    base = units("23-4", changes.LARGEST, ["shaped"], [20.0], [1, 2, 3, 4, 5])
+    changed = [{**unit, "game": {"tie": "highest-seat"}} for unit in base]
+    assert {key(unit) for unit in changed} == {key(unit) for unit in changes.large()}
+    records = [made_up(unit) for unit in [*changes.units(), *base, *changes.large()]]
+    section = changes.section(records)
+    assert "440 trainings of 200,000 games" in section[0]
+    assert any(line.startswith("| ties to the last seat | 5 | ") for line in section[-16:])
+    best = section[-8]  # two methods with four figures each
+    assert best.startswith("| epsilon-greedy: best test % | 71.98 | 48.0 ")
+    low, high = best.split("|")[-2].split("..")
+    assert float(low) < 46 < 50 < float(high)  # wider than the interval of the mean
 
 
 def test_decks_at_the_studys_size_stand_beside_the_studys() -> None:
