@@ -223,12 +223,12 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "Six units set by hand clear about 5,200 rows (figure 4.1).",
             "no",
-            "With Dellacherie's published weights they clear 65,058 (53,761..79,753), without loops 57,086. Without row transitions it is 4,022, and without completed rows and wells 5,639: one or two units that did not work would explain the study's figure, as would other weights (`handmade`).",
+            "With Dellacherie's published weights they clear 65,058 (53,761..79,753), without loops 57,086 (47,217..69,907). Without row transitions it is 4,022 (3,327..4,925), and without completed rows and wells 5,639 (4,664..6,905): one or two units that did not work would explain the study's figure, as would other weights (`handmade`).",
         ),
         Finding(
             "What is learned on SZ-Tetris does not transfer.",
             "open",
-            "It clears 5 rows in Tetris (2..8), but the same search in Tetris itself reaches no more, 5 (3..7; `run-5`), and with loops on 25 and 27: neither learns much, and nothing is lost by learning on two pieces. Units set by hand clear 7,578 of the 8,000 rows that these games allow (`run-0`).",
+            "It clears 5 rows in Tetris (2..8), but the same search in Tetris itself reaches no more, 5 (3..7; `run-5`), and with loops on 25 (23..27) and 27 (22..33): neither learns much, and nothing is lost by learning on two pieces. Units set by hand clear 7,578 of the 8,000 rows that these games allow (`run-0`).",
         ),
         Finding(
             "One game a candidate and 100 candidates give no useful result.",
@@ -238,7 +238,7 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
         Finding(
             "Elitist selection is preferable: 946 rows against 203.",
             "open",
-            "After 33 generations, where the study's elitist run ends, the best candidates clear 6,284 rows (1,940..10,627) with it and 7,757 (0..20,864) without, a difference of -1,473 (-13,377..10,430) by seed (`run-3`, `run-2`). Without it the search reaches 21,383 (9,297..33,469) in 56 generations. Both levels are far above the study's, where the search begins with other weights. One training each cannot separate the two.",
+            "After 33 generations, where the study's elitist run ends, the best candidates clear 6,284 rows (1,940..10,627) with it and 7,757 (0..20,864) without, a difference of -1,473 (-13,377..10,430) by seed (`run-3`, `run-2`). Without it the search reaches 21,383 (9,297..33,469) in 56 generations. Both levels are far above the study's, as is the solution that the search begins with. One training each cannot separate the two.",
         ),
         Finding(
             "Run 2, begun again from its best, does not improve: 62 rows after 100 generations.",

@@ -29,7 +29,8 @@ from dovetail.agent_servers.learning import splitmix
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.tetris import Board, Tetris
 from dovetail.experiments.statistics import mean
-from dovetail.experiments.studies.tetris import games, rows, temporal, train
+from dovetail.experiments.studies.learned import States, using
+from dovetail.experiments.studies.tetris import games, genome_rows, rows, temporal, train
 from dovetail.experiments.studies.tetris.command import app
 from dovetail.experiments.studies.tetris.searches import CMAES, CrossEntropy, noise
 
@@ -490,6 +491,28 @@ def test_the_page_says_when_a_search_met_its_best() -> None:
     assert "met in generation 2, 3 of 3." in drawn.note
     assert "clear 1 to 2 rows by seed" in drawn.note
     assert drawn.distinct == "not counted; 22 sequences of pieces, which the players share"
+
+
+def test_a_search_keeps_its_genome_and_is_measured_again_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = rows.STUDY.row("run-2b")
+    assert row.units
+    assert row.work
+    size = {"population": 6, "games": 1, "generations": 2, "most": 50, "again": 2, "first": 1}
+    off, on = row.units(size, [1])
+    with using(States(tmp_path)):
+        first = [row.work(unit) for unit in (off, on)]
+    states = {path.stem: Genome.read(path.read_bytes()) for path in tmp_path.glob("*.state")}
+    assert states.keys() == {"no-loops-1", "loops-1"}
+    assert all(unit.loop is None for unit in states["no-loops-1"].network().units)
+
+    def learn(*given: Any) -> bytes:
+        raise AssertionError("learns again")
+
+    monkeypatch.setattr(genome_rows, "_learn", learn)
+    with using(States(tmp_path / "more", tmp_path)):
+        assert [row.work(unit) for unit in (off, on)] == first
 
 
 def test_games_that_no_exponential_law_fits_have_students_interval_or_none() -> None:
