@@ -336,7 +336,9 @@ def _large_draw(done: Done) -> Drawn:
             ends = mean([each["curve"][-1][number] for each in whole])
             lines.append([f"{name}: weight: {feature}", "-", interval(ends, 2)])
         moved = mean([_swing(each["curve"]) for each in whole])
-        lines.append([f"{name}: change of a weight between checks", "-", interval(moved, 3)])
+        lines.append(
+            [f"{name}: change of a weight between checks, second half", "-", interval(moved, 3)]
+        )
         greatest = [float(np.abs(each["curve"]).max()) for each in whole]
         met = f"{min(greatest):,.0f} to {max(greatest):,.0f}, by seed"
         lines.append([f"{name}: greatest weight at any check", "-", met])
@@ -352,7 +354,9 @@ def _large_draw(done: Done) -> Drawn:
         "The positions of a decision are shared evenly among its moves; a move that has used up its share is searched less deep in the rest."
     )
     if len(SEARCHES[done[0][0]["rows"]]) > 1:
-        note += " The games four turns ahead are the first of a training; later ones take longer."
+        note += (
+            " The games four turns ahead are the first of a training; later ones were not timed."
+        )
     text = f"{distinct} of {games} against random"
     return Drawn(HEAD, lines, total(done, "games"), text, (), note, _large_curves(done))
 

@@ -248,8 +248,8 @@ def _four_draw(
     ]
     count = len(done[0][1]["sets"])
     note += (
-        f" White wins more games than Black in all {count} sets with {ahead.count(count)} of {len(ahead)} pairs, "
-        f"in none with {ahead.count(0)}."
+        f" White wins more games than Black in all {count} sets with {ahead.count(count)} of {len(ahead)} pairs"
+        f"{f', in none with {ahead.count(0)}' if ahead.count(0) else ''}."
     )
     return Drawn(columns, lines, total(done, "games"), _distinct(done), compared, note, picture)
 

@@ -396,6 +396,6 @@ ROWS = (
         1000,
         10,
         38,
-        note="Why the best has a third of the study's rows, and with loops on twice as many, is not known. ",
+        note="Why the best has a third of the study's rows, and with loops on twice, is not known. ",
     ),
 )
