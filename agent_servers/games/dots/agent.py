@@ -154,8 +154,8 @@ class DotsPlayer(LinearTD[DotsParameters]):
         return StepSize(self.parameters.learning_rate, power=1.0).at(self._met[key])
 
     def message(self, body: Any) -> Any:
-        """Answer ``limited`` too: how many of how many decisions met ``most_positions``, since the agent
-        was created or loaded."""
+        """Answer ``limited`` too: in how many of how many decisions a line used up its share of
+        ``most_positions``, since the agent was created or loaded."""
         if body == "limited":
             return [self._search.limited, self._search.decisions]
         return super().message(body)

@@ -119,7 +119,7 @@ class Search:
         self.decisions = 0
         """How often ``root`` was called."""
         self.limited = 0
-        """How many of these met the limit."""
+        """In how many of these a line used up its share of ``most``, which is divided evenly."""
         self._keys: Array = np.zeros((table, 3), np.int64)
         self._stored: Array = np.zeros((table, 2))
         self._line: Array = np.zeros(kernels.MOST_LINES + 2, np.int64)
