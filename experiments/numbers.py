@@ -70,11 +70,12 @@ def _standings(file: ExperimentFile, number: int, played: Sequence[Played]) -> d
         "players": [
             {
                 "player": row.player,
-                "wins": row.wins,
-                "draws": row.draws,
-                "losses": row.losses,
+                "games": row.games if found.seats > 1 else row.episodes,
+                "wins": row.wins if found.seats > 1 else None,
+                "draws": row.draws if found.seats > 1 else None,
+                "losses": row.losses if found.seats > 1 else None,
                 "truncated": row.truncated,
-                "points": row.points,
+                "points": row.points if found.seats > 1 else None,
                 "score": _estimate(row.score),
                 "elo": None if row.elo is None else _estimate(row.elo),
                 "one_sided": row.one_sided,

@@ -199,14 +199,16 @@ def ratings(
     if tournament.seats != 2 or tournament.format != "round-robin":
         return {}
     curves: dict[str, list[tuple[float, float]]] = {}
+    meetings = [
+        # A meeting that was decided early has fewer games than its stage.
+        (each, 1 + max((episode.index for episode in each.episodes), default=-1))
+        for each in played
+        if each.stage.kind == "tournament"
+    ]
     for cut in range(1, CUTS + 1):
         part = [
-            Played(
-                each.stage,
-                [e for e in each.episodes if e.index < each.stage.episodes * cut // CUTS],
-            )
-            for each in played
-            if each.stage.kind == "tournament"
+            Played(each.stage, [e for e in each.episodes if e.index < count * cut // CUTS])
+            for each, count in meetings
         ]
         for row in standings(file, tournament, part).rows:
             if row.elo is not None and abs(row.elo.value) < 1e6:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -40,9 +40,11 @@ class Standing:
     draws: int = 0
     losses: int = 0
     truncated: int = 0
+    episodes: int = 0
+    """Of one seat, where nothing is won: those played."""
     points: float = 0.0
     score: Estimate = field(default_factory=lambda: without_interval(math.nan))
-    """Points for each game, a draw counting half; of one seat, the mean return."""
+    """Mean points over units, a draw counting half; of one seat, the mean return."""
     elo: Estimate | None = None
     """Around the mean of all players; of two players, the difference to the other."""
     one_sided: str = ""
@@ -63,7 +65,7 @@ class Standing:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The score if all truncated games were lost, and if all were won."""
+        """The points for each game if all truncated games were lost, and if all were won."""
         total = self.games + self.truncated
         return self.points / total, (self.points + self.truncated) / total
 
@@ -110,7 +112,25 @@ def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Pla
         _count(each.stage.part.seats, units, rows, signatures)
     for name, row in rows.items():
         row.distinct = distinct(signatures[name])
-        row.score = without_interval(row.points / row.games if row.games else math.nan)
+    notes = _notes(rows, found)
+    two = tournament.seats == 2
+    superior = _pairs(rows, found, notes) if two else _many(file, tournament, rows, found)
+    order = _ordered(tournament, rows, mine)
+    for row, following in itertools.pairwise(order):
+        row.next_best = superior(row.player, following.player)
+    return Standings(
+        tournament.name,
+        tournament.seats,
+        order,
+        _caption(rows, found, two),
+        notes,
+        _crosses(mine) if two else {},
+        [test for each in mine if (test := _test(each)) is not None],
+        {},
+    )
+
+
+def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]]) -> list[str]:
     notes = [note for each, units in found if (note := _repetition(each, units))]
     trials = sum(_only_trial(units) for _, units in found)
     if trials:
@@ -120,27 +140,36 @@ def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Pla
         )
     unpaired = sum(units.unpaired for _, units in found)
     if unpaired:
-        notes.append(f"{unpaired} finished games whose round is incomplete are in no interval")
-    cut = sum(row.truncated for row in rows.values()) // tournament.seats
-    if cut:
-        notes += [
-            f"{row.player}: score {row.range[0]:.1%} .. {row.range[1]:.1%} if its {row.truncated} "
-            "truncated games were all lost .. all won"
-            for row in rows.values()
-            if row.truncated
-        ]
-    two = tournament.seats == 2
-    rated = _pairs(rows, found, notes) if two else _many(file, tournament, rows, found)
+        notes.append(
+            f"finished games of incomplete rounds, which count in no score or rating: {unpaired}"
+        )
+    notes += [
+        f"{row.player}: points {row.range[0]:.1%} .. {row.range[1]:.1%} if its {row.truncated} "
+        "truncated games were all lost .. all won"
+        for row in rows.values()
+        if row.truncated
+    ]
+    return notes
+
+
+def _ordered(
+    tournament: Tournament, rows: Mapping[str, Standing], mine: Sequence[Played]
+) -> list[Standing]:
+    """Return the players, the best first by the rule of the tournament's format."""
     order = sorted(rows.values(), key=lambda row: -(row.elo.value if row.elo else 0.0))
     if tournament.format == "swiss":
         order.sort(key=lambda row: -row.points)
     if tournament.format == "knockout":
         meetings = [meeting(each) for each in mine]
-        left = survivors(names, meetings)
+        left = survivors(list(rows), meetings)
         rounds = {n: m.round for m in meetings for n in m.players}
         order.sort(key=lambda row: (row.player not in left, -rounds.get(row.player, 0)))
+    return order
+
+
+def _crosses(mine: Sequence[Played]) -> dict[tuple[str, str], tuple[float, int]]:
     crosses: dict[tuple[str, str], tuple[float, int]] = {}
-    for each in mine if two else []:
+    for each in mine:
         result = meeting(each)
         for pair, points in (
             (result.players, result.points),
@@ -148,45 +177,56 @@ def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Pla
         ):
             before = crosses.get((pair[0], pair[1]), (0.0, 0))
             crosses[pair[0], pair[1]] = before[0] + points, before[1] + result.games
-    for row, following in itertools.pairwise(order):
-        row.next_best = rated(row.player, following.player)
-    if two and len(names) > 2:
-        _average(rows, crosses)
+    return crosses
+
+
+def _caption(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]], two: bool) -> str:
     unit = "a pair (one opening, seats swapped)" if two else "an opening with all rotations"
     count = sum(len(units.units) for _, units in found)
     prior = "half a drawn game added per pairing" if two else "one drawn game each against a ghost"
     about = (
         "Elo: the difference to the other player"
-        if two and len(names) == 2
+        if two and len(rows) == 2
         else f"Elo around the mean of the pool, {prior}"
     )
     draws = "a draw counts half" if two else "points: 1 for the first place to 0 for the last"
     caption = f"{draws}; 95 % over {count} unit{'s' * (count != 1)}, each {unit}; {about}"
-    if cut:
+    if any(row.truncated for row in rows.values()):
         caption += "; T: truncated, left out"
-    return Standings(
-        tournament.name,
-        tournament.seats,
-        order,
-        caption,
-        notes,
-        crosses,
-        [test for each in mine if (test := _test(each)) is not None],
-        {},
-    )
+    return caption
 
 
-def _average(rows: dict[str, Standing], crosses: dict[tuple[str, str], tuple[float, int]]) -> None:
+def _score(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]]) -> None:
+    """Set the scores of two seats: means over units, in which each meeting weighs what its games do."""
+    parts: dict[str, list[tuple[int, list[float]]]] = {name: [] for name in rows}
+    for each, units in found:
+        count = sum(len(unit.games) for unit in units.units)
+        for place, name in enumerate(each.stage.part.seats):
+            if count:
+                parts[name].append((count, [unit.points[place] for unit in units.units]))
+    for name, own in parts.items():
+        pooled = [score for _, scores in own for score in scores]
+        if not pooled:
+            continue
+        total = sum(count for count, _ in own)
+        even = len({count / len(scores) for count, scores in own}) == 1
+        rows[name].score = (
+            interval(Sample.observed(pooled))
+            if even
+            else stratified([(count / total, Sample.observed(scores)) for count, scores in own])
+        )
+
+
+def _average(rows: Mapping[str, Standing], meetings: Mapping[tuple[str, str], Sample]) -> None:
     """Set what Nash averaging says of each player, if each met each other."""
     names = list(rows)
     table = np.zeros((len(names), len(names)))
-    for i, one in enumerate(names):
-        for j, other in enumerate(names[:i]):
-            points, count = crosses.get((one, other), (0.0, 0))
-            if not count:
-                return
-            table[i, j] = points / count - 0.5
-            table[j, i] = -table[i, j]
+    for (one, other), sample in meetings.items():
+        i, j = names.index(one), names.index(other)
+        table[i, j] = sample.score - 0.5
+        table[j, i] = -table[i, j]
+    if len(meetings) < len(names) * (len(names) - 1) // 2:
+        return
     share, values = nash_averaging(table)
     for name, each, value in zip(names, share, values, strict=True):
         rows[name].nash = float(each), float(value)
@@ -251,37 +291,28 @@ def _pairs(
     meetings: dict[tuple[str, str], Sample] = {}
     values: dict[str, list[float]] = {name: [] for name in rows}
     pooled: dict[tuple[str, str], list[float]] = {}
-    parts: dict[str, list[tuple[int, list[float]]]] = {name: [] for name in rows}
     for each, units in found:
         one, other = each.stage.part.seats
-        for place, name in enumerate((one, other)):
-            own = [unit.points[place] for unit in units.units]
-            if own:  # finished games without a whole round are in no interval
-                parts[name].append((len(units.finished), own))
         scores = [unit.points[0] for unit in units.units]
         if (other, one) in pooled:
             one, other = other, one
             scores = [1 - score for score in scores]
         pooled.setdefault((one, other), []).extend(scores)
+    _score(rows, found)
     for (one, other), scores in pooled.items():
-        meetings[one, other] = Sample.observed(scores)
+        if scores:
+            meetings[one, other] = Sample.observed(scores)
         values[one] += scores
         values[other] += [1 - score for score in scores]
     for name, row in rows.items():
         row.pairs = Sample.observed(values[name])
-        if len(values[name]) > 1:
-            # Where games repeat in some meetings only, their units do not weigh what their games do.
-            even = len({len(scores) / count for count, scores in parts[name]}) == 1
-            score = interval(row.pairs) if even else _weighted(parts[name])
-            row.score = Estimate(row.score.value, score.low, score.high)
-    if len(rows) == 2 and len(meetings) == 1:
-        ((one, other),) = meetings
-        sample = meetings[one, other]
-        for name, mine in ((one, sample), (other, Sample.observed(values[other]))):
-            if mine.n:
+    if len(rows) == 2:
+        for (one, other), sample in meetings.items():
+            for name, mine in ((one, sample), (other, Sample.observed(values[other]))):
                 rows[name].elo = as_elo(interval(mine))
                 rows[name].one_sided = {0.0: "most", 1.0: "least"}.get(mine.score, "")
         return lambda first, second: superiority(Sample.observed(values[first]))
+    _average(rows, meetings)
     result = ratings(list(rows), meetings, PRIOR)
     for name, row in rows.items():
         row.elo = result.elo[name]
@@ -295,12 +326,6 @@ def _pairs(
             + "; ".join(", ".join(group) for group in result.components)
         )
     return result.superiority
-
-
-def _weighted(parts: Sequence[tuple[int, list[float]]]) -> Estimate:
-    """Return a player's score over meetings, each with its number of games and its units' scores."""
-    total = sum(count for count, _ in parts)
-    return stratified([(count / total, Sample.observed(scores)) for count, scores in parts])
 
 
 def _many(
@@ -324,9 +349,12 @@ def _many(
             for name, points in zip(seats, unit.points, strict=True):
                 values[name].append(points)
     for name, row in rows.items():
-        if len(values[name]) > 1:
-            score = mean(values[name])
-            row.score = Estimate(row.score.value, max(0.0, score.low), min(1.0, score.high))
+        score = mean(values[name])
+        row.score = (
+            Estimate(score.value, max(0.0, score.low), min(1.0, score.high))
+            if score.known
+            else score
+        )
     if not games:
         return lambda one, other: math.nan
     result = ranked(list(rows), games, derive(file.seed, "bootstrap", tournament.name))
@@ -344,9 +372,8 @@ def _alone(tournament: Tournament, mine: Sequence[Played]) -> Standings:
         row = Standing(name)
         values = [game.returns[0] for game in units.games]
         returns[name] = {game.index: game.returns[0] for game in units.games}
-        row.wins = len(values)
+        row.episodes = len(values)
         row.truncated = sum(game.truncated for game in units.games)
-        row.points = math.fsum(values)
         row.distinct = distinct(game.signature for game in units.games)
         row.score = mean(values)
         if row.distinct.distinct == 1 and len(values) > 1:

@@ -146,7 +146,7 @@ def _alone_table(found: Standings) -> Table:
     for place, row in enumerate(found.rows, 1):
         low, value, high = (f"{x:,.4g}" for x in (row.score.low, row.score.value, row.score.high))
         shown = f"{value} ({low}..{high})" if row.score.known else f"{value} (no interval)"
-        cells = (f"{row.wins:,}", str(row.truncated), shown, f"{row.distinct.distinct:,}")
+        cells = (f"{row.episodes:,}", str(row.truncated), shown, f"{row.distinct.distinct:,}")
         table.add_row(str(place), row.player, *cells)
     return table
 

@@ -32,7 +32,12 @@ class Stopping:
     _points: list[float] = field(default_factory=lambda: [0.0, 0.0])
     _pair: list[Game] = field(default_factory=list)
     _openings: set[str] = field(default_factory=set)
-    _plain: list[tuple[object, ...]] = field(default_factory=list)
+    _repeated: tuple[object, ...] | None = None
+    """What all pairs without an opening have in common, until one differs."""
+    _withheld: list[float] = field(default_factory=lambda: [0.0] * 5)
+    """Repetitions of it by their score, which count in full as soon as a pair differs."""
+    _differ: bool = False
+    """Whether pairs without an opening differ: the players draw at random."""
 
     def take(self, episodes: Iterable[Episode]) -> None:
         """Take results in any order."""
@@ -57,21 +62,28 @@ class Stopping:
 
     def _test(self, pair: list[Game]) -> None:
         scores = [game.points[0] for game in pair if game.points is not None]
-        if self.sprt is None or len(scores) < 2 or not self._is_new(pair):
+        if self.sprt is None or len(scores) < 2:
             return
-        self.cells[round(2 * sum(scores))] += 1
+        self._add(pair, round(2 * sum(scores)))
         self.llr = self.sprt.llr(self.cells)
         self.verdict = self.sprt.verdict(self.llr)
         if self.verdict != "continues":
             self.last = pair[1].index
 
-    def _is_new(self, pair: list[Game]) -> bool:
-        """Whether a pair is not a repetition: each opening counts once, and so do equal games without one."""
+    def _add(self, pair: list[Game], cell: int) -> None:
+        """Count a pair as ``units`` does: each opening once, equal games without one once if no game differs."""
         opening = pair[0].opening
         if opening:
-            new = opening not in self._openings
+            self.cells[cell] += opening not in self._openings
             self._openings.add(opening)
-            return new
+            return
         signature = tuple(game.signature for game in pair)
-        self._plain.append(signature)
-        return len(self._plain) == 1 or len(set(self._plain)) > 1
+        if self._repeated is None:
+            self._repeated = signature
+        elif not self._differ and signature == self._repeated:
+            self._withheld[cell] += 1
+            return
+        elif not self._differ:
+            self._differ = True
+            self.cells = [a + b for a, b in zip(self.cells, self._withheld, strict=True)]
+        self.cells[cell] += 1

@@ -19,8 +19,9 @@ from dovetail.experiments.statistics.scores import C, expected
 Model = Literal["normalised", "logistic", "bayesian"]
 Verdict = Literal["continues", "H0", "H1"]
 Floats = NDArray[np.float64]
-MOST = 200
-"""Beyond this normalised Elo, the iteration for the constrained likelihood does not start."""
+MOST = {"normalised": 200, "logistic": 1000, "bayesian": 1000}
+"""Bounds of Elo by model: beyond them the iteration for the constrained likelihood does not start, or the
+expected score is so near to 0 or 1 that the likelihood has no root."""
 EMPTY = 0.001
 """What a cell without a game counts, so that no likelihood is zero."""
 
@@ -46,8 +47,9 @@ class Sprt:
             raise ValueError(f"elo0 must be below elo1, not {self.elo0:g} and {self.elo1:g}")
         if not (self.alpha > 0 and self.beta > 0 and self.alpha + self.beta < 1):
             raise ValueError("alpha and beta must be above 0, and their sum below 1")
-        if self.model == "normalised" and max(abs(self.elo0), abs(self.elo1)) > MOST:
-            raise ValueError(f"normalised Elo must be within ±{MOST}; take the logistic model")
+        most = MOST[self.model]
+        if max(abs(self.elo0), abs(self.elo1)) > most:
+            raise ValueError(f"elo0 and elo1 must be within ±{most} in the {self.model} model")
 
     @property
     def lower(self) -> float:

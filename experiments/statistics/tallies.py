@@ -59,16 +59,15 @@ class Tally:
 
     @property
     def win_rate(self) -> Estimate:
-        """The share of outcomes that are wins; without an interval if all games are the same."""
+        """The share of outcomes that are wins, equal games counting once; without an interval if all are equal."""
         if not self.repeats:
             return wilson(self.wins, self.decided)
         won = [_mean(w for _, _, w, _ in unit if w is not None) for unit in self._units(True)]
-        found = interval(Sample.observed(won, 3))
-        return Estimate(self.wins / self.decided, found.low, found.high)
+        return interval(Sample.observed(won, 3))
 
     @property
     def mean_return(self) -> Estimate:
-        """The mean of the returns; without an interval if all games are the same."""
+        """The mean of the returns, equal games counting once; without an interval if all are equal."""
         values = self.returns or []
         if not self.repeats:
             found = mean(values)
@@ -76,8 +75,7 @@ class Tally:
                 return found
             # What is cut off at a cap is on average not above the cap.
             return Estimate(found.value, found.low, min(found.high, max(values)))
-        found = mean([_mean(each for *_, each in unit) for unit in self._units()])
-        return Estimate(_mean(values), found.low, found.high)
+        return mean([_mean(each for *_, each in unit) for unit in self._units()])
 
     @property
     def uncut(self) -> Censored | None:

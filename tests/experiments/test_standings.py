@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dovetail.experiments.file import AgentPart, EnvironmentPart, ExperimentFile, Tournament
 from dovetail.experiments.formats.stopping import Stopping
@@ -14,7 +17,7 @@ from dovetail.experiments.schedule import Played, Stage
 from dovetail.experiments.standings import Standings, standings
 from dovetail.experiments.statistics import tally
 from dovetail.experiments.statistics.scores import Sample, interval, performance
-from dovetail.experiments.statistics.sprt import Sprt
+from dovetail.experiments.statistics.sprt import MOST, Model, Sprt
 from dovetail.experiments.statistics.units import games, units
 from dovetail.experiments.store import Store
 from dovetail.experiments.table import percent, rating, standings_table, summary
@@ -137,9 +140,31 @@ def test_a_meeting_without_a_whole_pair_leaves_the_score_its_interval() -> None:
         ],
     )
     rows = {row.player: row for row in found.rows}
-    assert rows["a"].score.value == pytest.approx(6 / 11)
-    assert rows["a"].score.low == interval(Sample.of((0, 0, 5, 0, 0))).low
-    assert not rows["d"].score.known
+    assert rows["a"].score == interval(Sample.of((0, 0, 5, 0, 0)))
+    assert math.isnan(rows["d"].score.value)
+    assert percent(rows["d"].score) == "-"
+    note = "finished games of incomplete rounds, which count in no score or rating: 1"
+    assert note in found.notes
+
+
+def test_a_score_is_in_its_interval_where_only_games_that_one_player_won_ended() -> None:
+    """Ten level pairs, and twenty of which the game that was lost was truncated."""
+    level = [game(k, [1.0, 0.0] if k % 2 else [0.0, 1.0]) for k in range(20)]
+    found = table([*level, *(game(k, [1.0, 0.0] if k % 2 else None) for k in range(20, 60))])
+    assert [(row.wins, row.losses) for row in found.rows] == [(30, 10), (10, 30)]
+    assert [row.score.value for row in found.rows] == [0.5, 0.5]
+    assert [row.elo and row.elo.value for row in found.rows] == [0.0, 0.0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 1.0])), max_size=40))
+def test_a_score_is_in_its_interval(drawn: list[tuple[int, float]]) -> None:
+    """Openings repeat unevenly."""
+    episodes = [
+        game(index, [points, 1 - points], f"{points}", f"{drawn[index // 2 * 2][0]}")
+        for index, (_, points) in enumerate(drawn)
+    ]
+    for found in (row.score for row in table(episodes).rows):
+        assert not found.known or found.low <= found.value <= found.high
 
 
 def test_equal_games_of_players_who_draw_at_random_count_in_full() -> None:
@@ -155,7 +180,8 @@ def test_a_pair_with_one_game_missing_is_in_no_interval() -> None:
     episodes = [game(index, [1.0, 0.0]) for index in range(10) if index != 3]
     found = units(games(episodes, 2, rotate=True), 2, rotate=True)
     assert (len(found.units), found.unpaired) == (4, 1)
-    assert "1 finished games whose round is incomplete are in no interval" in table(episodes).notes
+    note = "finished games of incomplete rounds, which count in no score or rating: 1"
+    assert note in table(episodes).notes
 
 
 def test_truncated_games_are_a_column_and_give_a_range() -> None:
@@ -226,8 +252,11 @@ def test_a_tally_counts_openings_that_repeat_once() -> None:
         for index in range(60)
     ]
     first, _ = tally(episodes, ["a", "b"])
-    assert first.win_rate.value == 0.75
-    assert first.win_rate.low == interval(Sample.of((1, 0, 3))).low
+    assert first.win_rate == interval(Sample.of((1, 0, 3)))
+    once = [episode for episode in episodes if episode.index % 4 or not episode.index]
+    first, _ = tally(once, ["a", "b"])
+    assert first.win_rate == interval(Sample.of((1, 0, 3)))
+    assert first.wins == len(once) - 1
 
 
 def test_a_stored_tournament_has_fastchess_s_numbers(tmp_path: Path) -> None:
@@ -253,6 +282,28 @@ def test_a_stored_tournament_has_fastchess_s_numbers(tmp_path: Path) -> None:
     stopping = Stopping(test)
     stopping.take(episodes)
     assert stopping.llr == test.llr([1, 5, 30, 14, 4])
+
+
+def test_a_test_counts_the_pairs_that_the_table_counts() -> None:
+    """Ten pairs without an opening, of which only the sixth differs: the players draw at random."""
+    episodes = [game(k, [1.0, 0.0], f"{k % 2}{k // 2 == 5}") for k in range(20)]
+    counted = []
+    for count in range(2, 22, 2):
+        stopping = Stopping(Sprt(0, 1))
+        stopping.take(episodes[:count])
+        counted.append(sum(stopping.cells))
+    assert counted == [1, 1, 1, 1, 1, 6, 7, 8, 9, 10]
+    found = units(games(episodes, 2, rotate=True), 2, rotate=True)
+    assert len(found.units) == 10
+
+
+@pytest.mark.parametrize("model", get_args(Model))
+def test_a_test_says_which_bounds_it_can_decide(model: Model) -> None:
+    most = MOST[model]
+    with pytest.raises(ValueError, match=f"elo0 and elo1 must be within ±{most} in the {model}"):
+        Sprt(0, most + 1, model=model)
+    cells = [1000.0, 0, 0] if model == "bayesian" else [1000.0, 0, 0, 0, 0]
+    assert Sprt(-most, most, model=model).llr(cells) <= 0
 
 
 def test_players_in_a_cycle_share_the_equilibrium() -> None:

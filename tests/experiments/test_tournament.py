@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,8 @@ cap = 1000
     summary = (tmp_path / "alone" / "summary.txt").read_text()
     assert "capped" in summary
     assert "Wilcoxon" in summary
+    [cup] = json.loads((tmp_path / "alone" / "results.json").read_text())["tournaments"]
+    assert [(each["games"], each["wins"]) for each in cup["players"]] == [(6, None)] * 2
     with pytest.raises(DovetailError, match="set `seats` of the tournament 'alone'"):
         played(path, text.replace("seats = 1", "seats = 2"), tmp_path)
 
