@@ -50,12 +50,15 @@ class _Job:
     episodes: list[Episode] = field(default_factory=list)
 
     @property
+    def needed(self) -> list[Episode]:
+        """The results of the stage: no later one than the game that decided."""
+        last = None if self.stopping is None else self.stopping.last
+        return [each for each in self.episodes if last is None or each.index <= last]
+
+    @property
     def counted(self) -> list[Episode]:
-        """The results that count: no later one than the pair that decided."""
-        found = [each for each in self.episodes if each.scored]
-        if self.stopping is None or self.stopping.last is None:
-            return found
-        return [each for each in found if each.index <= self.stopping.last]
+        """The results that count."""
+        return [each for each in self.needed if each.scored]
 
 
 class Playing:
@@ -275,7 +278,7 @@ class Playing:
 
     def _finish(self, job: _Job, display: Display) -> None:
         stage = job.stage
-        lost = [each for each in job.episodes if _failed(each)]
+        lost = [each for each in job.needed if _failed(each)]
         if lost:
             self._place.check()
             text = (

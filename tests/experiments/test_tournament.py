@@ -203,6 +203,40 @@ def test_knockout_swiss_gauntlet_and_best_of(
     assert [len(each.episodes) for each in best.played][1:] == [2, 2]
 
 
+FIRST_WINS = """
+from dovetail import Environment, Spec, Turn, spaces
+
+SEEDS = []
+
+
+class FirstWins(Environment):
+    def init(self):
+        one = [spaces.Discrete(1)]
+        return Spec(seats=2, observation_spaces=one, action_spaces=one)
+
+    def start(self, seed):
+        SEEDS.extend([seed] * (seed not in SEEDS))
+        if SEEDS.index(seed) == 2:
+            raise ZeroDivisionError("a bug")
+        return Turn.ask(0, 0)
+
+    def step(self, actions):
+        return Turn.end([0, 0], [0, 0], outcome=[1, 0])
+"""
+
+
+def test_a_game_that_fails_after_the_meeting_is_decided_costs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text(FIRST_WINS)
+    keys = "episodes = 6\nbest_of = 3\nopenings = 0\nconcurrency = 6"
+    text = with_keys(keys).replace('"connect_four"', f"'{tmp_path}/first.py:FirstWins'")
+    text = re.sub("configuration = .*|lookahead = .*", "", text)
+    text = text.replace('"one", "two", "searching"', '"one", "two"')
+    [meeting] = played(tmp_path / "three.toml", text, tmp_path).played
+    assert sorted(each.index for each in meeting.episodes) == [0, 1, 2]  # games 4 and 5 fail
+    with pytest.raises(DovetailError, match=r"2 of 6 episodes could not be played, such as numb"):
+        played(tmp_path / "three.toml", text.replace("best_of = 3", ""), tmp_path / "all")
+
+
 def test_players_of_a_game_for_one_meet_on_the_same_seeds(tmp_path: Path) -> None:
     path = tmp_path / "alone.toml"
     text = """
