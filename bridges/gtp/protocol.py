@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from dovetail.bridges.engine import Engine
 from dovetail.protocol.errors import DovetailError
 
@@ -21,20 +19,24 @@ class GtpEngine:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         if self.ask("protocol_version").strip() not in ("2", ""):
-            raise DovetailError(f"the engine {engine.name} does not speak GTP version 2")
+            raise DovetailError(f"{engine.name} does not speak GTP version 2")
 
     def ask(self, line: str, timeout: float = PROMPT) -> str:
         """Send a command; return the text of its answer.
 
         Raises:
-            DovetailError: the engine refuses it, is too slow, or is gone.
+            DovetailError: the engine refuses it, is too slow, or has ended; after the last two it is gone.
         """
+        answer: list[str] = []
+
+        def whole(each: str) -> bool:
+            if answer or each.startswith(("=", "?")):
+                answer.append(each)
+            return bool(answer) and not each
+
         self.engine.say(line)
-        end = time.monotonic() + timeout
-        first = self.engine.until(lambda each: each.startswith(("=", "?")), end - time.monotonic())
-        lines = [first[1:].lstrip("0123456789").strip()]
-        while more := self.engine.hear(end - time.monotonic()):
-            lines.append(more)
-        if first.startswith("?"):
-            raise DovetailError(f"the engine {self.engine.name} refuses {line!r}: {lines[0]}")
-        return "\n".join(lines)
+        self.engine.until(whole, timeout)
+        text = "\n".join([answer[0][1:].lstrip("0123456789").strip(), *answer[1:-1]])
+        if answer[0].startswith("?"):
+            raise DovetailError(f"{self.engine.name} refuses {line!r}: {text}")
+        return text

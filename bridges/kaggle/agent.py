@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision
-from dovetail.bridges.kaggle import views, worker
-from dovetail.bridges.kaggle.process import Child
+from dovetail.bridges.kaggle import views
+from dovetail.bridges.kaggle.process import Process
 from dovetail.peer.registry import registered
 from dovetail.protocol.errors import DovetailError
 
@@ -56,15 +55,14 @@ class Kaggle(Agent[KaggleParameters]):
         self._file = Path(str(found))
         if not self._file.is_file():
             raise DovetailError(f"agent kaggle, option 'policy': there is no file {self._file}")
-        self._child: Child | None = None
+        self._child: Process | None = None
         self._fresh = False
         self._reset()
 
     def _reset(self) -> None:
         """Run the file again, in a new process if there is none."""
         if self._child is None:
-            script = str(Path(worker.__file__).resolve())
-            self._child = Child([sys.executable, "-u", script, str(self._file)], self._file.name)
+            self._child = Process(self._file)
         try:
             self._child.ask({"reset": True}, START)
         except DovetailError:

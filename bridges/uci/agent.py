@@ -76,9 +76,7 @@ class Uci(Agent[UciParameters]):
         move = uci.best(f"fen {position}", limits, seconds)
         legal = moves(library().load_game("chess").new_initial_state(position))
         if move not in legal:
-            raise DovetailError(
-                f"the engine {uci.engine.name} plays {move!r} in {position}, which is illegal"
-            )
+            raise DovetailError(f"{uci.engine.name} plays {move!r} in {position}, which is illegal")
         return legal[move]
 
     def end(self, end: End) -> None:

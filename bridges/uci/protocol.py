@@ -48,7 +48,7 @@ class UciEngine:
         known = self.options.get(name.lower())
         if known is None:
             raise DovetailError(
-                f"the engine {self.engine.name} has no option {name!r}; it has {', '.join(sorted(self.options))}"
+                f"{self.engine.name} has no option {name!r}; it has {', '.join(sorted(self.options))}"
             )
         if known[1] not in HARMLESS:
             raise DovetailError(
@@ -78,20 +78,22 @@ class UciEngine:
             seconds: after which it is told to stop.
 
         Raises:
-            DovetailError: it gave no move, even when told to stop.
+            DovetailError: it gave no move, even when told to stop; after that it is gone.
         """
         self.engine.say(f"position {position}")
         self.engine.say(f"go {limits}")
-        try:
-            line = self.engine.until(_is_move, seconds)
-        except DovetailError:
-            if not self.engine.alive:
-                raise
+        line = self.engine.heard(_is_move, seconds)
+        if line is None:
             self.engine.say("stop")
-            line = self.engine.until(_is_move, GRACE)
+            line = self.engine.heard(_is_move, GRACE)
+        if line is None:
+            self.engine.end()
+            raise DovetailError(
+                f"{self.engine.name} gave no move within {seconds:g} s, and none when it was told to stop"
+            )
         words = line.split()
         if len(words) < 2 or words[1] in ("(none)", "0000"):
-            raise DovetailError(f"the engine {self.engine.name} gave no move: {line!r}")
+            raise DovetailError(f"{self.engine.name} gave no move: {line!r}")
         return words[1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from dovetail.agent_servers.general.random_agent import Random
 from dovetail.bridges.gdl import GDL
 from dovetail.bridges.kaggle import Kaggle
 from dovetail.bridges.kaggle.agent import KaggleParameters
+from dovetail.bridges.kaggle.process import Process
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.peer import registry
 from dovetail.protocol import messages as m
@@ -120,7 +122,7 @@ def agent(observation, configuration):
         ("def agent(o, c):\n import os\n os._exit(3)", "crashed", "has ended with code 3"),
         ("def agent(o, c): return 99", "illegal-action", ""),
         ("def agent(o, c): return None", "illegal-action", ""),
-        ("def agent(o, c): return 'x' * 10**6", "crashed", "has ended"),
+        ("def agent(o, c): return 'x' * 10**6", "crashed", "sent a line of more than 65536 bytes"),
     ],
 )
 def test_a_bad_file_loses_its_seat(register: object, source: str, reason: str, text: str) -> None:
@@ -151,6 +153,31 @@ def agent(o, c):
         while alive(pid):
             assert time.monotonic() < end, "the process still runs"
             time.sleep(0.01)
+
+
+def test_a_file_that_does_not_read_is_ended_in_time(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("import time\ndef agent(o): time.sleep(600)")
+    process = Process(path)
+    assert process.ask({"reset": True}, 60.0) is None
+    process.say(json.dumps({"observation": {}, "configuration": {}}))
+    before = time.monotonic()
+    with pytest.raises(DovetailError, match=r"^mine.py did not answer within 0.5 s$"):
+        process.ask({"observation": "x" * 200_000}, 0.5)  # more than the pipe takes
+    assert time.monotonic() - before < 20
+    assert not process.alive
+    with pytest.raises(DovetailError, match=r"^mine.py has ended$"):
+        process.ask({"reset": True}, 0.5)
+    process.close()
+
+
+def test_a_long_message_arrives_whole(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("def agent(o): return len(o)")
+    process = Process(path)
+    message = {"observation": "x" * 1_000_000, "configuration": {}}
+    assert [process.ask(message, 60.0) for _ in range(2)] == [1_000_000] * 2
+    process.close()
 
 
 def alive(pid: int) -> bool:

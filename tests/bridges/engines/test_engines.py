@@ -129,7 +129,7 @@ def fake(name: str, source: str, folder: Path) -> None:
 
 
 BROKEN = {
-    "dies": ("if line.startswith('go'): sys.exit(3)", "is gone (exit code 3)"),
+    "dies": ("if line.startswith('go'): sys.exit(3)", "the engine dies has ended with code 3"),
     "illegal": ("if line.startswith('go'): say('bestmove e2e5')", "'e2e5' in rnbqkbnr"),
     "none": ("if line.startswith('go'): say('bestmove (none)')", "gave no move"),
     "rubbish": ("if line.startswith('go'): say('bestmove')", "gave no move"),
@@ -173,7 +173,7 @@ def test_a_hung_engine_is_told_to_stop_and_given_up(tmp_path: Path) -> None:
             "openspiel", [engine, other], configuration=CHESS, retries=0, clock=clock
         ).wait()
         assert (episode.reason, episode.blame) == ("crashed", 0)
-        assert "did not answer in time" in episode.message
+        assert "gave no move within 0.15 s, and none when it was told" in episode.message
 
 
 # -- Go ---------------------------------------------------------------------------------------------
@@ -195,6 +195,30 @@ def test_an_engine_may_resign(tmp_path: Path) -> None:
         assert (episode.reason, episode.blame) == ("terminated", 1), episode.message
         assert episode.outcome == [1.0, 0.0]
         assert episode.message == "seat 1 resigned at turn 1"
+
+
+def test_an_engine_that_answers_too_late_loses_that_game_alone(tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    fake(
+        "late",
+        "import os\n"
+        "for line in sys.stdin:\n"
+        f"    if line.startswith('genmove') and not os.path.exists({str(first)!r}):\n"
+        f"        open({str(first)!r}, 'w').close()\n"
+        "        time.sleep(2)\n"
+        "    say('= pass\\n' if line.startswith('genmove') else '=\\n')\n",
+        tmp_path,
+    )
+    with InProcess([OpenSpiel], [Gtp]) as experiment:
+        engine = experiment.create("gtp", parameters={"engine": "late"})
+        other = experiment.create("gtp", parameters={"engine": "late"})
+        clock = {"decision": 1.2, "margin": 20.0}
+        late, *later = experiment.run(
+            "openspiel", [engine, other], configuration=SMALL_GO, episodes=3, retries=0, clock=clock
+        ).wait()
+        assert (late.reason, late.blame) == ("crashed", 0)
+        assert "the engine late did not answer within 1 s" in late.message
+        assert [each.reason for each in later] == ["terminated"] * 2, later
 
 
 def test_gnugo_and_the_referee_agree_on_a_game() -> None:
