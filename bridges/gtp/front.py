@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from dovetail import __version__
 from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.host import agent_name
@@ -37,8 +39,6 @@ class Front:
         self._name = agent_name(agent)
         self.over = False
         """Whether the controller has said ``quit``."""
-        self._size, self._komi = size, komi
-        self._played: list[int] = []
         self._left: dict[int, float] = {}
         self._commands: dict[str, Callable[[Sequence[str]], str]] = {
             "protocol_version": lambda _: "2",
@@ -57,7 +57,7 @@ class Front:
             "final_score": self._final_score,
             "time_left": self._time_left,
         }
-        self._board = self._fresh()
+        self._set_up(size, komi)
 
     def handle(self, line: str) -> str | None:
         """Return the answer to a line, with the empty line that ends it; None if the line says nothing."""
@@ -86,13 +86,21 @@ class Front:
         self.over = True
         return ""
 
-    def _fresh(self) -> Board:
-        self._played = []
-        return Board(f"go(board_size={self._size},komi={self._komi!r})")
+    def _set_up(self, size: int, komi: float, played: Sequence[int] = ()) -> None:
+        """Set up a position by its moves.
+
+        Raises:
+            DovetailError: OpenSpiel refuses size or komi; nothing has changed.
+        """
+        plain = np.format_float_positional(komi, trim="0")  # OpenSpiel reads 1e-05 as a text
+        board = Board(f"go(board_size={size},komi={plain})")
+        for each in played:
+            board.state.apply_action(each)
+        self._seated.leave()
+        self._size, self._komi, self._board, self._played = size, komi, board, list(played)
 
     def _clear(self, _: Sequence[str]) -> str:
-        self._seated.leave()
-        self._board = self._fresh()
+        self._set_up(self._size, self._komi)
         self._left = {}
         return ""
 
@@ -101,8 +109,9 @@ class Front:
             raise Refused("boardsize not an integer")
         if int(words[0]) not in SIZES:
             raise Refused("unacceptable size")
-        self._size = int(words[0])
-        return self._clear(())
+        self._set_up(int(words[0]), self._komi)
+        self._left = {}
+        return ""
 
     def _set_komi(self, words: Sequence[str]) -> str:
         try:
@@ -112,17 +121,8 @@ class Front:
         if not abs(komi) < 1000:
             raise Refused("komi not a float")
         if komi != self._komi:
-            self._komi = komi
-            self._again(self._played)
+            self._set_up(self._size, komi, self._played)
         return ""
-
-    def _again(self, played: Sequence[int]) -> None:
-        """Set up a position by its moves."""
-        self._seated.leave()
-        self._board = self._fresh()
-        for each in played:
-            self._board.state.apply_action(each)
-        self._played = list(played)
 
     def _seat(self, word: str) -> int:
         color = word[:1].upper()
@@ -158,7 +158,7 @@ class Front:
                 raise Refused("illegal move")
         except Refused:
             if before != self._played:
-                self._again(before)
+                self._set_up(self._size, self._komi, before)
             raise
         self._apply(chosen)
         return ""
@@ -181,7 +181,7 @@ class Front:
     def _undo(self, _: Sequence[str]) -> str:
         if not self._played:
             raise Refused("cannot undo")
-        self._again(self._played[:-1])
+        self._set_up(self._size, self._komi, self._played[:-1])
         return ""
 
     def _final_score(self, _: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 COLORS = ("B", "W")
 """By seat."""
 ROW = re.compile(r"^\s*\d+ ([+XO]+)\s*$", re.MULTILINE)
-KOMI = re.compile(r"komi=(-?[\d.]+)")
+KOMI = re.compile(r"komi=(-?[\d.]+(?:e-?\d+)?)")
 
 
 class Position:

@@ -346,6 +346,17 @@ def test_gtp_commands() -> None:
     front.close()
 
 
+@pytest.mark.parametrize("komi", ["0.00001", "-0.00002", "1e-7", "999.123456789", "-7"])
+def test_gtp_takes_any_komi(komi: str) -> None:
+    front = gtp.Front(Random(), 5, 0.5)
+    for line in ("play b c3", f"komi {komi}", "undo", "clear_board", "boardsize 4"):
+        assert front.handle(line) == "=\n\n"
+    lead = -float(komi)
+    assert front.handle("final_score") == f"= {'B' if lead > 0 else 'W'}+{abs(lead):g}\n\n"
+    assert go.Position(front.handle("showboard") or "").komi == pytest.approx(float(komi))
+    front.close()
+
+
 def test_gtp_stones_may_be_put_in_any_order() -> None:
     front = gtp.Front(Random(), 5, 0.5)
     for line in ("play b a1", "play b e5", "play w c3", "play w b2"):
