@@ -71,9 +71,12 @@ class Front:
         command = self._commands.get(words[0])
         if command is None:
             return f"?{number} unknown command\n\n"
+        before = list(self._played)
         try:
             return f"={number} {command(words[1:])}".rstrip() + "\n\n"
         except DovetailError as error:
+            if self._played != before:  # what is refused changes nothing
+                self._set_up(self._size, self._komi, before)
             return f"?{number} {error}\n\n"
 
     def close(self) -> None:
@@ -151,15 +154,9 @@ class Front:
             chosen = action(words[1], self._size)
         except DovetailError:
             raise Refused("invalid color or coordinate") from None
-        before = list(self._played)
-        try:
-            self._turn(seat)
-            if self._board.state.is_terminal() or chosen not in self._board.state.legal_actions():
-                raise Refused("illegal move")
-        except Refused:
-            if before != self._played:
-                self._set_up(self._size, self._komi, before)
-            raise
+        self._turn(seat)
+        if self._board.state.is_terminal() or chosen not in self._board.state.legal_actions():
+            raise Refused("illegal move")
         self._apply(chosen)
         return ""
 

@@ -357,6 +357,19 @@ def test_gtp_takes_any_komi(komi: str) -> None:
     front.close()
 
 
+def test_gtp_commands_that_are_refused_leave_no_pass() -> None:
+    front = gtp.Front(Random(), 5, 0.5)
+    assert front.handle("play b a1") == front.handle("play w pass") == "=\n\n"
+    for line in ("genmove w", "play w c3"):
+        assert front.handle(line) == "? illegal move: the game is over\n\n"
+    assert front.handle("undo") == front.handle("play w a2") == "=\n\n"
+    front.close()
+    front = gtp.Front(Fails(), 5, 0.5)
+    assert front.handle("genmove w") == "? Fails in turn 1 raised RuntimeError: no idea\n\n"
+    assert front.handle("undo") == "? cannot undo\n\n"
+    front.close()
+
+
 def test_gtp_stones_may_be_put_in_any_order() -> None:
     front = gtp.Front(Random(), 5, 0.5)
     for line in ("play b a1", "play b e5", "play w c3", "play w b2"):
