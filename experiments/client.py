@@ -23,7 +23,7 @@ from msgspec import structs
 
 from dovetail._version import __version__
 from dovetail.experiments.instance import Instance
-from dovetail.experiments.results import Results, RunOptions, unplayed
+from dovetail.experiments.results import ClockPart, Results, RunOptions, unplayed
 from dovetail.peer import options, plugins
 from dovetail.peer.address import broker
 from dovetail.peer.inbox import Inbox
@@ -416,9 +416,7 @@ class Experiment:
         Raises:
             DovetailError: the environment or an agent does not exist, or the options are invalid.
         """
-        given: dict[str, Any] = {"clock": m.ClockRule(), **options}
-        if isinstance(given["clock"], dict):
-            given["clock"] = m.ClockRule(**given["clock"])
+        given: dict[str, Any] = dict(options)
         known = RunOptions.__annotations__
         for name in given:
             if name not in known:
@@ -427,6 +425,8 @@ class Experiment:
                     f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
                 )
                 raise DovetailError(f"run: no option '{name}'{meant}")
+        if "clock" in given:
+            given["clock"] = _clock(given["clock"])
         if given.get("substitutes"):
             given["substitutes"] = _numbers(given["substitutes"])
             given.setdefault("on_agent_lost", "substitute")
@@ -683,6 +683,18 @@ def _explained(
         hint = meant(name, known)
         return Refused(error.code, f"{before}{hint}" if hint else text)
     return error
+
+
+class _Clocked(msgspec.Struct):
+    """What has a clock: the errors of a ``ClockPart`` name it."""
+
+    clock: ClockPart
+
+
+def _clock(given: Any) -> ClockPart:
+    """Return the clock that a run was given, a dict or a ``ClockRule``, if nothing is wrong with it."""
+    table = structs.asdict(given) if isinstance(given, m.ClockRule) else given
+    return options.read(_Clocked, {"clock": table}, "run").clock
 
 
 def _numbers(agents: Sequence[int | str]) -> list[int | str]:

@@ -15,11 +15,12 @@ from typing import Annotated, Any, Literal, Protocol
 import msgspec
 from msgspec import Meta, Struct
 
+from dovetail.experiments.results import ClockPart
 from dovetail.experiments.statistics.sprt import Sprt
 from dovetail.peer.source import Source, Step
 from dovetail.peer.wording import explained, meant
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.messages import Breach, ClockRule, Mode
+from dovetail.protocol.messages import Breach, Mode
 from dovetail.protocol.ready import ready
 from dovetail.protocol.seeds import derive
 
@@ -58,10 +59,6 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     hosted: bool = False
     """Whether it runs inside the broker's process; for agents that answer at once, since nothing else plays
     while it thinks."""
-
-
-class ClockPart(ClockRule, frozen=True, forbid_unknown_fields=True):
-    """``clock``: a key that the contract does not know is a mistake in a file."""
 
 
 Openings = Annotated[int, Meta(ge=0)] | str | list[list[Any]]

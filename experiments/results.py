@@ -17,6 +17,10 @@ SHOWN = 10
 """Rows that a notebook shows."""
 
 
+class ClockPart(ClockRule, frozen=True, forbid_unknown_fields=True):
+    """``clock`` as people write it: a key that the contract does not know is a mistake."""
+
+
 class RunOptions(TypedDict, total=False):
     """The options of ``Experiment.run``, which says what each means; each is a field of the message ``run``."""
 

@@ -18,7 +18,7 @@ from dovetail.agent_servers.general.random_agent import Random
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.experiments.openings import draw
 from dovetail.experiments.results import Results, RunOptions
-from dovetail.protocol.messages import Episode, Run, SeatResult
+from dovetail.protocol.messages import ClockRule, Episode, Run, SeatResult
 
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
 
@@ -56,6 +56,24 @@ def test_a_wrong_option_says_what_was_meant() -> None:
         pytest.raises(DovetailError, match=r"no option 'episode'; did you mean 'episodes'\?"),
     ):
         experiment.run("connect_four", [], **wrong)
+
+
+@pytest.mark.parametrize(
+    ("clock", "line"),
+    [
+        (
+            {"decisions": 1},
+            "'clock': it has no key 'decisions'; did you mean 'decision'?",
+        ),
+        ({"decision": -1}, "'clock.decision': it must be a number > 0.0, not -1"),
+        (ClockRule(margin=-2.0), "'clock.margin': it must be a number >= 0.0, not -2.0"),
+        (3, "'clock': it must be a table, not 3"),
+    ],
+)
+def test_a_wrong_clock_is_told_as_other_wrong_options_are(clock: Any, line: str) -> None:
+    with InProcess([ConnectFour], [Random]) as experiment, pytest.raises(DovetailError) as caught:
+        experiment.run("connect_four", [], clock=clock)
+    assert str(caught.value) == f"run, option {line}"
 
 
 def test_progress_counts_each_result_at_once() -> None:
