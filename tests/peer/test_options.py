@@ -43,6 +43,8 @@ def test_options_are_read_with_their_defaults() -> None:
             "environment board, option 'first': it must be one of x, o, not 'z'",
         ),
         ({"rates": [1, "a"]}, "environment board, option 'rates[1]': it must be a number, not 'a'"),
+        ({"rows": None}, "environment board, option 'rows': it must be an integer, not None"),
+        ({"rates": [None]}, "environment board, option 'rates[0]': it must be a number, not None"),
     ],
 )
 def test_a_wrong_option_is_named(given: dict[str, object], said: str) -> None:

@@ -108,7 +108,8 @@ def problem(
                     map(repr, options) if each == "str" and options else [_WORDS.get(each, each)]
                 )
             )
-        shown = f", not {value!r}" if value is not None else f", not {_WORDS.get(got, got)}"
+        known = value is not None or got == "null"
+        shown = f", not {value!r}" if known else f", not {_WORDS.get(got, got)}"
         said = f" must be {wanted}{f' {condition}' if condition else ''}"
         return Problem(steps, steps, f"{said}{shown if len(shown) < 80 else ''}")
     if what.startswith("Invalid enum") and options:
