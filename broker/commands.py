@@ -7,7 +7,7 @@ from msgspec import structs
 from dovetail.broker.catalogue import unoffered
 from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import MATCH, PLACES, SEATS, quoted
+from dovetail.broker.limits import MATCH, PLACES, SEATS, overlong, quoted
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run, begun, fixed, problem
 from dovetail.broker.runs import SHUTDOWN, Runs
@@ -31,6 +31,10 @@ class Commands:
         seats = len(asked.agents)
         if max(seats, len(asked.substitutes)) > SEATS:
             text = f"{seats:,} agents; a run may name {SEATS:,}, and as many substitutes"
+            peer.refuse(asked.id, "limit", text)
+            return
+        named = [("label", asked.label), *(("name of an agent", each) for each in asked.names)]
+        if text := overlong(named):  # they are told, and the label is recorded, with each episode
             peer.refuse(asked.id, "limit", text)
             return
         agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]

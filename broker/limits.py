@@ -13,6 +13,7 @@ What strangers say is not charged: ``transport.router`` gives it a share of the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -157,16 +158,22 @@ def check(hello: m.Hello, allowance: Allowance) -> None:
         most = f"{allowance.offers:,}"
         text = f"{len(hello.offers):,} offers; a peer may have {most}; use several peers"
         raise ProtocolError("limit", text)
-    names = {"name": hello.name, "software": hello.software}
-    for what, name in [*names.items(), *(("name of an offer", o.name) for o in hello.offers)]:
-        if len(name) > NAME:
-            text = f"the {what} has {len(name):,} characters; it may have {NAME}"
-            raise ProtocolError("limit", text)
+    names = [("name", hello.name), ("software", hello.software)]
+    if text := overlong([*names, *(("name of an offer", o.name) for o in hello.offers)]):
+        raise ProtocolError("limit", text)
     for offer in hello.offers:
         size = elements([offer.parameters, offer.seats, offer.wants])
         if size > OFFER_ELEMENTS:
             text = f"the offer {offer.name!r} has {size:,} values; it may have {OFFER_ELEMENTS:,}"
             raise ProtocolError("limit", text)
+
+
+def overlong(names: Iterable[tuple[str, str]]) -> str:
+    """Return which of some names, by what they are, has too many characters; empty if none has."""
+    for what, name in names:
+        if len(name) > NAME:
+            return f"the {what} has {len(name):,} characters; it may have {NAME}"
+    return ""
 
 
 def quoted(name: str | int) -> str:

@@ -315,6 +315,17 @@ def test_a_run_may_have_so_many_seats() -> None:
     table.experiment.hears(m.Error, id=4, code="limit")
 
 
+@pytest.mark.rule("S11.3")
+@pytest.mark.parametrize("wrong", [{"label": "n" * 257}, {"names": ["me", "n" * 257]}])
+def test_a_label_and_names_of_a_run_are_names(wrong: dict[str, Any]) -> None:
+    table = Conversation()
+    table.experiment.says(m.Run(2, "game", agents=["p0", "p1"], **wrong))
+    error = table.experiment.hears(m.Error, id=2, code="limit")
+    assert error.message.endswith(" has 257 characters; it may have 256")
+    table.experiment.says(m.Run(3, "game", agents=["p0", "p1"], label="n" * 256))
+    table.experiment.hears(m.Reply, id=3)
+
+
 def test_a_single_agent_is_found_by_its_name_without_a_search() -> None:
     table = Conversation()
     instances = table.core.instances
