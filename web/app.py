@@ -21,7 +21,7 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.routing import Mount, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -35,6 +35,7 @@ from dovetail.web.games import LONGEST_NAME
 from dovetail.web.guard import LOCAL, Guard
 from dovetail.web.hub import Hub
 from dovetail.web.positions import encode, picture
+from dovetail.web.routes import Route
 from dovetail.web.tables import Plan, Sitter, Table
 
 log = logging.getLogger("dovetail.web")
@@ -106,13 +107,13 @@ class Page:
         ]
         return [
             Route("/", self.now),
-            Route("/game/{episode:int}", self.game),
-            Route("/game/{episode:int}/turn/{turn:int}", self.position),
-            Route("/game/{episode:int}/turn/{turn:int}.{form}", self.picture),
+            Route("/game/{episode:number}", self.game),
+            Route("/game/{episode:number}/turn/{turn:number}", self.position),
+            Route("/game/{episode:number}/turn/{turn:number}.{form}", self.picture),
             Route("/replay", self.episodes),
-            Route("/replay/{number:int}", self.replay),
-            Route("/replay/{number:int}/positions", self.replayed),
-            Route("/replay/{number:int}/turn/{turn:int}.{form}", self.replayed_picture),
+            Route("/replay/{number:number}", self.replay),
+            Route("/replay/{number:number}/positions", self.replayed),
+            Route("/replay/{number:number}/turn/{turn:number}.{form}", self.replayed_picture),
             WebSocketRoute("/live", self.live),
             Mount("/static", StaticFiles(directory=HERE / "static")),
             *(play if self._plays else []),

@@ -18,7 +18,6 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
-from starlette.routing import Route
 
 from dovetail.experiments.arena import archive, description, sign_in
 from dovetail.experiments.arena.entrants import State
@@ -37,6 +36,7 @@ from dovetail.web.arena_figures import (
 )
 from dovetail.web.files import csv_file
 from dovetail.web.positions import encode
+from dovetail.web.routes import Route
 from dovetail.web.shown import Shown
 
 COOKIE = "dovetail-entrant"
@@ -109,11 +109,11 @@ class ArenaPages:
             Route("/operator/export", self.export, methods=["POST"]),
             Route("/arena/{ladder}", self.ladder),
             Route("/arena/{ladder}/table.csv", self.table_file),
-            Route("/arena/{ladder}/{player:int}/games.csv", self.games_file),
+            Route("/arena/{ladder}/{player:number}/games.csv", self.games_file),
             Route("/arena/{ladder}/wall", self.wall),
             Route("/arena/{ladder}/wall.json", self.leaders),
-            Route("/arena/{ladder}/replay/{unit:int}/{number:int}", self.replay),
-            Route("/arena/{ladder}/{player:int}", self.player),
+            Route("/arena/{ladder}/replay/{unit:number}/{number:number}", self.replay),
+            Route("/arena/{ladder}/{player:number}", self.player),
         ]
 
     # -- what is shown ----------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.files import csv_file
 from dovetail.web.results import Execution, Results, Section, differences
+from dovetail.web.routes import Route
 from dovetail.web.shown import Shown
 
 STAGE = ("number", "kind", "name", "trained", "attempt", "started", "finished")
@@ -36,12 +36,12 @@ class ResultPages:
 
     def routes(self) -> list[Route]:
         """Return them."""
-        one = "/results/{store:int}/{number:int}"
+        one = "/results/{store:number}/{number:number}"
         return [
             Route("/results", self.listed),
             Route("/results/compare", self.compare),
             Route("/results/compare.csv", self.differences),
-            Route("/results/{store:int}/executions.csv", self.executions),
+            Route("/results/{store:number}/executions.csv", self.executions),
             Route(one, self.execution),
             Route(f"{one}/run.csv", self.stages),
             Route(f"{one}/episodes.csv", self.episodes),

@@ -159,3 +159,20 @@ def test_a_journal_that_is_cut_off_or_is_none(results: Path, tmp_path: Path) -> 
     assert answer.status_code == 500
     assert answer.text.count('role="alert"') == 1
     assert "is not a Dovetail journal" in answer.text
+
+
+def test_numbers_of_many_digits_are_of_no_page(results: Path) -> None:
+    hub = Hub("tcp://127.0.0.1:9")  # never started
+    page = application(hub, journal=results, stores=[str(results)])
+    with TestClient(page, "http://127.0.0.1") as client:
+        for number in ("9" * 19, "9" * 5_000):
+            for path in (
+                f"/game/{number}",
+                f"/game/1/turn/{number}",
+                f"/game/{number}/turn/1.svg",
+                f"/replay/{number}",
+                f"/replay/1/turn/{number}.svg",
+                f"/results/{number}/1",
+                f"/results/0/{number}",
+            ):
+                assert client.get(path).status_code == 404, path[:40]
