@@ -13,7 +13,7 @@ from typing import Any, Final
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.clocks import FOREVER
-from dovetail.broker.ending import Ending, others_win
+from dovetail.broker.ending import Ending, crash, others_win
 from dovetail.broker.legality import allowed, check, check_views, chosen, refusal
 from dovetail.broker.opening import Opening
 from dovetail.broker.place import Place
@@ -254,8 +254,8 @@ class Episode:
 
     def crashed(self, seat: int, message: str) -> Ending:
         """Take the word of a seat's agent that it failed at the decision that it owes."""
-        self.places[seat].machine.on("error")
-        return Ending("crashed", seat, message=message)
+        self.places[seat].crash()
+        return crash(self.rules.on_crash, seat, message, self.forfeit)
 
     def overdue(self, now: float) -> Ending | None:
         """Act upon the answers of seats that are overdue."""

@@ -64,6 +64,11 @@ class Place:
         self.pending += reward
         self.total += reward
 
+    def crash(self) -> None:
+        """Take the word of its agent that it failed at the decision that it owes."""
+        self.machine.on("error")
+        self.breaches += 1
+
     def refuse(self, count: int) -> None:
         """Count answers that a bridge had refused, as far as the result can say."""
         self.refused = min(self.refused + count, MOST)

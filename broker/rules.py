@@ -18,6 +18,7 @@ class Rules:
     max_turns: int | None
     on_timeout: m.Breach
     on_illegal: m.Breach
+    on_crash: m.Crash
     check: bool
     stepwise: bool
     lookahead: bool
@@ -38,6 +39,7 @@ def rules_of(asked: m.Run) -> Rules:
         asked.max_turns,
         asked.on_timeout,
         asked.on_illegal,
+        asked.on_crash,
         asked.check,
         asked.stepwise,
         asked.lookahead,

@@ -7,13 +7,14 @@ plays both.  A column has an entry for each slot of the group, or one for each o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dovetail.broker import stack_reading as reading
 from dovetail.broker.clocks import FOREVER
-from dovetail.broker.ending import Ending, others_win
+from dovetail.broker.ending import Ending, crash, others_win
 from dovetail.broker.instances import Instance
 from dovetail.broker.legality import chosen, refusal
 from dovetail.broker.match import Match
@@ -207,7 +208,7 @@ class Stack(Batch):
                 continue
             if row in read.faults:
                 message = read.faults[row].message
-                found.append(self._over(slot, Ending("crashed", seat, message=message)))
+                found.append(self._over(slot, self._crash(slot, seat, message)))
             elif late:
                 what = f"answered after {took:.3f} s"
                 found += self._breach(int(asked.rows[row]), "timeout", what)
@@ -233,10 +234,14 @@ class Stack(Batch):
         asked = self.asked.pop(holder)
         self._answered(holder, asked, now)
         return [
-            self._over(slot, Ending("crashed", seat, message=message))
+            self._over(slot, self._crash(slot, seat, message))
             for slot, seat in self.named(asked.rows)
             if slot not in self.ending
         ]
+
+    def _crash(self, slot: int, seat: int, message: str) -> Ending:
+        self.breaches[slot, seat] += 1
+        return crash(self.rules.on_crash, seat, message, partial(self.forfeit, slot))
 
     def overdue(self, holder: int, now: float) -> list[Over]:
         """Act upon the decisions that an instance has not answered in time."""

@@ -394,6 +394,8 @@ class Experiment:
             on_timeout: what a late answer costs: ``forfeit``, ``random`` (a random legal action is played)
                 or ``truncate``. Default "forfeit".
             on_illegal: what an illegal action costs, in the same words. Default "forfeit".
+            on_crash: what it costs that an agent fails at a decision: ``interrupt`` (the episode is not scored,
+                and played again), ``forfeit`` or ``truncate``. Default "interrupt".
             retries: how many times to play an interrupted episode again. Default 1.
             on_agent_lost: what happens if an agent's program does not come back: ``fail``, ``forfeit``,
                 ``truncate``, ``wait`` or ``substitute``; docs/durable.md. Default "fail".

@@ -20,7 +20,7 @@ from dovetail.experiments.statistics.sprt import Sprt
 from dovetail.peer.source import Source, Step
 from dovetail.peer.wording import explained, meant
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.messages import Breach, Mode
+from dovetail.protocol.messages import Breach, Crash, Mode
 from dovetail.protocol.ready import ready
 from dovetail.protocol.seeds import derive
 
@@ -99,6 +99,7 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_turns: Positive | None = None
     on_timeout: Breach = "forfeit"
     on_illegal: Breach = "forfeit"
+    on_crash: Crash = "interrupt"
     lookahead: bool = False
     """Whether agents may ask the environment what would follow."""
     stacked: bool = False
@@ -180,6 +181,7 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_turns: Positive | None = None
     on_timeout: Breach = "forfeit"
     on_illegal: Breach = "forfeit"
+    on_crash: Crash = "forfeit"
     lookahead: bool = False
     stacked: bool = False
 
@@ -236,6 +238,7 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             max_turns=self.max_turns,
             on_timeout=self.on_timeout,
             on_illegal=self.on_illegal,
+            on_crash=self.on_crash,
             lookahead=self.lookahead,
             stacked=self.stacked,
             openings=0 if self.seats == 1 else self.openings,
@@ -272,6 +275,7 @@ class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_turns: Positive | None = None
     on_timeout: Breach = "forfeit"
     on_illegal: Breach = "forfeit"
+    on_crash: Crash = "interrupt"
     lookahead: bool = False
     stacked: bool = False
 

@@ -53,6 +53,7 @@ def _stage(each: Played, found: Tally) -> dict[str, Any]:
         "return": _estimate(found.mean_return),
         "seconds_per_decision": found.seconds / found.decisions if found.decisions else None,
         "breaches": found.breaches,
+        "interrupted": found.interrupted,
     }
 
 

@@ -60,6 +60,12 @@ class _Job:
         """The results that count."""
         return [each for each in self.needed if each.scored]
 
+    @property
+    def played(self) -> Played:
+        """The stage with its results."""
+        again = [each for each in self.needed if each.will_retry]
+        return Played(self.stage, self.counted, again)
+
 
 class Playing:
     """An experiment in progress.
@@ -103,7 +109,7 @@ class Playing:
                 if batch[0].number in finished:
                     row = finished[batch[0].number]
                     stage = batch[0]
-                    self._done.append(Played(stage, counted(stage, self._store.results(row))))
+                    self._done.append(played(stage, self._store.results(row)))
                     display.skip(self._done[-1])
                     continue
                 while todo and self._together(batch, todo[0], finished):
@@ -225,6 +231,7 @@ class Playing:
                 max_turns=part.max_turns,
                 on_timeout=part.on_timeout,
                 on_illegal=part.on_illegal,
+                on_crash=part.on_crash,
                 lookahead=part.lookahead,
                 stacked=part.stacked,
                 label=self._store.label(job.row),
@@ -300,7 +307,7 @@ class Playing:
             mark = snapshot(learner, stage.first + stage.episodes)
             saved[mark] = self._states[mark] = saved[learner]
         self._store.finish_stage(self._execution, stage.number, job.row, saved)
-        self._done.append(Played(stage, job.counted))
+        self._done.append(job.played)
         display.finish(self._done[-1])
 
     def _keep_first(self, part: Block) -> None:
@@ -356,12 +363,12 @@ def _said(episode: Episode) -> str:
     return ": ".join(each for each in (ended, result, episode.message) if each)
 
 
-def counted(stage: Stage, episodes: list[Episode]) -> list[Episode]:
-    """Return the results of a stage that count, of those in the store."""
+def played(stage: Stage, episodes: list[Episode]) -> Played:
+    """Return a stage with its results, of those in the store."""
     job = _Job(stage, 0, episodes=episodes, stopping=_stopping(stage))
     if job.stopping is not None:
         job.stopping.take(episodes)
-    return job.counted
+    return job.played
 
 
 def _stopping(stage: Stage) -> Stopping | None:

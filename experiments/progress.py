@@ -21,6 +21,7 @@ from rich.text import Text
 
 from dovetail.experiments.file import Pairing
 from dovetail.experiments.schedule import Played, Stage, of_units, tallies
+from dovetail.experiments.statistics.tallies import faulty, interrupted
 from dovetail.peer.plain import plain
 from dovetail.protocol.messages import Episode
 
@@ -33,7 +34,9 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:7.0f} games/s" if speed else "        games/s", style="cyan")
 
 
-FAULTS = frozenset(("illegal-action", "timeout", "crashed", "disconnected", "environment-failed"))
+FAULTS = frozenset(
+    ("illegal-action", "timeout", "stalled", "crashed", "disconnected", "environment-failed")
+)
 """Endings that should be reported."""
 
 
@@ -107,9 +110,13 @@ class Display:
             else:
                 results.append(f"{each.agent} returns {each.mean_return.value:+.3f}")
             if each.breaches:
-                results.append(f"with {each.breaches:,} late or illegal answers")
+                results.append(f"with {faulty(each.breaches)}")
+        if played.interrupted:
+            results.append(interrupted(len(played.interrupted)))
         self._console.print(f"{line}; {', '.join(results)}", soft_wrap=True)
-        why = next((each.message for each in episodes if each.reason in FAULTS), "")
+        why = next(
+            (each.message for each in [*episodes, *played.interrupted] if each.reason in FAULTS), ""
+        )
         if why:
             self._console.print(f"  such as: {plain(why)}", soft_wrap=True, markup=False)
         so_far = self._count(played)

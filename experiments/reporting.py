@@ -8,11 +8,10 @@ from typing import Any
 
 import msgspec
 
-from dovetail.experiments import database, kept, over_seeds
+from dovetail.experiments import database, kept, over_seeds, playing
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.output import write
 from dovetail.experiments.page import Source, page
-from dovetail.experiments.playing import counted
 from dovetail.experiments.records import Records
 from dovetail.experiments.schedule import Played, more, stages
 from dovetail.experiments.store import stage_results
@@ -99,9 +98,7 @@ def replayed(records: Records, file: ExperimentFile, execution: int) -> tuple[li
             stage = todo.pop(0)
             if stage.number not in finished:
                 return done, False
-            done.append(
-                Played(stage, counted(stage, stage_results(connection, finished[stage.number])))
-            )
+            done.append(playing.played(stage, stage_results(connection, finished[stage.number])))
     return done, True
 
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from dovetail.peer.extras import needed
-from dovetail.protocol.messages import AgentLost, Breach, ClockRule, Episode, Mode
+from dovetail.protocol.messages import AgentLost, Breach, ClockRule, Crash, Episode, Mode
 
 if TYPE_CHECKING:
     import pandas
@@ -38,6 +38,7 @@ class RunOptions(TypedDict, total=False):
     max_turns: int | None
     on_timeout: Breach
     on_illegal: Breach
+    on_crash: Crash
     retries: int
     check: bool
     stepwise: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dovetail.experiments.file import (
     Block,
@@ -76,6 +76,8 @@ class Played:
 
     stage: Stage
     episodes: list[Episode]
+    interrupted: list[Episode] = field(default_factory=list)
+    """Results that do not count, because the episode was played again."""
 
 
 def stages(file: ExperimentFile) -> list[Stage]:
@@ -182,6 +184,7 @@ def _block(
         max_turns=league.max_turns,
         on_timeout=league.on_timeout,
         on_illegal=league.on_illegal,
+        on_crash=league.on_crash,
         lookahead=league.lookahead,
         stacked=league.stacked,
     )
@@ -246,4 +249,5 @@ def of_units(played: Played) -> Units:
 def tallies(played: Played) -> list[Tally]:
     """Return what each agent did in each seat of a stage."""
     part = played.stage.part
-    return tally(played.episodes, part.seats, rotate=part.rotate, truncated=part.truncated)
+    found = [*played.episodes, *played.interrupted]
+    return tally(found, part.seats, rotate=part.rotate, truncated=part.truncated)

@@ -57,7 +57,7 @@ def conduct(played: Sequence[Played]) -> Sheet:
         )
         for name, (games, decisions, seconds, breaches) in totals.items()
     ]
-    heads = ("agent", "seats", "decisions", "thinking s", "ms per decision", "late or illegal")
+    heads = ("agent", "seats", "decisions", "thinking s", "ms per decision", "faults")
     return Sheet(heads, rows)
 
 
@@ -66,8 +66,9 @@ def endings(played: Sequence[Played]) -> Sheet:
     ends: dict[tuple[str, str], int] = {}
     why: dict[str, None] = {}
     for each in played:
-        for episode in each.episodes:
-            key = episode.reason, "" if episode.blame is None else f"seat {episode.blame}"
+        for episode in [*each.episodes, *each.interrupted]:
+            reason = f"{episode.reason}, played again" if episode.will_retry else episode.reason
+            key = reason, "" if episode.blame is None else f"seat {episode.blame}"
             ends[key] = ends.get(key, 0) + 1
             if episode.message:
                 why[episode.message] = None

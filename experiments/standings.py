@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ import numpy as np
 from dovetail.experiments.file import ExperimentFile, Pairing, Tournament
 from dovetail.experiments.formats.stopping import Stopping
 from dovetail.experiments.formats.tournaments import survivors
-from dovetail.experiments.schedule import Played, meeting, of_units, players
+from dovetail.experiments.schedule import Played, meeting, of_units, players, tallies
 from dovetail.experiments.statistics.censored import Censored, censored, described
 from dovetail.experiments.statistics.estimates import (
     Difference,
@@ -25,6 +26,7 @@ from dovetail.experiments.statistics.payoffs import nash_averaging
 from dovetail.experiments.statistics.ranked import likelihood, ranked
 from dovetail.experiments.statistics.ratings import PRIOR, ratings
 from dovetail.experiments.statistics.scores import Sample, as_elo, interval, stratified, superiority
+from dovetail.experiments.statistics.tallies import faulty, interrupted
 from dovetail.experiments.statistics.units import Distinct, Units, distinct
 from dovetail.protocol.seeds import derive
 
@@ -138,6 +140,14 @@ def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]]) 
             f"{trials} meeting{'s' * (trials != 1)} began with a round that was played twice, which "
             "showed that the players are deterministic; it counts once"
         )
+    breaches: Counter[str] = Counter()
+    for each, _ in found:
+        for mine in tallies(each):
+            breaches[mine.agent] += mine.breaches
+    notes += [f"{name}: {faulty(breaches[name])}" for name in rows if breaches[name]]
+    again = sum(len(each.interrupted) for each, _ in found)
+    if again:
+        notes.append(interrupted(again))
     unpaired = sum(units.unpaired for _, units in found)
     if unpaired:
         notes.append(

@@ -15,6 +15,7 @@ from dovetail.experiments.schedule import Stage
 from dovetail.experiments.standings import Standing, Standings
 from dovetail.experiments.statistics import Estimate, Tally
 from dovetail.experiments.statistics.censored import described
+from dovetail.experiments.statistics.tallies import interrupted
 
 
 def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = False) -> Table:
@@ -49,6 +50,8 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
             found = tally.distinct
             text = f"{stage.part.name}: {found.games} games, {found.distinct} distinct"
             notes[text if found.distinct > 1 else f"{text}: no interval"] = None
+        if tally.interrupted:
+            notes[f"{stage.part.name}: {interrupted(tally.interrupted)}"] = None
         if full:
             per_move = 1000 * tally.seconds / tally.decisions if tally.decisions else 0.0
             count = f"{tally.distinct.distinct:,}"

@@ -153,6 +153,7 @@ _FIELDS: dict[str, Any] = {
     "modes": ["learn", "evaluate"],
     "on_agent_lost": "substitute",
     "on_illegal": "truncate",
+    "on_crash": "forfeit",
     "on_timeout": "random",
     "outcome": [1.0, 0.0],
     "parameters": {"hidden": 64},

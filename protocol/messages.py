@@ -31,6 +31,7 @@ Role = Literal["environment", "agent", "experiment", "observer"]
 Mode = Literal["learn", "evaluate"]
 Want = Literal["afterstates", "text", "scene"]
 Breach = Literal["forfeit", "random", "truncate"]
+Crash = Literal["interrupt", "forfeit", "truncate"]
 AgentLost = Literal["fail", "forfeit", "truncate", "wait", "substitute"]
 
 Reason = Literal[
@@ -76,6 +77,12 @@ WORDS: dict[str, dict[str, str]] = {
         "": "What a late or illegal answer costs.",
         "forfeit": "The seat loses the episode.",
         "random": "The broker plays a random legal action for the seat.",
+        "truncate": "The episode is truncated.",
+    },
+    "Crash": {
+        "": "What it costs that an agent fails at a decision.",
+        "interrupt": "The episode is not scored, and may be played again.",
+        "forfeit": "The seat loses the episode.",
         "truncate": "The episode is truncated.",
     },
     "AgentLost": {
@@ -1065,6 +1072,8 @@ class Run(Message):
     """What a late answer costs."""
     on_illegal: Breach = "forfeit"
     """What an illegal action costs."""
+    on_crash: Crash = "interrupt"
+    """What it costs that an agent fails at a decision."""
     retries: Natural = 1
     """How many times to play an interrupted episode again."""
     check: bool = False
@@ -1223,7 +1232,7 @@ class SeatResult(Part):
     seconds: float = 0.0
     """Thinking time, from sending decisions to receiving their answers."""
     breaches: int = 0
-    """How many answers were late or illegal."""
+    """How many answers were late, illegal or an error."""
     ignored: int = 0
     """How many actions were ignored because they were stale, repeated or for another seat."""
     refused: int = 0

@@ -88,6 +88,8 @@ type Run struct {
 	OnTimeout Breach
 	// What an illegal action costs. Empty stands for BreachForfeit.
 	OnIllegal Breach
+	// What it costs that an agent fails at a decision. Empty stands for CrashInterrupt.
+	OnCrash Crash
 	// How many times to play an interrupted episode again. Nil stands for 1.
 	Retries *int64
 	// Whether to check observations and rewards against the declared spaces and range.
@@ -146,6 +148,7 @@ func (m *Run) wire(w *wire) {
 	orZero(w, "max_turns", &m.MaxTurns, integer)
 	orDefault(w, "on_timeout", &m.OnTimeout, BreachForfeit, formBreach)
 	orDefault(w, "on_illegal", &m.OnIllegal, BreachForfeit, formBreach)
+	orDefault(w, "on_crash", &m.OnCrash, CrashInterrupt, formCrash)
 	orPointer(w, "retries", &m.Retries, 1, integer)
 	opt(w, "check", &m.Check, false, boolean)
 	opt(w, "stepwise", &m.Stepwise, false, boolean)
@@ -394,7 +397,7 @@ type SeatResult struct {
 	Decisions int
 	// Thinking time, from sending decisions to receiving their answers.
 	Seconds float64
-	// How many answers were late or illegal.
+	// How many answers were late, illegal or an error.
 	Breaches int64
 	// How many actions were ignored because they were stale, repeated or for another seat.
 	Ignored int64

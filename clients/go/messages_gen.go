@@ -109,6 +109,21 @@ const (
 
 var formBreach = oneOf(BreachForfeit, BreachRandom, BreachTruncate)
 
+// Crash says what it costs that an agent fails at a decision.
+type Crash string
+
+// The words of Crash.
+const (
+	// The episode is not scored, and may be played again.
+	CrashInterrupt Crash = "interrupt"
+	// The seat loses the episode.
+	CrashForfeit Crash = "forfeit"
+	// The episode is truncated.
+	CrashTruncate Crash = "truncate"
+)
+
+var formCrash = oneOf(CrashInterrupt, CrashForfeit, CrashTruncate)
+
 // AgentLost says what happens if an agent's program does not come back.
 type AgentLost string
 

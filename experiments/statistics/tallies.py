@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -32,6 +33,9 @@ class Tally:
     decisions: int = 0
     seconds: float = 0.0
     breaches: int = 0
+    """Late, illegal and failed answers, also in episodes that were played again."""
+    interrupted: int = 0
+    """Episodes that were played again, which are in no other figure but ``breaches``."""
     played: list[tuple[str, str, float | None, float]] = field(default_factory=list)
     """Of each episode the opening, a digest of the actions, whether it was won, and the return."""
     cut: list[bool] = field(default_factory=list)
@@ -109,6 +113,24 @@ def result_of(outcome: Sequence[float], seat: int) -> str:
     return "draw" if sum(score == best for score in outcome) > 1 else "win"
 
 
+def interrupted(count: int) -> str:
+    """Return how many games were interrupted and played again, in words.
+
+    >>> interrupted(1)
+    '1 game was interrupted and played again'
+    """
+    return f"{count:,} game{' was' if count == 1 else 's were'} interrupted and played again"
+
+
+def faulty(count: int) -> str:
+    """Return how many answers were breaches, in words.
+
+    >>> faulty(2)
+    '2 late, illegal or failed answers'
+    """
+    return f"{count:,} late, illegal or failed answer{'s' * (count != 1)}"
+
+
 def tally(
     episodes: Iterable[Episode],
     names: Sequence[str],
@@ -119,15 +141,20 @@ def tally(
     """Count episodes by agent and seat.
 
     Args:
-        episodes: results; those that are played again or do not count are left out.
+        episodes: results; of those that are played again or do not count only breaches do.
         names: the agents in the order of the run.
         rotate: whether the run rotated its seats.
         truncated: whether a game for two or more that is truncated without an outcome counts
             apart or as a draw.
     """
     tallies: dict[tuple[str, int], Tally] = {}
+    breaches: Counter[tuple[str, int]] = Counter()
+    again: Counter[tuple[str, int]] = Counter()
     for episode in episodes:
         if episode.will_retry or not episode.scored:
+            for number, name in enumerate(seated(names, episode.index if rotate else 0)):
+                breaches[name, number] += episode.seats[number].breaches
+                again[name, number] += episode.will_retry
             continue
         agents = seated(names, episode.index if rotate else 0)
         for number, (name, seat) in enumerate(zip(agents, episode.seats, strict=True)):
@@ -157,4 +184,7 @@ def tally(
                         entry.losses += 1
                 won = float(result_of(episode.outcome, number) == "win")
             entry.played.append((key(episode.opening), episode.digest, won, seat.total))
+    for sitter, entry in tallies.items():
+        entry.breaches += breaches[sitter]
+        entry.interrupted = again[sitter]
     return sorted(tallies.values(), key=lambda each: (names.index(each.agent), each.seat))

@@ -113,6 +113,7 @@ messages = st.one_of(
         max_turns=st.none() | st.just(2),
         on_timeout=st.sampled_from(["forfeit", "random", "truncate"]),
         on_illegal=st.sampled_from(["forfeit", "random", "truncate"]),
+        on_crash=st.sampled_from(["interrupt", "forfeit", "truncate"]),
         check=st.booleans(),
         stepwise=st.booleans(),
         stacked=st.booleans(),

@@ -47,6 +47,7 @@ def episode(price: m.Breach, n: int = 2**27) -> Episode:
         max_turns=None,
         on_timeout=price,
         on_illegal=price,
+        on_crash="interrupt",
         check=True,
         stepwise=False,
         lookahead=False,

@@ -287,6 +287,30 @@ def test_an_action_that_the_rules_refuse_is_the_seats_breach() -> None:
         assert "not there" in table.records[0].result.message
 
 
+@pytest.mark.rule("S6.13")
+@pytest.mark.parametrize(
+    ("price", "reason", "outcome"),
+    [
+        ("interrupt", "crashed", None),
+        ("forfeit", "stalled", [0.0, 1.0]),
+        ("truncate", "truncated", None),
+    ],
+)
+def test_a_run_says_what_an_error_in_a_decision_costs(
+    price: str, reason: str, outcome: list[float] | None
+) -> None:
+    table = begun(on_crash=price, retries=0)
+    table.environment.turns(0)
+    asked = table.agents[0].hears(m.AgentStart)
+    table.agents[0].says(m.Error("crashed", "no more ideas", answers=asked.seq))
+    over(table, reason=reason, blame=0, outcome=outcome)
+    result = table.records[0].result
+    assert result.message == "no more ideas"
+    assert result.scored == (price != "interrupt")
+    assert [seat.breaches for seat in result.seats] == [1, 0]
+    assert [seat.total for seat in result.seats] == ([-5.0, 5.0] if outcome else [0.0, 0.0])
+
+
 # -- whose fault it is ------------------------------------------------------------------------------
 
 

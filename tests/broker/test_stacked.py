@@ -331,6 +331,24 @@ def test_a_forfeit_earns_what_the_game_says() -> None:
     assert [each.total for each in found.seats] == [-5.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    ("price", "reason", "outcome"),
+    [
+        ("interrupt", "crashed", None),
+        ("forfeit", "stalled", [0.0, 1.0]),
+        ("truncate", "truncated", None),
+    ],
+)
+def test_a_run_says_what_a_fault_in_a_decision_costs(price: str, reason: str, outcome: Any) -> None:
+    table = Stack(on_crash=price, retries=0).begun()
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 0, 0, faults=[m.Fault(1, "crashed", "no idea", 0)])
+    [found] = table.experiment.hears(m.Episodes).results
+    assert (found.index, found.reason, found.outcome) == (1, reason, outcome)
+    assert (found.scored, found.message) == (price != "interrupt", "no idea")
+    assert [each.breaches for each in found.seats] == [1, 0]
+
+
 @pytest.mark.rule("S16.8")
 def test_an_illegal_action_is_replaced_by_one_drawn_from_the_seed() -> None:
     """The draw is that of a single match, from the seat's seed and the turn."""

@@ -16,6 +16,7 @@ from dovetail.experiments.file import read
 from dovetail.experiments.playing import Playing
 from dovetail.experiments.runner import Execution, execute
 from dovetail.experiments.schedule import Stage, stages
+from dovetail.experiments.statistics.tallies import faulty, interrupted
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 FILE = """
@@ -429,3 +430,63 @@ def test_a_summary_is_as_wide_as_its_tables_need(tmp_path: Path) -> None:
     output.tables(tmp_path / "summary.txt", table)
     lines = (tmp_path / "summary.txt").read_text().splitlines()
     assert any(all(name in line for name in names) for line in lines)
+
+
+FLAKY = '''
+from dovetail import Agent
+
+
+class Flaky(Agent):
+    """Fails at every 15th decision of its life."""
+
+    decisions = 0
+
+    def step(self, decision):
+        self.decisions += 1
+        if self.decisions % 15 == 0:
+            raise RuntimeError("boom")
+        return decision.legal[0]
+'''
+
+
+def test_a_player_that_fails_loses_its_games_in_a_tournament_and_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "flaky.py").write_text(FLAKY)
+    path = tmp_path / "three.toml"
+    text = FILE.partition("[agents.searching]")[0].replace(
+        '"random"', f"'{tmp_path}/flaky.py:Flaky'", 1
+    )
+    text += """
+[[phases]]
+name = "training"
+seats = ["one", "two"]
+episodes = 10
+
+[[tournaments]]
+name = "cup"
+players = ["one", "two"]
+episodes = 10
+"""
+    training, cup = played(path, text, tmp_path).played
+    assert training.interrupted
+    assert {each.reason for each in training.interrupted} == {"crashed"}
+    lost = [each for each in cup.episodes if each.reason == "stalled"]
+    assert lost
+    for each in lost:
+        assert each.blame is not None
+        assert each.seats[each.blame].agent == "flaky"
+        assert each.outcome is not None
+        assert each.outcome[each.blame] == 0
+    assert not cup.interrupted
+    told = capsys.readouterr().out
+    assert "interrupted and played again" in told
+    assert "raised RuntimeError: boom (flaky.py:13)" in told
+    out = tmp_path / "three"
+    summary = (out / "summary.txt").read_text()
+    assert f"training: {interrupted(len(training.interrupted))}" in summary
+    assert f"one: {faulty(len(lost))}" in summary
+    stages = json.loads((out / "results.json").read_text())["stages"]
+    faults = sum(each["breaches"] for each in stages if each["agent"] == "one")
+    assert faults == len(training.interrupted) + len(lost)
+    assert "crashed, played again" in (out / "report.html").read_text()

@@ -548,6 +548,7 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.at_least("max_turns", m.max_turns, 1);
     v.optional("on_timeout", m.on_timeout);
     v.optional("on_illegal", m.on_illegal);
+    v.optional("on_crash", m.on_crash);
     v.optional("retries", m.retries, 1);
     v.at_least("retries", m.retries, 0);
     v.optional("check", m.check);

@@ -78,6 +78,24 @@ constexpr void words(Breach, Each each) {
     each(Breach::truncate, "truncate");
 }
 
+/// What it costs that an agent fails at a decision.
+enum class Crash {
+    /// The episode is not scored, and may be played again.
+    interrupt,
+    /// The seat loses the episode.
+    forfeit,
+    /// The episode is truncated.
+    truncate
+};
+
+/// Calls `each` with every member and the contract's word for it.
+template <class Each>
+constexpr void words(Crash, Each each) {
+    each(Crash::interrupt, "interrupt");
+    each(Crash::forfeit, "forfeit");
+    each(Crash::truncate, "truncate");
+}
+
 /// What happens if an agent's program does not come back.
 enum class AgentLost {
     /// The run fails; its episodes in progress are not scored.

@@ -863,6 +863,8 @@ struct Run {
     Breach on_timeout = Breach::forfeit;
     /// What an illegal action costs.
     Breach on_illegal = Breach::forfeit;
+    /// What it costs that an agent fails at a decision.
+    Crash on_crash = Crash::interrupt;
     /// How many times to play an interrupted episode again. At least 0.
     std::int64_t retries = 1;
     /// Whether to check observations and rewards against the declared spaces and range.
@@ -1035,7 +1037,7 @@ struct SeatResult {
     std::int64_t decisions = 0;
     /// Thinking time, from sending decisions to receiving their answers.
     double seconds = 0.0;
-    /// How many answers were late or illegal.
+    /// How many answers were late, illegal or an error.
     std::int64_t breaches = 0;
     /// How many actions were ignored because they were stale, repeated or for another seat.
     std::int64_t ignored = 0;

@@ -153,6 +153,25 @@ words! { Breach;
     Truncate "truncate",
 }
 
+/// What it costs that an agent fails at a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Crash {
+    /// The episode is not scored, and may be played again.
+    #[default]
+    Interrupt,
+    /// The seat loses the episode.
+    Forfeit,
+    /// The episode is truncated.
+    Truncate,
+}
+
+words! { Crash;
+    Interrupt "interrupt",
+    Forfeit "forfeit",
+    Truncate "truncate",
+}
+
 /// What happens if an agent's program does not come back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -1493,6 +1512,8 @@ pub struct Run {
     pub on_timeout: Breach,
     /// What an illegal action costs.
     pub on_illegal: Breach,
+    /// What it costs that an agent fails at a decision.
+    pub on_crash: Crash,
     /// How many times to play an interrupted episode again.
     pub retries: u64,
     /// Whether to check observations and rewards against the declared spaces and range.
@@ -1550,6 +1571,7 @@ record! { Run "type" = "run";
     max_turns "max_turns" = None,
     on_timeout "on_timeout" = Breach::Forfeit,
     on_illegal "on_illegal" = Breach::Forfeit,
+    on_crash "on_crash" = Crash::Interrupt,
     retries "retries" = 1,
     check "check" = false,
     stepwise "stepwise" = false,
@@ -1759,7 +1781,7 @@ pub struct SeatResult {
     pub decisions: i64,
     /// Thinking time, from sending decisions to receiving their answers.
     pub seconds: f64,
-    /// How many answers were late or illegal.
+    /// How many answers were late, illegal or an error.
     pub breaches: i64,
     /// How many actions were ignored because they were stale, repeated or for another seat.
     pub ignored: i64,

@@ -57,6 +57,16 @@ export type Breach =
   | "truncate";
 export const Breach = s.oneOf<Breach>("forfeit", "random", "truncate");
 
+/** What it costs that an agent fails at a decision. */
+export type Crash =
+  /** The episode is not scored, and may be played again. */
+  | "interrupt"
+  /** The seat loses the episode. */
+  | "forfeit"
+  /** The episode is truncated. */
+  | "truncate";
+export const Crash = s.oneOf<Crash>("interrupt", "forfeit", "truncate");
+
 /** What happens if an agent's program does not come back. */
 export type AgentLost =
   /** The run fails; its episodes in progress are not scored. */
@@ -1534,6 +1544,11 @@ export interface Run {
    */
   on_illegal?: Breach;
   /**
+   * What it costs that an agent fails at a decision.
+   * @defaultValue "interrupt"
+   */
+  on_crash?: Crash;
+  /**
    * How many times to play an interrupted episode again.
    * @defaultValue 1
    */
@@ -1767,7 +1782,7 @@ export interface SeatResult {
   decisions: number;
   /** Thinking time, from sending decisions to receiving their answers. */
   seconds: number;
-  /** How many answers were late or illegal. */
+  /** How many answers were late, illegal or an error. */
   breaches: number;
   /** How many actions were ignored because they were stale, repeated or for another seat. */
   ignored: number;

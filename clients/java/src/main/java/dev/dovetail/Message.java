@@ -170,6 +170,27 @@ public sealed interface Message extends Encodable {
         }
     }
 
+    /** What it costs that an agent fails at a decision. */
+    enum Crash implements Encodable {
+        /** The episode is not scored, and may be played again. */
+        INTERRUPT("interrupt"),
+        /** The seat loses the episode. */
+        FORFEIT("forfeit"),
+        /** The episode is truncated. */
+        TRUNCATE("truncate");
+
+        private final String wire;
+
+        Crash(String wire) {
+            this.wire = wire;
+        }
+
+        @Override
+        public String toWire() {
+            return wire;
+        }
+    }
+
     /** What happens if an agent's program does not come back. */
     enum AgentLost implements Encodable {
         /** The run fails; its episodes in progress are not scored. */
@@ -2974,6 +2995,7 @@ public sealed interface Message extends Encodable {
      * @param maxTurns Truncate episodes after this many turns.
      * @param onTimeout What a late answer costs.
      * @param onIllegal What an illegal action costs.
+     * @param onCrash What it costs that an agent fails at a decision.
      * @param retries How many times to play an interrupted episode again.
      * @param check Whether to check observations and rewards against the declared spaces and range.
      * @param stepwise Whether the experiment drives the run with {@code start} and {@code step}.
@@ -3013,6 +3035,7 @@ public sealed interface Message extends Encodable {
             Long maxTurns,
             Breach onTimeout,
             Breach onIllegal,
+            Crash onCrash,
             long retries,
             boolean check,
             boolean stepwise,
@@ -3034,278 +3057,287 @@ public sealed interface Message extends Encodable {
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
-                    null, Breach.FORFEIT, Breach.FORFEIT, 1L, false, false, false, false, List.of(), List.of(), 0L, "",
-                    AgentLost.FAIL, 0L, false, true, null, false, List.of(), List.of());
+                    null, Breach.FORFEIT, Breach.FORFEIT, Crash.INTERRUPT, 1L, false, false, false, false, List.of(),
+                    List.of(), 0L, "", AgentLost.FAIL, 0L, false, true, null, false, List.of(), List.of());
         }
 
         /** {@return a copy with another {@code configuration}} */
         public Run withConfiguration(Map<String, Object> configuration) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code episodes}} */
         public Run withEpisodes(long episodes) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code seed}} */
         public Run withSeed(long seed) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code seeds}} */
         public Run withSeeds(long... seeds) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
         public Run withFirstIndex(long firstIndex) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code mode}} */
         public Run withMode(Mode mode) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code concurrency}} */
         public Run withConcurrency(long concurrency) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code rotate}} */
         public Run withRotate(boolean rotate) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code clock}} */
         public Run withClock(ClockRule clock) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
         public Run withAnswerTimeout(Double answerTimeout) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
         public Run withMaxTurns(Long maxTurns) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
         public Run withOnTimeout(Breach onTimeout) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
         public Run withOnIllegal(Breach onIllegal) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
+        }
+
+        /** {@return a copy with another {@code onCrash}} */
+        public Run withOnCrash(Crash onCrash) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code retries}} */
         public Run withRetries(long retries) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code check}} */
         public Run withCheck(boolean check) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code stepwise}} */
         public Run withStepwise(boolean stepwise) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code secret}} */
         public Run withSecret(boolean secret) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code lookahead}} */
         public Run withLookahead(boolean lookahead) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code modes}} */
         public Run withModes(List<Mode> modes) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code openings}} */
         public Run withOpenings(List<List<List<Object>>> openings) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
         public Run withOpeningTurns(long openingTurns) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code label}} */
         public Run withLabel(String label) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code onAgentLost}} */
         public Run withOnAgentLost(AgentLost onAgentLost) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code saveEvery}} */
         public Run withSaveEvery(long saveEvery) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code thoughts}} */
         public Run withThoughts(boolean thoughts) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code texts}} */
         public Run withTexts(boolean texts) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code peer}} */
         public Run withPeer(String peer) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code stacked}} */
         public Run withStacked(boolean stacked) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code substitutes}} */
         public Run withSubstitutes(List<Object> substitutes) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         /** {@return a copy with another {@code names}} */
         public Run withNames(List<String> names) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, retries, check, stepwise, secret,
-                    lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts, peer,
-                    stacked, substitutes, names);
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names);
         }
 
         @Override
@@ -3328,6 +3360,7 @@ public sealed interface Message extends Encodable {
                     .put("max_turns", maxTurns, null)
                     .put("on_timeout", onTimeout, Breach.FORFEIT)
                     .put("on_illegal", onIllegal, Breach.FORFEIT)
+                    .put("on_crash", onCrash, Crash.INTERRUPT)
                     .put("retries", retries, 1L)
                     .put("check", check, false)
                     .put("stepwise", stepwise, false)
@@ -3367,6 +3400,7 @@ public sealed interface Message extends Encodable {
                     fields.optional("max_turns", Reader.orNil(Reader.atLeast(Reader.INTEGER, 1)), null),
                     fields.optional("on_timeout", Reader.word(Breach.class), Breach.FORFEIT),
                     fields.optional("on_illegal", Reader.word(Breach.class), Breach.FORFEIT),
+                    fields.optional("on_crash", Reader.word(Crash.class), Crash.INTERRUPT),
                     fields.optional("retries", Reader.atLeast(Reader.INTEGER, 0), 1L),
                     fields.optional("check", Reader.BOOLEAN, false),
                     fields.optional("stepwise", Reader.BOOLEAN, false),
@@ -4865,7 +4899,7 @@ public sealed interface Message extends Encodable {
      * @param total Return: the undiscounted sum of rewards.
      * @param decisions How many decisions the seat was given.
      * @param seconds Thinking time, from sending decisions to receiving their answers.
-     * @param breaches How many answers were late or illegal.
+     * @param breaches How many answers were late, illegal or an error.
      * @param ignored How many actions were ignored because they were stale, repeated or for another seat.
      * @param refused The sum of {@code action.refused}: illegal answers that a bridge caught.
      * @param measures The mean of each of {@code action.measures}, over the answers that had it.
