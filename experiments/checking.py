@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.experiments import openings
-from dovetail.experiments.file import ExperimentFile, Mistake, PlayPart, located, place_of
+from dovetail.experiments.file import ExperimentFile, Mistake, Pairing, PlayPart, located, place_of
 from dovetail.experiments.records import read_state
-from dovetail.experiments.schedule import stages
+from dovetail.experiments.schedule import Stage, stages
 from dovetail.experiments.sweep import Plan
 from dovetail.peer import options, plugins
 from dovetail.peer.source import Step
@@ -41,7 +41,20 @@ def _check(file: ExperimentFile) -> None:
             raise Mistake(f"[agents.{name}]: {error}", *error.steps) from None
     first_states(file)
     for stage in stages(file):
-        written(file, stage.part)
+        book = written(file, stage.part)
+        if book is not None:
+            _enough(file, stage, len(book.lines))
+
+
+def _enough(file: ExperimentFile, stage: Stage, count: int) -> None:
+    part = stage.part
+    if isinstance(part, Pairing) and part.sprt is not None and 2 * count < stage.episodes:
+        raise Mistake(
+            f"{part.tournament}: sprt counts each opening once, so {count} openings decide within "
+            f"{2 * count} games; set episodes = {2 * count}, or give openings for all {stage.episodes}",
+            *place_of(file, part),
+            "episodes",
+        )
 
 
 def first_states(file: ExperimentFile) -> dict[str, bytes]:

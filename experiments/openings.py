@@ -52,6 +52,7 @@ def draw(
     plies: int | None,
     count: int,
     seed: int,
+    lookahead: bool = False,
 ) -> Book:
     """Draw openings uniformly among the legal actions, without repeating a position.
 
@@ -66,10 +67,12 @@ def draw(
         plies: how many; None for ``PLIES``, or more if the game needs them.
         count: of openings.
         seed: of the draw.
+        lookahead: whether the agents may ask what would follow, without which some refuse a seat.
     """
     best = Book([], [])
     for length in [plies] if plies is not None else range(PLIES, MOST_PLIES + 1, 2):
-        found = _draw(experiment, environment, agents, configuration, length, count, seed)
+        options = {"configuration": configuration, "seed": seed, "lookahead": lookahead}
+        found = _draw(experiment, environment, agents, length, count, options)
         if len(found.lines) > len(best.lines):
             best = found
         if len(best.lines) == count:
@@ -81,21 +84,19 @@ def _draw(
     experiment: Experiment,
     environment: str,
     agents: Sequence[int | str],
-    configuration: dict[str, Any],
     plies: int,
     count: int,
-    seed: int,
+    options: dict[str, Any],
 ) -> Book:
     run = experiment.run(
         environment,
         agents,
-        configuration=configuration,
         episodes=TRIES * count + 10,
-        seed=seed,
         mode="evaluate",
         stepwise=True,
         secret=True,
         opening_turns=plies,
+        **options,
     )
     chosen: dict[str, int] = {}
     for _ in range(run.asked.episodes):
@@ -117,6 +118,47 @@ def _draw(
             book.lines.append(opening)
             book.seeds.append(results[index].seed)
     return book
+
+
+def check(
+    experiment: Experiment,
+    environment: str,
+    agents: Sequence[int | str],
+    lines: Sequence[Line],
+    **options: Any,
+) -> None:
+    """Play each opening once; the agents are seated, but never asked.
+
+    Args:
+        experiment: where.
+        environment: the game.
+        agents: any that fill its seats.
+        lines: the openings.
+        options: of the run: ``configuration``, ``seed``, ``lookahead``.
+
+    Raises:
+        DovetailError: one is not legal, or ends the game.
+    """
+    run = experiment.run(
+        environment,
+        agents,
+        episodes=len(lines),
+        openings=list(lines),
+        mode="evaluate",
+        stepwise=True,
+        secret=True,
+        retries=0,
+        **options,
+    )
+    for _ in lines:
+        run.start(abandon=True)
+    run.cancel()
+    for episode in run:
+        if episode.reason == "terminated":
+            raise DovetailError(f"opening {episode.index + 1} of {len(lines)} ends the game")
+        if episode.message.startswith("opening, "):
+            what = episode.message.removeprefix("opening, ")
+            raise DovetailError(f"opening {episode.index + 1} of {len(lines)}, {what}")
 
 
 def read(path: Path) -> Book:

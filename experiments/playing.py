@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
@@ -96,6 +97,7 @@ class Playing:
         self._states = states
         self._seats = place.seat(file, {n: s for n, s in states.items() if "@" not in n})
         self._books: dict[tuple[str, int, int], Book] = {}
+        self._tried: set[str] = set()
         self._done: list[Played] = []
 
     def play(self) -> list[Played]:
@@ -335,6 +337,7 @@ class Playing:
     def _book(self, stage: Stage) -> Book:
         part = stage.part
         if (book := written(self._file, part)) is not None:
+            self._check(stage, book)
             return book
         plies = part.openings if isinstance(part.openings, int) else None
         seed = part.openings_seed if isinstance(part, Pairing) else self._file.play_seed(part)
@@ -349,8 +352,32 @@ class Playing:
                 plies=plies,
                 count=count,
                 seed=seed,
+                lookahead=part.lookahead,
             )
         return found
+
+    def _check(self, stage: Stage, book: Book) -> None:
+        """Try openings that the user wrote before the first game that begins with them."""
+        part = stage.part
+        known = json.dumps(book.lines)
+        if known in self._tried:
+            return
+        try:
+            openings.check(
+                self._place.experiment,
+                self._place.environment,
+                [self._seat(name) for name in part.seats],
+                book.lines,
+                configuration=self._file.environment.configuration,
+                seed=self._file.play_seed(part),
+                lookahead=part.lookahead,
+            )
+        except RunFailed as error:
+            raise self._failure(stage, error) from None
+        except DovetailError as error:
+            text = f"{part.name}: {error}"
+            raise Mistake(text, *place_of(self._file, part), "openings") from None
+        self._tried.add(known)
 
 
 def _said(episode: Episode) -> str:

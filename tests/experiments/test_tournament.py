@@ -152,9 +152,35 @@ def test_openings_of_a_file_and_plies(tmp_path: Path) -> None:
     book.write_text("1 2\nfour\n")
     with pytest.raises(DovetailError, match=r"book.txt:2: 'four' is not an opening"):
         played(path, with_keys(f"episodes = 8\nopenings = '{book}'"), tmp_path / "bad")
-    path.write_text(with_keys("episodes = 8\nopenings = [[9]]"))
-    with pytest.raises(DovetailError, match="opening, turn 0: action 9 is not legal"):
-        execute(path, in_process=True, out=tmp_path / "illegal")
+
+
+@pytest.mark.parametrize(
+    ("openings", "wrong"),
+    [
+        (
+            "[[0], [1, 9]]",
+            r": all: one - two: opening 2 of 2, turn 1: action 9 is not legal; legal:",
+        ),
+        ("[[0, 1, 0, 1, 0]]", r": all: one - two: opening 1 of 1 ends the game$"),
+    ],
+)
+def test_openings_that_cannot_be_played_are_told_before_the_first_game(
+    openings: str, wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "three.toml"
+    with pytest.raises(DovetailError, match=r"three.toml, line \d+" + wrong):
+        played(path, with_keys(f"episodes = 8\nopenings = {openings}"), tmp_path)
+    assert "games in" not in capsys.readouterr().out
+
+
+def test_a_test_needs_an_opening_for_each_pair(tmp_path: Path) -> None:
+    keys = "episodes = 400\nopenings = [[0], [1]]\nsprt = { elo0 = 0, elo1 = 100 }"
+    text = with_keys(keys).replace('["one", "two", "searching"]', '["one", "searching"]')
+    wrong = r"line \d+: all: sprt counts each opening once, so 2 openings decide within 4 games; "
+    with pytest.raises(
+        DovetailError, match=f"{wrong}set episodes = 4, or give openings for all 400"
+    ):
+        played(tmp_path / "three.toml", text, tmp_path)
 
 
 def test_a_test_stops_a_meeting_early_and_again_when_resumed(tmp_path: Path) -> None:
