@@ -22,6 +22,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]
@@ -171,7 +172,7 @@ def unpack(
             *(name, read, found.seed, msgspec.convert(found.settings, settings)),
             *(found.arrays, compress),
         )
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except codec.UNREADABLE as error:
         raise wrong(name, str(error)) from None
 
 

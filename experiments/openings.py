@@ -11,6 +11,7 @@ import msgspec
 
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.statistics.units import key
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError, Refused
 
 Line = list[list[Any]]
@@ -186,7 +187,7 @@ def read(path: Path) -> Book:
                 if stripped.startswith("[")
                 else [int(word) for word in stripped.split()]
             )
-        except (ValueError, msgspec.DecodeError):
+        except codec.UNREADABLE:
             raise DovetailError(
                 f"{path}:{number}: {stripped[:40]!r} is not an opening; write action numbers "
                 "between spaces, or a JSON array with an entry for each turn"

@@ -90,10 +90,10 @@ def replace(where: str | Path, saved: Saved, state: bytes) -> None:
 def _opened(data: bytes) -> Any:
     try:
         return codec.decode(data)
-    except (DovetailError, msgspec.DecodeError):
+    except DovetailError:
         try:
             return msgspec.json.decode(data)
-        except msgspec.DecodeError as error:
+        except codec.UNREADABLE as error:
             raise ValueError("another format") from error
 
 

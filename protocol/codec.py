@@ -48,6 +48,9 @@ Raises one of ``UNSENDABLE`` for a value that cannot.
 
 UNSENDABLE = (TypeError, OverflowError, ValueError, RecursionError)
 """What ``encode`` raises for: an object, too large an integer, half a surrogate pair, a list in itself."""
+UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
+"""What decoding bytes of others raises, JSON included: they are cut off, not UTF-8, of another type, or nested
+thousands deep."""
 
 
 class _Named(msgspec.Struct):
@@ -71,7 +74,7 @@ _integer = msgspec.msgpack.Decoder(int)
 
 def _refusal(frame: bytes, code: Code, text: str) -> ProtocolError:
     kind, about = "", {}
-    with suppress(msgspec.DecodeError, RecursionError, ValueError):
+    with suppress(*UNREADABLE):
         named = _named.decode(frame)
         for name in _Named.__struct_fields__[1:]:
             with suppress(msgspec.ValidationError):
@@ -113,7 +116,7 @@ class Decoder(Generic[T]):
             if text.endswith("`$.type`") or "missing required field `type`" in text:
                 raise _refusal(frame, "unknown-type", f"no message of this role: {text}") from None
             raise _refusal(frame, "invalid", text) from None
-        except (msgspec.DecodeError, RecursionError, ValueError, OverflowError) as error:
+        except UNREADABLE as error:
             raise _refusal(frame, "malformed", str(error) or type(error).__name__) from None
 
 

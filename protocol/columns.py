@@ -57,7 +57,7 @@ def opened(value: Any) -> Any:
         return value
     try:
         return _decoder.decode(value)
-    except (msgspec.DecodeError, RecursionError, ValueError, OverflowError) as error:
+    except codec.UNREADABLE as error:
         raise ProtocolError("malformed", str(error) or type(error).__name__) from None
 
 

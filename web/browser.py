@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from starlette.websockets import WebSocket
 
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.chairs import Chair
 from dovetail.web.games import Game
@@ -74,11 +75,13 @@ class Browser:
                 event = await self._socket.receive()
                 if event["type"] == "websocket.disconnect":
                     return
-                asked = msgspec.json.decode(event.get("text") or b"")
+                try:
+                    asked = msgspec.json.decode(event.get("text") or b"")
+                except codec.UNREADABLE:
+                    await self._socket.close(4400)
+                    return
                 if isinstance(asked, dict):
                     await self._asked(asked)
-        except msgspec.DecodeError:
-            await self._socket.close(4400)
         finally:
             sender.cancel()
 

@@ -14,6 +14,9 @@ from dovetail.web.app import application
 from dovetail.web.guard import LOCAL
 from dovetail.web.hub import Hub
 
+LONGEST = 1 << 16
+"""Bytes of what a browser says at once, which is a choice or what it looks at."""
+
 
 def serve(
     address: str,
@@ -66,6 +69,7 @@ def serve(
         lifespan="off",
         timeout_graceful_shutdown=1,
         ws="websockets-sansio",
+        ws_max_size=LONGEST,
     )
     server = uvicorn.Server(settings)
     shown = f"[{host}]" if ":" in host else host

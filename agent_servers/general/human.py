@@ -10,6 +10,7 @@ import msgspec
 
 from dovetail.agent_servers.agent import Agent, Decision, End
 from dovetail.peer.plain import coloured
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.scenes import choices_of, scene_of
 from dovetail.protocol.spaces import Discrete, Space, Text
@@ -172,7 +173,7 @@ def _read(answer: str, legal: Sequence[int] | None, space: Space | None) -> Any:
     if not isinstance(space, Text):
         try:
             value = msgspec.json.decode(answer)
-        except msgspec.DecodeError:
+        except codec.UNREADABLE:
             raise ValueError(f"{answer[:40]!r} is not JSON") from None
     if space is not None and not space.contains(value):
         raise ValueError(f"{answer[:40]!r} is not in the action space")

@@ -10,6 +10,7 @@ from typing import Any
 
 from dovetail.bridges.child import Child
 from dovetail.bridges.kaggle import worker
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 log = logging.getLogger("dovetail.kaggle")
@@ -40,7 +41,7 @@ class Process(Child):
         line = self.until(lambda _: True, timeout)
         try:
             answer = json.loads(line)
-        except ValueError:
+        except codec.UNREADABLE:
             answer = None
         if not isinstance(answer, dict) or not answer.keys() & {"ok", "error"}:
             self.end()

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from dovetail.peer.extras import absent
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 LARGEST = 1 << 20
@@ -158,7 +159,7 @@ def _read(data: bytes, messages: Sequence[dict[str, str]]) -> Answer:
             text = ""
         if not isinstance(text, str):
             raise TypeError
-    except (ValueError, KeyError, IndexError, TypeError):
+    except (*codec.UNREADABLE, KeyError, IndexError, TypeError):
         raise DovetailError(
             f"the model's server answered {data[:60]!r}; expected choices with a message"
         ) from None
@@ -174,6 +175,6 @@ def _problem(data: bytes) -> str:
     try:
         error = json.loads(data)["error"]
         text = error["message"] if isinstance(error, dict) else error
-    except (ValueError, KeyError, TypeError):
+    except (*codec.UNREADABLE, KeyError, TypeError):
         text = data.decode("utf-8", "replace")
     return " ".join(str(text).split())[:200]

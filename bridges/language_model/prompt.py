@@ -8,6 +8,7 @@ from typing import Any
 
 from dovetail.agent_servers.agent import Decision
 from dovetail.bridges.choices import about, choices, is_legal, position, total
+from dovetail.protocol import codec
 
 _NUMBER = re.compile(r"(?:ACTION:?\s*)?(-?[0-9]{1,18})\.?", re.IGNORECASE)
 _VALUE = re.compile(r"(?:ACTION:?\s*)?(.+)", re.IGNORECASE)
@@ -74,7 +75,7 @@ def read(answer: str, decision: Decision) -> Any:
         match = _VALUE.fullmatch(last)
         try:
             action = json.loads(match.group(1) if match is not None else "")
-        except ValueError:
+        except codec.UNREADABLE:
             raise BadAnswer("the last line must be ACTION: and your action as JSON") from None
     if not is_legal(decision, action):
         raise BadAnswer(f"{str(action)[:40]} is not a legal action here")

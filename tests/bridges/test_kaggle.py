@@ -14,7 +14,7 @@ import pytest
 from dovetail import DovetailError, InProcess
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.bridges.gdl import GDL
-from dovetail.bridges.kaggle import Kaggle
+from dovetail.bridges.kaggle import Kaggle, worker
 from dovetail.bridges.kaggle.agent import KaggleParameters
 from dovetail.bridges.kaggle.process import Process
 from dovetail.env_servers.connect_four import ConnectFour
@@ -169,6 +169,18 @@ def test_a_file_that_does_not_read_is_ended_in_time(tmp_path: Path) -> None:
     with pytest.raises(DovetailError, match=r"^mine.py has ended$"):
         process.ask({"reset": True}, 0.5)
     process.close()
+
+
+def test_an_answer_nested_without_end_is_not_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "worker.py"
+    path.write_text("input()\nprint('[' * 20000 + ']' * 20000)\ninput()")
+    monkeypatch.setattr(worker, "__file__", str(path))
+    process = Process(tmp_path / "mine.py")
+    with pytest.raises(DovetailError, match=r"mine.py answered '\[+', which is not an answer"):
+        process.ask({"reset": True}, 60.0)
+    assert not process.alive
 
 
 def test_a_long_message_arrives_whole(tmp_path: Path) -> None:

@@ -176,3 +176,19 @@ def test_numbers_of_many_digits_are_of_no_page(results: Path) -> None:
                 f"/results/0/{number}",
             ):
                 assert client.get(path).status_code == 404, path[:40]
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 20_000 + "]" * 20_000, '{"about":', ""], ids=["nested", "cut off", "empty"]
+)
+def test_what_a_browser_cannot_say_closes_its_connection(text: str) -> None:
+    page = application(Hub("tcp://127.0.0.1:9"))  # never started
+    here = "http://127.0.0.1"
+    with (
+        TestClient(page, here) as client,
+        client.websocket_connect("ws://127.0.0.1/live", headers={"Origin": here}) as live,
+    ):
+        live.send_text(text)
+        while (event := live.receive())["type"] == "websocket.send":
+            pass
+        assert (event["type"], event["code"]) == ("websocket.close", 4400)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.tetris import kernels
 from dovetail.env_servers.tetris import features
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 Features = Literal["dt", "dt-diversity", "bertsekas", "all"]
@@ -70,7 +71,7 @@ class Weights(Struct, frozen=True, tag_field="agent", tag="dovetail.tetris-playe
         """
         try:
             found = msgspec.json.decode(data, type=cls)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except codec.UNREADABLE as error:
             raise DovetailError(f"these bytes are not a saved tetris-player: {error}") from None
         if not 4 <= found.width <= 30 or len(found.weights) != size(found.features, found.width):
             raise DovetailError(

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.general.feature_network.genome import Network, decode, encode, genes
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 
@@ -49,7 +50,7 @@ class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-netwo
         """
         try:
             found = msgspec.json.decode(data, type=cls)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except codec.UNREADABLE as error:
             raise DovetailError(f"these bytes are not a saved feature-network: {error}") from None
         found.network()
         return found

@@ -429,7 +429,7 @@ class Program:
         text, self._lines = self._lines.split(b"\n", 1)
         try:
             found = json.loads(text)
-        except json.JSONDecodeError:
+        except codec.UNREADABLE:
             raise Failed("a line of JSON on standard output", repr(text)) from None
         if not isinstance(found, dict) or key not in found:
             raise Failed(f'a line of output with "{key}"', text.decode().strip())

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from dovetail.peer.wording import among, problem
+from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -89,6 +90,6 @@ def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, An
             raise DovetailError(f"{option} {key} is given twice")
         try:
             found[key] = json.loads(text)
-        except ValueError:
+        except codec.UNREADABLE:
             found[key] = text
     return found
