@@ -187,6 +187,25 @@ def verify(
     took = time.monotonic() - begun
     print(f"{journal}: {number:,} episodes with {turns:,} turns replayed in {took:.1f} s")
     if damaged or wrong:
-        raise DovetailError(
-            f"{journal}: {wrong:,} of {number:,} episodes are wrong, and {damaged:,} places damaged"
-        )
+        raise DovetailError(f"{journal}: {_verdict(number, wrong, damaged)}")
+
+
+def _verdict(number: int, wrong: int, damaged: int) -> str:
+    """Return what is wrong with a journal.
+
+    Args:
+        number: of the episodes that can be read.
+        wrong: how many of them differ.
+        damaged: how many places are.
+    """
+    found = f"{number:,} episodes{' that can be read' * bool(damaged)}"
+    if wrong:
+        said = f"{wrong:,} of {found} {'does' if wrong == 1 else 'do'} not replay as recorded"
+    elif number:
+        said = f"all {found} replay as recorded"
+    else:
+        said = "no episode can be read"
+    if not damaged:
+        return said
+    places = "1 place" if damaged == 1 else f"{damaged:,} places"
+    return f"damaged in {places}; {said}; `dovetail journal repair` keeps what is whole"
