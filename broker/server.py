@@ -70,7 +70,7 @@ class Server:
         self.address: str | None = None
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
-        self._local: deque[tuple[Local, Sequence[m.Message]]] = deque()
+        self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
         self._feed = Feed(self._show, self._behind, self.core.tables.out)
         self._exchanging = False
         """Whether peers in this program speak and answer in turn, and the time that takes is counted."""
@@ -105,8 +105,8 @@ class Server:
         self._local.append((local, [hello]))
         return local
 
-    def post(self, local: Local, messages: Sequence[m.Message]) -> None:
-        """Take messages from a peer in this program; ``pump`` acts upon them."""
+    def post(self, local: Local, messages: Sequence[m.Message | bytes]) -> None:
+        """Take messages or frames from a peer in this program; ``pump`` acts upon them."""
         self._local.append((local, messages))
 
     def allow(self, access: Access) -> None:
@@ -158,8 +158,7 @@ class Server:
                     if local.encoded:
                         self._intake.take(local, frames, now)
                         continue
-                for message in messages:
-                    core.receive(local, message, now)
+                local.say(messages, core, now)
             if now >= until and now >= core.deadline():
                 self._tick(now)
             self._commit(now)

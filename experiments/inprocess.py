@@ -28,7 +28,7 @@ from dovetail.experiments.client import Experiment
 from dovetail.peer.link import CLOSED
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.errors import DovetailError
 
 _DECODERS: dict[str, codec.Decoder[m.Message]] = {
     role: codec.Decoder(accepted, codec.UNLIMITED) for role, accepted in codec.AT_BROKER.items()
@@ -47,8 +47,7 @@ class LocalLink:
 
     def __init__(self, server: Server, hello: m.Hello) -> None:
         self._server = server
-        self._local = Local()
-        self._requests = _DECODERS[hello.role]
+        self._local = Local(reader=_DECODERS[hello.role])
         hello.token = server.settings.token
         server.post(self._local, [hello])
         server.pump(0.0)
@@ -60,12 +59,7 @@ class LocalLink:
             DovetailError: this connection is closed.
         """
         self._check()
-        for message in messages:
-            frame = codec.encode(message)
-            try:
-                self._server.post(self._local, [self._requests.decode(frame)])
-            except ProtocolError as error:
-                self._server.core.refuse(self._local, error, time.monotonic())
+        self._server.post(self._local, [codec.encode(message) for message in messages])
 
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Run the broker until it has messages, for at most ``timeout`` seconds.

@@ -10,8 +10,10 @@ import pytest
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View, spaces
 from dovetail.agent_servers.general.random_agent import Random
+from dovetail.broker.server import Server
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.replay import replay
+from dovetail.experiments.inprocess import LocalLink
 from dovetail.peer.presets import preset
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import episodes
@@ -101,6 +103,24 @@ def test_what_the_experiment_takes_counts_for_no_answer_that_was_given(
         for each in run:
             slept[0] += 0.9
             assert each.reason == "terminated"
+
+
+def test_what_is_refused_is_answered_in_its_turn_and_by_the_brokers_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept = [100.0]  # time passes for nothing else
+    monkeypatch.setattr(time, "monotonic", lambda: slept[0])
+    server = Server(None)
+    link = LocalLink(server, m.Hello(m.VERSION, "experiment"))
+    link.receive(0.0)
+    slept[0] += 1000.0  # the broker's time stands still
+    wrong = m.Run(8, "game", ["me"], concurrency=0)
+    link.send([m.Catalogue(7), wrong, m.Catalogue(9)])
+    heard = link.receive(0.0)
+    told = [(type(each), each.id) for each in heard if isinstance(each, m.Reply | m.Error)]
+    assert told == [(m.Reply, 7), (m.Error, 8), (m.Reply, 9)]
+    assert {peer.heard for peer in server.core.tables.connections.values()} == {100.0}
+    server.close()
 
 
 def test_a_game_with_options_of_its_program_is_replayed_from_the_journal(tmp_path: Path) -> None:
