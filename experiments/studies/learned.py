@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dovetail.experiments.client import Experiment
+from dovetail.experiments.studies.results import Results
+from dovetail.experiments.studies.rows import Result, Unit
 
 KEPT = Path("docs/studies/states")
 """States in the repository, a folder for each row."""
@@ -75,6 +78,29 @@ def learned(name: str, learn: Callable[[], bytes]) -> bytes:
     state = learn()
     states.write(name, state)
     return state
+
+
+class Steps:
+    """The steps of a long training, written down so that one that was stopped continues.
+
+    Args:
+        name: of what it learns.
+    """
+
+    def __init__(self, name: str) -> None:
+        states = _states.get()
+        self._done = None if states is None else Results([states.folder / f"{name}.steps"])
+
+    def do(self, step: Unit, work: Callable[[], Result]) -> Result:
+        """Return the result of a step, which is done if it was not; ``step`` tells it from all others."""
+        if self._done is None:
+            return work()
+        if found := self._done.of([step]):
+            return found[0].result
+        begun = time.monotonic()
+        result = work()
+        self._done.add(step, result, time.monotonic() - begun)
+        return result
 
 
 def train(experiment: Experiment, players: Mapping[str, int], learn: Callable[[], object]) -> None:

@@ -14,7 +14,7 @@ from dovetail.agent_servers.general.feature_network.genome import decode, genes
 from dovetail.agent_servers.general.feature_network.saved import Genome
 from dovetail.env_servers.tetris import PIECES
 from dovetail.experiments.studies.curves import Curve, Mark, Panel, Picture
-from dovetail.experiments.studies.learned import learned
+from dovetail.experiments.studies.learned import Steps, learned
 from dovetail.experiments.studies.rows import (
     HEAD,
     Compared,
@@ -77,8 +77,9 @@ def _player(genome: Any) -> games.Networked:
     return games.Networked(decode(genome, handmade.PLANES, *BOARD))
 
 
-def _cmaes(unit: Unit, start: Any, generations: int, pieces: str = PIECES) -> Genome:
+def _cmaes(name: str, unit: Unit, start: Any, generations: int, pieces: str = PIECES) -> Genome:
     """Search; return the best candidate met, and how the search went."""
+    steps = Steps(name)
     options = {"diagonal": True, "elitist": unit["elitist"], "bounds": (0.0, 1.0)}
     found = CMAES(start, unit["sigma"], unit["population"], unit["seed"], **options)
     game = games.Game(*BOARD, pieces, unit["most"])
@@ -87,10 +88,15 @@ def _cmaes(unit: Unit, start: Any, generations: int, pieces: str = PIECES) -> Ge
         asked = found.ask()
         own = [_silenced(each, unit["loops"]) for each in asked]
         seeds = games.seeds(unit["seed"], generation, unit["games"])
-        results = games.play([_player(each) for each in own], game, seeds)
-        worth = results[:, :, 0].mean(1)
+
+        def play(own: Any = own, seeds: Any = seeds) -> Result:
+            results = games.play([_player(each) for each in own], game, seeds)
+            return {"worth": results[:, :, 0].mean(1).tolist()}
+
+        step = {**unit, "generation": generation}
+        worth = np.array(steps.do(step, play)["worth"])
         found.tell(worth)
-        played += results.shape[0] * results.shape[1]
+        played += len(own) * unit["games"]
         curve.append((round(float(worth.max()), 2), round(float(worth.mean()), 3)))
         if worth.max() > best:
             best, vector = float(worth.max()), own[int(worth.argmax())]
@@ -104,13 +110,13 @@ def _begin(name: str) -> Any:
     return train.start_of(handmade.network("study", handmade.PLANES, *BOARD), "genome")
 
 
-def _learn(unit: Unit, pieces: str = PIECES) -> bytes:
+def _learn(name: str, unit: Unit, pieces: str = PIECES) -> bytes:
     start, before = _begin(unit["start"]), 0
     if "first" in unit:
-        first = _cmaes(unit, start, unit["first"])
+        first = _cmaes(f"{name}-first", unit, start, unit["first"])
         start, before = np.array(first.genome), first.made["games"]
         unit = {**unit, "seed": unit["seed"] + 1000}
-    found = _cmaes(unit, start, unit["generations"], pieces)
+    found = _cmaes(name, unit, start, unit["generations"], pieces)
     made = {**found.made, "games": before + found.made["games"]}
     return msgspec.structs.replace(found, made=made).bytes()
 
@@ -118,7 +124,7 @@ def _learn(unit: Unit, pieces: str = PIECES) -> bytes:
 def _learned(unit: Unit, pieces: str = PIECES) -> tuple[Any, Found]:
     """Return the genes that a search found, and how it went; from the kept states where these are used."""
     name = f"{'loops' if unit['loops'] else 'no-loops'}-{unit['seed']}"
-    genome = Genome.read(learned(name, partial(_learn, unit, pieces)))
+    genome = Genome.read(learned(name, partial(_learn, name, unit, pieces)))
     return np.array(genome.genome), msgspec.convert(genome.made, Found)
 
 

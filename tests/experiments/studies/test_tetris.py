@@ -515,6 +515,32 @@ def test_a_search_keeps_its_genome_and_is_measured_again_from_it(
         assert [row.work(unit) for unit in (off, on)] == first
 
 
+def test_a_row_s_search_that_was_killed_goes_on_with_its_next_generation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = rows.STUDY.row("run-2b")
+    values = {"population": 30, "games": 1, "generations": 4, "most": 200, "again": 2, "first": 2}
+    assert row.units
+    assert row.work
+    unit = row.units(values, [1])[0]
+    whole = row.work(unit)
+    play, played = games.play, 0
+
+    def killed(*args: Any) -> Any:
+        nonlocal played
+        played += 1
+        if played == 4:
+            raise KeyboardInterrupt
+        return play(*args)
+
+    monkeypatch.setattr(games, "play", killed)
+    with using(States(tmp_path)), pytest.raises(KeyboardInterrupt):
+        row.work(unit)
+    with using(States(tmp_path)):
+        assert row.work(unit) == whole
+    assert played == 4 + 3 + 1  # of six generations, one was broken off; the last is the vector's
+
+
 def test_games_that_no_exponential_law_fits_have_students_interval_or_none() -> None:
     cleared = [200 + n % 7 for n in range(60)]
     ended = [True] * 60
