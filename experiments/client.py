@@ -700,5 +700,11 @@ def _clock(given: Any) -> ClockPart:
 
 
 def _numbers(agents: Sequence[int | str]) -> list[int | str]:
-    """Return what a message calls agents; an ``Instance`` is its number there."""
+    """Return what a message calls agents; an ``Instance`` is its number there.
+
+    Raises:
+        DovetailError: it is one agent, or nothing.
+    """
+    if agents is None or isinstance(agents, int | str):
+        raise DovetailError(f"run: agents must be a list, one for each seat, not {agents!r}")
     return [int(each) if isinstance(each, int) else each for each in agents]

@@ -263,6 +263,13 @@ def test_a_wrong_request_is_refused(experiment: Experiment, name: str) -> None:
             assert text in str(refused.value)
 
 
+@pytest.mark.parametrize("agents", ["random", 1, None])
+def test_agents_are_a_list(experiment: Experiment, agents: Any) -> None:
+    with pytest.raises(DovetailError) as caught:
+        experiment.run("thrice", agents)
+    assert str(caught.value) == f"run: agents must be a list, one for each seat, not {agents!r}"
+
+
 def test_what_cannot_be_sent_is_not_asked_again(experiment: Experiment) -> None:
     with pytest.raises(DovetailError, match="the broker accepts at most 16,777,216"):
         experiment.load(1, bytes(2**24))
