@@ -6,13 +6,13 @@ A write counts once it is in the system's page cache; forcing it to the device i
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import mmap
 import os
 import threading
 from pathlib import Path
 from typing import Literal
 
+from dovetail.peer import locking
 from dovetail.protocol.errors import DovetailError
 
 Sync = Literal["none", "batch", "always"]
@@ -187,15 +187,7 @@ def lock(path: Path, mode: int = 0o644) -> int:
         InUse: another process has it.
         OSError: it cannot be opened.
     """
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(file), os.stat(path)):
-                return file
-        except BlockingIOError:
-            os.close(file)
-            raise InUse(path) from None
-        except FileNotFoundError:
-            pass
-        os.close(file)  # another process replaced it in between
+    try:
+        return locking.lock(path, mode)
+    except BlockingIOError:
+        raise InUse(path) from None

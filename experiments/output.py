@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 
+from dovetail.peer.locking import lock
 from dovetail.protocol.errors import DovetailError
 
 NARROWEST = 100
 """Columns that a text has at least, so that notes below small tables stay readable."""
 WIDEST = 10_000
+LOCK = ".lock"
+"""The file of an experiment's folder that the process which writes there has locked; its number is in it."""
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Let no other process write into a folder before the block is left, or this process has ended.
+
+    Raises:
+        DovetailError: another process writes there, or this one may not.
+    """
+    path = folder / LOCK
+    try:
+        held = lock(path)
+    except BlockingIOError:
+        raise DovetailError(
+            f"{folder} is being written by {_writer(path)}; wait until it ends, or choose another "
+            "folder with --out"
+        ) from None
+    except OSError as error:
+        raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
+    try:
+        os.truncate(held, 0)
+        os.write(held, str(os.getpid()).encode())
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(held)
+
+
+def _writer(path: Path) -> str:
+    try:
+        number = path.read_text()
+    except OSError:  # it has just ended
+        number = ""
+    return f"process {number}" if number else "another process"
 
 
 def write(path: Path, data: bytes) -> None:

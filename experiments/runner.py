@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from dovetail.experiments.checking import check, first_states
 from dovetail.experiments.extending import Key, taken_over
 from dovetail.experiments.file import ExperimentFile, located
 from dovetail.experiments.numbers import encoded, numbers
-from dovetail.experiments.output import write
+from dovetail.experiments.output import alone, write
 from dovetail.experiments.places import Place
 from dovetail.experiments.playing import Playing
 from dovetail.experiments.records import FILE
@@ -122,25 +122,25 @@ def execute(
     options.sharded(plan.base)
     if connect is None:
         check(plan)
-    folder = prepared(out, plan)
-    url = store or f"sqlite:///{folder / FILE}"
-    results = Store(url)
-    rows: dict[Key, list[int]] = {}
-    try:
-        extended = None
-        if extend:
-            extended, rows = taken_over(plan.base, results)
-        execution = begin(results, plan.base, resume)
-        if extended is not None:
-            kept = results.saved(execution)  # of what is resumed
-            for name, state in results.saved(extended).items():
-                if name not in kept:
-                    results.keep(execution, name, state)
-    finally:
-        results.close()
-    done = play(plan.base, plan.source, execution, folder, url, options, rows)
-    told(folder, url)
-    return done
+    with prepared(out, plan) as folder:
+        url = store or f"sqlite:///{folder / FILE}"
+        results = Store(url)
+        rows: dict[Key, list[int]] = {}
+        try:
+            extended = None
+            if extend:
+                extended, rows = taken_over(plan.base, results)
+            execution = begin(results, plan.base, resume)
+            if extended is not None:
+                kept = results.saved(execution)  # of what is resumed
+                for name, state in results.saved(extended).items():
+                    if name not in kept:
+                        results.keep(execution, name, state)
+        finally:
+            results.close()
+        done = play(plan.base, plan.source, execution, folder, url, options, rows)
+        told(folder, url)
+        return done
 
 
 def told(folder: Path, url: str) -> None:
@@ -149,15 +149,23 @@ def told(folder: Path, url: str) -> None:
     Console(highlight=False).print(f"report     {path}", soft_wrap=True)
 
 
-def prepared(out: Path | None, plan: Plan) -> Path:
-    """Return the folder of an experiment, with the file that plays it again."""
+@contextmanager
+def prepared(out: Path | None, plan: Plan) -> Iterator[Path]:
+    """Have the folder of an experiment, with the file that plays it again, for this process alone.
+
+    Raises:
+        DovetailError: another process plays there, or nothing can be written.
+    """
     folder = (out or Path("out")) / plan.base.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
-    write(folder / AGAIN, msgspec.json.format(msgspec.json.encode(plan.given), indent=2) + b"\n")
-    return folder
+    with alone(folder):
+        write(
+            folder / AGAIN, msgspec.json.format(msgspec.json.encode(plan.given), indent=2) + b"\n"
+        )
+        yield folder
 
 
 def begin(results: Store, file: ExperimentFile, resume: bool) -> int:

@@ -94,9 +94,9 @@ def execute(
         raise DovetailError(f"{path}: --jobs and shards both use the cores; remove one of them")
     if options.connect is None:
         check(plan)
-    folder = runner.prepared(out, plan)
-    url = store or f"sqlite:///{folder / FILE}"
-    return _All(plan, folder, url, resume, jobs, options).play()
+    with runner.prepared(out, plan) as folder:
+        url = store or f"sqlite:///{folder / FILE}"
+        return _All(plan, folder, url, resume, jobs, options).play()
 
 
 class _All:

@@ -424,6 +424,7 @@ def _ends(descriptor: int, timeout: float) -> bool:
 
 
 def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path) -> None:
+    """Meanwhile no other run may write into its folder: a second one deleted the logs of the first."""
     changes = ("phases.0.episodes=400", "phases.0.evaluate_every=200", "evaluations=[]")
     many = [word for change in changes for word in ("--set", change)]
     command = [sys.executable, "-m", "dovetail", "run", str(small), *many]
@@ -435,6 +436,13 @@ def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path
     for line in program.stdout:
         if line.startswith("play 0-200"):
             break
+    folder = tmp_path / "out" / "small"
+    files = sorted(each for each in folder.rglob("*") if "sqlite" not in each.name)
+    text = f"small is being written by process {program.pid}; wait until it ends, or .* --out$"
+    for resume in (False, True):
+        with pytest.raises(DovetailError, match=text):
+            execute(small, out=tmp_path / "out", resume=resume)
+    assert sorted(each for each in folder.rglob("*") if "sqlite" not in each.name) == files
     program.send_signal(signal.SIGINT)
     _, errors = program.communicate(timeout=60)
     assert program.returncode == 130
