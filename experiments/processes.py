@@ -12,12 +12,12 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from dovetail.experiments.scratch import Scratch
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail.transport.endpoint import PATH_MOST
@@ -61,12 +61,12 @@ class Processes:
         broker: Sequence[str] = (),
         address: str | None = None,
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="dovetail-")
-        self._kept = logs is not None
-        self.logs = logs or Path(self._folder.name)
         if logs is not None:
             _empty(logs)
-        path = f"{self._folder.name}/broker"
+        self._folder = Scratch()
+        self._kept = logs is not None
+        self.logs = logs or self._folder.path
+        path = f"{self._folder.path}/broker"
         # A long TMPDIR leaves no room for a socket's name, and some systems have no such sockets.
         tcp = tcp or len(os.fsencode(path)) > PATH_MOST or not hasattr(socket, "AF_UNIX")
         self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{path}"
@@ -203,7 +203,7 @@ class Processes:
                 process.wait()
             _end_group(process)
         self._running.clear()
-        self._folder.cleanup()
+        self._folder.remove()
         if self._cores is not None:
             os.sched_setaffinity(0, self._cores)
             self._cores = None

@@ -406,11 +406,22 @@ def test_an_experiment_that_is_killed_takes_its_processes_along(
     pids = [int(word.strip("(),\n")) for word in line.split() if word.startswith("(")]
     watched = [os.pidfd_open(pid) for pid in pids]
     program.stdout.readline()
+    folder = socket_of(pids[0]).parent
     program.kill()
     program.wait()
     program.stdout.close()
     for each in watched:
         assert _ends(each, 20), "a process outlives its experiment"
+    with Processes() as one, Processes():
+        assert not folder.exists(), "the next start leaves the folder of its sockets"
+        assert Path(one.address.removeprefix("ipc://")).parent.exists()
+
+
+def socket_of(pid: int) -> Path:
+    """Return the socket of a broker, which an experiment has started, by its number."""
+    variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    [address] = [each for each in variables if each.startswith("DOVETAIL_BROKER=")]
+    return Path(address.removeprefix("DOVETAIL_BROKER=ipc://"))
 
 
 def _ends(descriptor: int, timeout: float) -> bool:
