@@ -250,7 +250,7 @@ def _started(
             processes.address,
             name="experiment",
             key=WITHOUT,
-            wait=None if give_up is None else max(give_up, GIVE_UP),  # it starts on a busy machine
+            wait=None if give_up is None else max(give_up, GIVE_UP),  # on a busy machine
             give_up=give_up,
             idle=processes.check,
         ) as experiment,

@@ -24,8 +24,10 @@ from dovetail.transport.endpoint import PATH_MOST
 
 log = logging.getLogger("dovetail")
 
-READY = 30.0
-"""Seconds within which a broker must listen."""
+READY = 60.0
+"""Seconds within which a broker must listen, on a busy machine too."""
+LISTENS = "broker ready at "
+"""What the broker prints before its address once it listens."""
 GRACE = 5.0
 """Seconds that a program has to stop before it is killed."""
 
@@ -93,20 +95,19 @@ class Processes:
                     *broker,
                 ],
             )
-            if tcp:
-                self.address = self._announced()
+            self.address = self._announced()
         except BaseException:
             self.stop()
             raise
 
     def _announced(self) -> str:
-        """Wait for the broker to say at which port it listens; return its address."""
+        """Wait for the broker to say where it listens; return its address."""
         end = time.monotonic() + READY
         while time.monotonic() < end:
             self.check()
-            line = self._log("broker").read_text().partition("\n")
-            if line[1]:
-                return line[0].split()[-1]
+            for line in self._log("broker").read_text("utf-8", "replace").splitlines(keepends=True):
+                if line.startswith(LISTENS) and line.endswith("\n"):
+                    return line.removeprefix(LISTENS).strip()
             time.sleep(0.02)
         raise DovetailError(f"the broker does not listen after {READY:g} s")
 

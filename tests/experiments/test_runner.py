@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from dovetail.experiments.playing import Playing
 from dovetail.experiments.processes import Processes
 from dovetail.experiments.runner import Execution, execute
 from dovetail.experiments.store import Store
+from dovetail.peer import link
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
 
@@ -388,6 +389,21 @@ def test_what_a_command_has_started_ends_with_it(tmp_path: Path) -> None:
         children.append(os.pidfd_open(int(output(processes, "again", 2)[1])))
     for each in children:
         assert _ends(each, 60)
+
+
+def test_nothing_is_said_about_waiting_for_its_own_broker(
+    small: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started = Processes.command
+
+    def slowly(self: Processes, name: str, command: Sequence[str], *more: Any) -> None:
+        slow = ["sh", "-c", f'sleep {link.SLOW + 0.2}; exec "$@"', "sh"]
+        started(self, name, [*slow, *command] if name == "broker" else command, *more)
+
+    monkeypatch.setattr(Processes, "command", slowly)
+    with places.own_processes(read(small)):
+        pass
+    assert not caplog.messages
 
 
 def test_an_experiment_that_is_killed_takes_its_processes_along(
