@@ -19,7 +19,7 @@ from dovetail.experiments.formats.leagues import snapshot
 from dovetail.experiments.formats.stopping import Stopping
 from dovetail.experiments.openings import Book
 from dovetail.experiments.places import Place
-from dovetail.experiments.progress import Display
+from dovetail.experiments.progress import Display, title
 from dovetail.experiments.results import substituted
 from dovetail.experiments.schedule import Played, Stage, more, stages
 from dovetail.experiments.shards import DealtRun
@@ -99,9 +99,34 @@ class Playing:
         self._books: dict[tuple[str, int, int], Book] = {}
         self._tried: set[str] = set()
         self._done: list[Played] = []
+        self._jobs: list[_Job] = []
+        """What is played at the moment."""
 
     def play(self) -> list[Played]:
-        """Play everything that was not played before; return all stages with their results."""
+        """Play everything that was not played before; return all stages with their results.
+
+        Raises:
+            DovetailError: a program has ended, or something cannot be played.
+        """
+        try:
+            return self._play()
+        except DovetailError:
+            try:
+                self._place.check()  # a program's failure explains more than its consequences
+            except DovetailError as ended:
+                raise DovetailError(f"{self._where()}{ended}") from None
+            raise
+
+    def _where(self) -> str:
+        """Return how far the play had come when a program ended, to be put before the error."""
+        ended = {name.removeprefix("agent-") for name in self._place.ended()}
+        jobs = [job for job in self._jobs if ended & {*map(base, job.stage.part.seats)}]
+        for job in jobs or self._jobs:
+            over, count = len(job.counted), job.stage.episodes
+            return f"{title(job.stage)}, after {over:,} of {count:,} games: "
+        return ""
+
+    def _play(self) -> list[Played]:
         finished = self._store.finished_stages(self._execution)
         todo = stages(self._file)
         with Display(self._file.name, todo) as display:
@@ -165,8 +190,10 @@ class Playing:
         return len(batch) < limit and stage.number not in finished
 
     def _batch(self, batch: Sequence[Stage], display: Display) -> None:
-        jobs = [self._begin(stage, display) for stage in batch]
-        open_jobs = list(jobs)
+        self._jobs = []
+        for stage in batch:
+            self._begin(stage, display)
+        open_jobs = list(self._jobs)
         looked = time.monotonic()
         while open_jobs:
             for job in list(open_jobs):
@@ -176,17 +203,18 @@ class Playing:
                     self._place.check()
                 if job.run is None and not self._next(job):
                     open_jobs.remove(job)
-        for job in jobs:
+        for job in self._jobs:
             self._finish(job, display)
+        self._jobs = []
 
-    def _begin(self, stage: Stage, display: Display) -> _Job:
+    def _begin(self, stage: Stage, display: Display) -> None:
         display.begin(stage)
         row = self._row(stage)
         if isinstance(stage.part, Block):
             self._keep_first(stage.part)
         job = _Job(stage, row, stopping=_stopping(stage))
+        self._jobs.append(job)
         self._next(job)
-        return job
 
     def _next(self, job: _Job) -> bool:
         """Ask for the next run of a stage; return whether there is any."""
@@ -240,7 +268,6 @@ class Playing:
                 **options,
             )
         except DovetailError as error:
-            self._place.check()  # a program's failure explains more than its consequences
             raise self._failure(stage, error) from None
         job.more = self._place.hint()
         return True
@@ -268,7 +295,6 @@ class Playing:
         try:
             results = job.run.poll(timeout)
         except DovetailError as error:
-            self._place.check()  # a program's failure explains more than its consequences
             raise self._failure(job.stage, error, job.more) from None
         if results is None:
             job.run = None
@@ -289,7 +315,6 @@ class Playing:
         stage = job.stage
         lost = [each for each in job.needed if _failed(each)]
         if lost:
-            self._place.check()
             text = (
                 f"{stage.part.name}: {len(lost)} of {stage.episodes} episodes could not be played, "
                 f"such as number {lost[0].index}: {lost[0].message or lost[0].reason}"

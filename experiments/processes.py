@@ -7,6 +7,7 @@ import ctypes
 import functools
 import logging
 import os
+import re
 import shlex
 import signal
 import socket
@@ -30,6 +31,10 @@ LISTENS = "broker ready at "
 """What the broker prints before its address once it listens."""
 GRACE = 5.0
 """Seconds that a program has to stop before it is killed."""
+ORDINARY = re.compile(
+    rf"{LISTENS}|(environment|agent) .+ ready at .+ as |dovetail: waiting for a broker at "
+)
+"""What programs print when nothing is wrong, so that it does not explain why one has ended."""
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -171,7 +176,7 @@ class Processes:
             raise DovetailError(text)
 
     def ended(self) -> dict[str, str]:
-        """Return the programs that have ended, and how each did, in one line with its last output and its log."""
+        """Return the programs that have ended, and how each did, in one line with its last words and its log."""
         found = {}
         for name, process in self._running.items():
             code = process.poll()
@@ -225,7 +230,9 @@ class Processes:
 
     def _last_words(self, name: str) -> str:
         lines = self._log(name).read_text("utf-8", "replace").strip().splitlines()
-        return f": {lines[-1].removeprefix('dovetail: ')[:300]}" if lines else ""
+        if not lines or ORDINARY.match(lines[-1]):
+            return ""
+        return f": {lines[-1].removeprefix('dovetail: ')[:300]}"
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -240,10 +240,11 @@ def play(
             console.print(there.about, soft_wrap=True)
             try:
                 states = first_states(file) | results.saved(execution)
-                played = Playing(file, there, results, execution, states, rows or {}).play()
+                playing = Playing(file, there, results, execution, states, rows or {})
             except DovetailError:
                 there.check()  # a program's failure explains more than its consequences
                 raise
+            played = playing.play()
         places.merge_journals(journal)
         states = results.saved(execution)
         report.write(file, played, folder)

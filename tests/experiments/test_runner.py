@@ -100,6 +100,7 @@ class Fleeting(Agent):
 
 @pytest.mark.usefixtures("undrawn", "forked")
 def test_a_substitute_plays_for_an_agent_that_dies(tmp_path: Path) -> None:
+    """Without one the experiment ends, and says where: its last words were those with which it began."""
     (tmp_path / "fleeting.py").write_text(FLEETING)
     path = tmp_path / "one.toml"
     path.write_text(
@@ -111,6 +112,19 @@ phases = [
     { name = "play", seats = ["fleeting", "dice"], substitute = "dice", episodes = 5, mode = "evaluate" },
 ]
 """
+    )
+    alone = tmp_path / "alone.toml"
+    alone.write_text(
+        path.read_text().replace('"fleeting" }', f'"{tmp_path / "fleeting.py"}:Fleeting" }}')
+    )
+    without = {"phases.0.substitute": None}
+    with pytest.raises(DovetailError) as caught:
+        execute(alone, out=tmp_path / "alone", overrides=without)
+    log = tmp_path / "alone" / "one" / "logs" / "agent-fleeting.log"
+    assert "ready at" in log.read_text()
+    assert re.fullmatch(
+        rf"play 0-5, after [012] of 5 games: the process of agent-fleeting ended with code 1; its log is {log}",
+        str(caught.value),
     )
     with Processes() as processes:
         at = ["--connect", processes.address]
@@ -218,7 +232,10 @@ def test_a_process_that_dies_ends_the_experiment_with_one_line(
         playing = Playing(file, place, store, store.begin("small", "", 1), {})
         with pytest.raises(DovetailError) as caught:
             playing.play()
-    assert str(caught.value) == "the process of agent-two was ended by SIGKILL"
+    assert re.fullmatch(
+        r"play 0-1,000,000, after \d+ of 1,000,000 games: the process of agent-two was ended by SIGKILL",
+        str(caught.value),
+    )
 
 
 GATE = '''
