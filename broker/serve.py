@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from types import FrameType
 
+from dovetail import transport
 from dovetail.broker.access import Source
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
@@ -20,6 +21,7 @@ from dovetail.broker.server import Server
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.collector import patient
 from dovetail.peer.serving import Host
+from dovetail.transport.keys import Guard, Key
 
 log = logging.getLogger("dovetail.broker")
 
@@ -32,7 +34,7 @@ def serve(
     bind: str = ADDRESS,
     *,
     settings: Settings | None = None,
-    journal: Journal | None = None,
+    journal: Journal | Callable[[], Journal] | None = None,
     durable: bool = False,
     finish: float = 3.0,
     ready: Callable[[Server], None] | None = None,
@@ -52,7 +54,8 @@ def serve(
     Args:
         bind: the address.
         settings: the broker's.
-        journal: what records episodes.
+        journal: what records episodes, or what opens it, which then happens once the address is taken:
+            a program that cannot listen leaves no files behind.
         durable: see above.
         finish: seconds.
         ready: called once it listens.
@@ -64,7 +67,7 @@ def serve(
         access: the keys that are let in, and for what; a change holds at once.
 
     Raises:
-        DovetailError: the address cannot be bound.
+        DovetailError: the address cannot be bound, or the journal not be written.
         ValueError: ``durable`` and ``entrant``.
     """
     if durable and entrant is not None:
@@ -77,10 +80,10 @@ def serve(
         signals += 1
         stop.set()
 
-    key = None
+    settings = settings or Settings()
     if access is not None:
-        settings, key = replace(settings or Settings(), access=access.access), access.key
-    server = Server(bind, settings, journal, Live(journal) if durable and journal else None, key)
+        settings = replace(settings, access=access.access)
+    server = _listening(bind, settings, journal, durable, None if access is None else access.key)
     server.core.tables.missed = log.warning
     if entrant is not None:
         server.core.tables.entrant = entrant
@@ -113,12 +116,40 @@ def serve(
             signal.signal(number, handler)
 
 
+def _listening(
+    bind: str,
+    settings: Settings,
+    journal: Journal | Callable[[], Journal] | None,
+    durable: bool,
+    key: Key | None,
+) -> Server:
+    """Take the address, then open the files; return the broker."""
+    made: Server | None = None
+    ready = threading.Event()
+
+    def admits(public: str) -> bool:
+        ready.wait()  # libzmq asks from another thread, as soon as it listens
+        return made is not None and made.core.tables.admits(public)
+
+    guard = None if key is None else Guard(key, admits)
+    router = transport.listen(bind, settings.limits.frame, guard)
+    try:
+        opened = journal() if callable(journal) else journal
+        live = Live(opened) if durable and opened else None
+        made = Server(router, settings, opened, live)
+    finally:
+        ready.set()
+        if made is None:
+            router.close(0.0)
+    return made
+
+
 @contextmanager
 def in_thread(
     bind: str,
     *,
     settings: Settings,
-    journal: Journal,
+    journal: Journal | Callable[[], Journal],
     finish: float = 3.0,
     entrant: Callable[[str], str | None] | None = None,
     access: Source | None = None,

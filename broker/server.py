@@ -25,7 +25,6 @@ from dovetail.broker.outbox import Address, Audience, without_heartbeats
 from dovetail.peer.cores import Leader
 from dovetail.peer.serving import Host
 from dovetail.protocol import messages as m
-from dovetail.transport.keys import Guard, Key
 
 log = logging.getLogger("dovetail.broker")
 
@@ -43,7 +42,7 @@ WAIT = 0.5
 class Server:
     """A broker: bound to an address, or only for peers in this program, or both.
 
-    With ``settings.access``, ``key`` is the broker's own, and only the keys that it names are let in.
+    ``bind`` is the address, or what listens there already.
 
     Raises:
         DovetailError: the address cannot be bound, or the journal not be written.
@@ -51,11 +50,10 @@ class Server:
 
     def __init__(
         self,
-        bind: str | None = None,
+        bind: str | transport.AnyRouter | None = None,
         settings: Settings | None = None,
         journal: Journal | None = None,
         live: Live | None = None,
-        key: Key | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.journal = journal
@@ -66,8 +64,12 @@ class Server:
         self._last = time.monotonic()
         self._still = False
         """Whether answers of peers in this program wait for an experiment in it."""
+        router = (
+            transport.listen(bind, self.settings.limits.frame) if isinstance(bind, str) else bind
+        )
+        self._router: transport.AnyRouter | None = router
+        self.address = None if router is None else router.address
         self._begin()
-        self.address: str | None = None
         self._held: list[tuple[Address, m.Message]] = []
         self._retry = 0.0
         self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
@@ -78,11 +80,6 @@ class Server:
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)
         self._cores = Leader()
-        self._router: transport.AnyRouter | None = None
-        if bind is not None:
-            guard = None if key is None else Guard(key, lambda key: self.core.tables.admits(key))
-            self._router = transport.listen(bind, self.settings.limits.frame, guard)
-            self.address = self._router.address
 
     def _begin(self) -> None:
         """Make a core, or the one again that another broker had when it was killed."""

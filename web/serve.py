@@ -18,12 +18,32 @@ LONGEST = 1 << 16
 """Bytes of what a browser says at once, which is a choice or what it looks at."""
 
 
+def listening(host: str = "127.0.0.1", port: int = 8757) -> socket.socket:
+    """Return a socket at which a page can be served.
+
+    Args:
+        host: where to listen.
+        port: where to listen; 0 picks a free one.
+
+    Raises:
+        DovetailError: the port cannot be had.
+    """
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise DovetailError(
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port"
+        ) from None
+
+
 def serve(
+    listener: socket.socket,
     address: str,
     token: str | None = None,
     *,
     host: str = "127.0.0.1",
-    port: int = 8757,
     journal: Path | None = None,
     stores: Sequence[str] = (),
     arena: Path | None = None,
@@ -34,28 +54,17 @@ def serve(
     """Serve the page until SIGINT or SIGTERM.
 
     Args:
+        listener: where; it is closed at the end.
         address: the broker's.
         token: its access token, if it has one.
-        host: where to listen.
-        port: where to listen; 0 picks a free one.
+        host: what the page's URL calls this machine.
         journal: whose episodes can be replayed.
         stores: whose results are shown: folders of experiments, SQLite files, or URLs of databases.
         arena: the description of the arena that is shown.
         password: that visitors must give.
         names: under which a proxy serves the page, such as ``play.example.org``.
         ready: called with the page's URL once it can be asked for.
-
-    Raises:
-        DovetailError: the port cannot be had.
     """
-    try:
-        taken = socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-        )
-    except OSError as error:
-        raise DovetailError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; choose another --port"
-        ) from None
     hub = Hub(address, token)
     hub.start()
     # Behind a password the page may be asked for under any name that leads here.
@@ -74,9 +83,9 @@ def serve(
     server = uvicorn.Server(settings)
     shown = f"[{host}]" if ":" in host else host
     if ready is not None:
-        ready(f"http://{shown}:{taken.getsockname()[1]}/")
+        ready(f"http://{shown}:{listener.getsockname()[1]}/")
     try:
-        asyncio.run(server.serve([taken]))
+        asyncio.run(server.serve([listener]))
     finally:
         hub.close()
-        taken.close()
+        listener.close()

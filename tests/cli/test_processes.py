@@ -306,11 +306,17 @@ def test_beyond_loopback_the_broker_starts_only_if_it_is_meant(terminals: Any) -
 
 
 def test_an_address_in_use_is_one_line(terminals: Any) -> None:
+    """And leaves no files: the journal and what is beside it were made before the address was tried."""
     terminals.broker()
     second = terminals.start("broker", "--bind", terminals.address, "--journal", "other")
     assert second.wait() == 1
     second.expect("^dovetail: cannot listen at .* choose another with --bind$", "err")
     assert len(second.lines["err"]) == 1
+    port = terminals.address.rpartition(":")[2]
+    page = terminals.start("web", "--games", "--no-open", "--port", port, "--journal", "other")
+    assert page.wait() == 1
+    page.expect(f"^dovetail: cannot listen on 127.0.0.1, port {port}: .* another --port$", "err")
+    assert not list(terminals.folder.glob("other*"))
 
 
 def test_a_journal_in_use_is_one_line(terminals: Any) -> None:

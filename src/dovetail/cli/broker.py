@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -167,7 +168,7 @@ def broker(
     serve(
         bind,
         settings=Settings(token=token, heartbeat=heartbeat, peer_timeout=peer_timeout, grace=grace),
-        journal=None if journal == "none" else Journal(Path(journal), sync=sync.value),
+        journal=None if journal == "none" else partial(Journal, Path(journal), sync=sync.value),
         durable=durable,
         finish=finish,
         ready=ready,

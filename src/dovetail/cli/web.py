@@ -100,7 +100,7 @@ def web(
     if store:
         needed("matplotlib")
         _readable(store)
-    from dovetail.web.serve import serve
+    from dovetail.web.serve import listening, serve
 
     log_to_stderr()
     password = _password(password_file)
@@ -110,6 +110,8 @@ def web(
         )
     if games and arena:
         raise UsageError("--games starts a broker, and --arena has one; give only one of them")
+    if games and key is not None:
+        raise UsageError("--games starts a broker that uses no keys; remove --key")
     if arena is not None:
         from dovetail.experiments.arena import description
 
@@ -121,12 +123,11 @@ def web(
         else:
             os.environ.pop(keys.FILE, None)
         journal = journal or where / description.JOURNAL
-    with contextlib.ExitStack() as stack:
+    # First: a page that cannot be shown starts no broker, which would leave a journal.
+    with contextlib.closing(listening(host, port)) as listener, contextlib.ExitStack() as stack:
         if games:
             if journal is None:
                 journal = Path("dovetail.journal")
-            if key is not None:
-                raise UsageError("--games starts a broker that uses no keys; remove --key")
             os.environ.pop(keys.FILE, None)
             connect = stack.enter_context(started(journal, token))
 
@@ -140,10 +141,10 @@ def web(
                 webbrowser.open(url)
 
         serve(
+            listener,
             connect,
             token,
             host=host,
-            port=port,
             journal=journal,
             stores=store or (),
             arena=arena,
