@@ -83,6 +83,11 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
             "--store: out/mni does not exist; `dovetail run` writes it",
         ),
         (
+            ["web", "--journal", "nosuch"],
+            "--journal: nosuch does not exist; `dovetail broker` writes it",
+        ),
+        (["web", "--journal", __file__], "test_usage.py is not a Dovetail journal"),
+        (
             ["web", "--store", str(HERE)],
             "name the folder that `dovetail run` wrote, such as out/NAME",
         ),

@@ -100,6 +100,8 @@ def web(
     if store:
         needed("matplotlib")
         _readable(store)
+    if journal is not None and not games:  # the broker of --games makes it
+        _journal(journal)
     from dovetail.web.serve import listening, serve
 
     log_to_stderr()
@@ -164,6 +166,19 @@ def _readable(stores: list[str]) -> None:
             Records(each).close()
         except DovetailError as error:
             raise UsageError(f"--store: {error}") from None
+
+
+def _journal(journal: Path) -> None:
+    """Refuse what is not a journal, or not there; one that is gone later is an error on the page."""
+    from dovetail.protocol.errors import DovetailError
+    from dovetail.protocol.journal import entries
+
+    if not journal.exists():
+        raise UsageError(f"--journal: {journal} does not exist; `dovetail broker` writes it")
+    try:
+        next(entries(journal), None)
+    except DovetailError as error:
+        raise UsageError(f"--journal: {error}") from None
 
 
 def _password(file: Path | None) -> str | None:
