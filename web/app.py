@@ -48,6 +48,11 @@ LONGEST_PROBLEM = 300
 """Characters of what is wrong with a form, which may quote what was typed."""
 NOT_FOUND = "Not Found"
 """What Starlette says of an address that no route has."""
+OPTIONAL = {
+    "/results": "Start the page with --store OUT to show results.",
+    "/arena": "Start the page with --arena FILE to show an arena.",
+}
+"""What is said of addresses that only a page with certain options has."""
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
 MOST_DRAWN = 2
 """Pictures that are drawn at once; each takes memory and a core."""
@@ -119,6 +124,13 @@ class Page:
             *(play if self._plays else []),
             *self._more,
         ]
+
+    def absent(self, path: str) -> str:
+        """Return what to say of an address that has no route."""
+        for each, text in OPTIONAL.items():
+            if each not in self._tabs and f"{path}/".startswith(f"{each}/"):
+                return text
+        return "There is no page at this address."
 
     # -- pages ----------------------------------------------------------------------------------
 
@@ -430,9 +442,9 @@ def _clock(text: str) -> m.ClockRule:
 async def _failed(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     text = error.detail if isinstance(error, HTTPException) else "The page failed; see its log."
-    if text == NOT_FOUND:
-        text = "There is no page at this address."
     page: Page = request.app.state.page
+    if text == NOT_FOUND:
+        text = page.absent(request.url.path)
     return page.shown(request, "problem", status, text=text)
 
 

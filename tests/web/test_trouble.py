@@ -161,6 +161,23 @@ def test_a_journal_that_is_cut_off_or_is_none(results: Path, tmp_path: Path) -> 
     assert "is not a Dovetail journal" in answer.text
 
 
+def test_what_the_page_was_not_started_with_is_said(results: Path) -> None:
+    hub = Hub("tcp://127.0.0.1:9")  # never started
+    asked = {
+        "/results": "Start the page with --store OUT to show results.",
+        "/results/0/1": "Start the page with --store OUT to show results.",
+        "/arena": "Start the page with --arena FILE to show an arena.",
+        "/replay": "Start the page with --journal FILE to replay games.",
+        "/resultsets": "There is no page at this address.",
+    }
+    with TestClient(application(hub), "http://127.0.0.1") as client:
+        for path, text in asked.items():
+            answer = client.get(path)
+            assert (answer.status_code, text in answer.text) == (404, True), path
+    with TestClient(application(hub, stores=[str(results)]), "http://127.0.0.1") as client:
+        assert "There is no page at this address." in client.get("/results/nowhere").text
+
+
 def test_numbers_of_many_digits_are_of_no_page(results: Path) -> None:
     hub = Hub("tcp://127.0.0.1:9")  # never started
     page = application(hub, journal=results, stores=[str(results)])
