@@ -214,6 +214,21 @@ class Agent(ABC, Generic[P]):
             DovetailError: the program lacks what every such agent needs, whatever its parameters.
         """
 
+    @classmethod
+    def foresee(cls, parameters: P, spec: Spec, lookahead: bool) -> None:
+        """Refuse a game that ``init`` would refuse, before any agent is made.
+
+        ``dovetail run`` calls it for all that a file names, before the first game.
+
+        Args:
+            parameters: with which the agent would be made.
+            spec: of the game.
+            lookahead: whether the run allows it.
+
+        Raises:
+            DovetailError: as of ``init``.
+        """
+
     def init(self, seat: Seat) -> None:
         """Take a seat of a match that has what this agent ``needs``.
 

@@ -7,11 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.experiments import openings
-from dovetail.experiments.file import ExperimentFile, Mistake, Pairing, PlayPart, located, place_of
+from dovetail.experiments.file import (
+    Block,
+    ExperimentFile,
+    League,
+    Mistake,
+    Pairing,
+    Part,
+    Phase,
+    PlayPart,
+    Tournament,
+    base,
+    located,
+    place_of,
+)
 from dovetail.experiments.records import read_state
 from dovetail.experiments.schedule import Stage, stages
 from dovetail.experiments.sweep import Plan
 from dovetail.peer import options, plugins
+from dovetail.peer.blame import FAILURES
+from dovetail.peer.plugins import offered_name
+from dovetail.peer.presets import declared
 from dovetail.peer.source import Step
 from dovetail.protocol.errors import DovetailError
 
@@ -29,8 +45,9 @@ def check(plan: Plan) -> None:
 
 def _check(file: ExperimentFile) -> None:
     environment = file.environment
+    game = None
     if environment.command is None:
-        configured(environment.name, environment.configuration, "environment", game="name")
+        game = configured(environment.name, environment.configuration, "environment", game="name")
     for name in file.used():
         part = file.agents[name]
         if part.command is not None:
@@ -44,6 +61,69 @@ def _check(file: ExperimentFile) -> None:
         book = written(file, stage.part)
         if book is not None:
             _enough(file, stage, len(book.lines))
+    if game is not None:
+        seating(file, game)
+
+
+def seating(file: ExperimentFile, game: type[Any]) -> None:
+    """Check that the agents of each stage can play the game, which would otherwise be found when it begins.
+
+    Args:
+        file: the experiment.
+        game: the class of its environment.
+
+    Raises:
+        Mistake: one cannot.
+    """
+    environment = file.environment
+    try:
+        given = options.read(game.Configuration, environment.configuration, environment.name)
+        spec = declared(game(given))
+        spec.name = spec.name or offered_name(environment.name, "environment")
+    except FAILURES:
+        return  # its own program says why
+    parts: list[Part] = [*file.parts(), *file.leagues, *file.tournaments]
+    for part in parts:
+        seats = part.seats if isinstance(part.seats, int) else len(part.seats)
+        if seats != spec.seats:
+            has = f"{spec.name} has {spec.seats} {'seat' if spec.seats == 1 else 'seats'}"
+            text = f"{part.name}: {has} as configured, not {seats}; set `seats` of {_called(part)}"
+            raise Mistake(text, *place_of(file, part), "seats")
+        for name in dict.fromkeys(map(base, part.taking_part())):
+            agent = file.agents[name]
+            if agent.command is not None or agent.register:  # only its program knows
+                continue
+            kind = plugins.find("agent", agent.type)
+            parameters = options.read(kind.Parameters, agent.parameters, agent.type)
+            try:
+                kind.needs.check(offered_name(agent.type), spec)
+                kind.foresee(parameters, spec, part.lookahead)
+            except DovetailError as error:
+                raise unseated(file, part, error, f"{part.name}: {error}") from None
+
+
+def unseated(file: ExperimentFile, part: Part, error: DovetailError, text: str) -> Mistake:
+    """Return why an agent cannot take its seat in a part of a file, and what would help there.
+
+    Args:
+        file: the experiment.
+        part: of it.
+        error: what the agent says.
+        text: what to say of it.
+    """
+    if getattr(error, "code", "") == "lookahead":
+        text += f", or `lookahead = true` in {_called(part)}"
+    return Mistake(text, *place_of(file, part))
+
+
+def _called(part: Part) -> str:
+    """Return what a person calls a part of a file, or what a stage of one plays."""
+    match part:
+        case Tournament(name=name) | Pairing(tournament=name):
+            return f"the tournament {name!r}"
+        case League(name=name) | Block(league=name):
+            return f"the league {name!r}"
+    return f"the {'phase' if isinstance(part, Phase) else 'evaluation'} {part.name!r}"
 
 
 def _enough(file: ExperimentFile, stage: Stage, count: int) -> None:

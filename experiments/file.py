@@ -185,6 +185,10 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     lookahead: bool = False
     stacked: bool = False
 
+    def taking_part(self) -> list[str]:
+        """Return the players."""
+        return self.players
+
     def problem(self) -> str:
         """Return what contradicts itself; empty if nothing does."""
         if len(set(self.players)) < len(self.players):
@@ -279,6 +283,10 @@ class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     lookahead: bool = False
     stacked: bool = False
 
+    def taking_part(self) -> list[str]:
+        """Return the agents that have a seat from the beginning."""
+        return [self.learner, *self.pool]
+
     def kept_at(self) -> list[int]:
         """Return the numbers of episodes after which the learner's state is kept."""
         return sorted({*range(0, self.episodes, self.snapshot_every), self.episodes})
@@ -290,6 +298,10 @@ class Block(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     league: str
     last: bool
     """Whether the learner's state joins the pool after it."""
+
+
+Part = PlayPart | League | Tournament
+"""A part of a file, or what a stage of one plays."""
 
 
 class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -339,9 +351,8 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     def used(self) -> list[str]:
         """Return the agents that have a seat anywhere, in the order of the file."""
-        seated = {name for part in self.parts() for name in part.taking_part()}
-        seated.update(base(name) for each in self.tournaments for name in each.players)
-        seated.update(name for each in self.leagues for name in (each.learner, *each.pool))
+        parts: list[Part] = [*self.parts(), *self.leagues, *self.tournaments]
+        seated = {base(name) for part in parts for name in part.taking_part()}
         return [name for name in self.agents if name in seated]
 
     def learners(self) -> list[str]:
@@ -453,18 +464,21 @@ def made(source: Source, table: Mapping[str, Any], settings: Mapping[str, Any]) 
     return file
 
 
-def place_of(file: ExperimentFile, part: PlayPart) -> tuple[Step, ...]:
-    """Return the place in a file of what a stage is played for."""
-    if isinstance(part, Pairing):
-        return _numbered("tournaments", file.tournaments, part.tournament)
-    if isinstance(part, Block):
-        return _numbered("leagues", file.leagues, part.league)
+def place_of(file: ExperimentFile, part: Part) -> tuple[str, int]:
+    """Return the place in a file of a part, or of what a stage is played for: a list, and the number there."""
+    if isinstance(part, Pairing | Tournament):
+        name = part.tournament if isinstance(part, Pairing) else part.name
+        return _numbered("tournaments", file.tournaments, name)
+    if isinstance(part, Block | League):
+        return _numbered(
+            "leagues", file.leagues, part.league if isinstance(part, Block) else part.name
+        )
     if isinstance(part, Phase):
         return _numbered("phases", file.phases, part.name)
     return _numbered("evaluations", file.evaluations, part.name)
 
 
-def _numbered(kind: str, parts: Sequence[_Named], name: str) -> tuple[Step, ...]:
+def _numbered(kind: str, parts: Sequence[_Named], name: str) -> tuple[str, int]:
     return (kind, next(number for number, each in enumerate(parts) if each.name == name))
 
 

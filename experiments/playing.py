@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.experiments import openings
-from dovetail.experiments.checking import named, written
+from dovetail.experiments.checking import named, unseated, written
 from dovetail.experiments.client import Run, RunFailed
 from dovetail.experiments.extending import Key
 from dovetail.experiments.file import Block, ExperimentFile, Mistake, Pairing, base, place_of
@@ -281,8 +281,7 @@ class Playing:
                 text += f"; set `seats` of the tournament {stage.part.tournament!r}"
             return Mistake(text, *place_of(self._file, stage.part), "seats")
         if code == "lookahead":
-            text += "; or set `lookahead = true` here"
-            return Mistake(text, *place_of(self._file, stage.part))
+            return unseated(self._file, stage.part, error, text)
         option = named(str(error), self._file.environment.configuration)
         if option:
             return Mistake(text, "environment", "configuration", *option)

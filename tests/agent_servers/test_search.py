@@ -475,9 +475,9 @@ def test_a_game_that_can_neither_be_placed_nor_asked_is_refused_in_one_line() ->
     with pytest.raises(RunFailed) as caught:
         games("alpha-beta", {}, RLGame, 1)
     assert caught.value.code == "lookahead"
-    assert "alpha-beta cannot search rlgame: the run allows no lookahead" in str(caught.value)
+    assert "alpha-beta cannot search rlgame without lookahead: " in str(caught.value)
     assert "cannot be placed" in str(caught.value)
-    with pytest.raises(DovetailError, match="set `configuration` as the run's"):
+    with pytest.raises(DovetailError, match=r"set its `parameters\.configuration` to the env"):
         games("alpha-beta", {}, ConnectFour, 1, configuration={"rows": 5})
 
 

@@ -40,6 +40,51 @@ class SearcherParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 S = TypeVar("S", bound=SearcherParameters)
+Rules = dict[str, tuple[Environment, Sequence[Space]]]
+
+
+def _prepare(
+    name: str, parameters: SearcherParameters, rules: Rules, spec: Spec, lookahead: bool
+) -> None:
+    """Make rules of this program for a game, unless the environment is to be asked.
+
+    Raises:
+        Refused: that would help, and the run does not allow it.
+        DovetailError: the game cannot be searched.
+    """
+    if parameters.source == "lookahead":
+        why = "its `source` is lookahead"
+    else:
+        try:
+            _place(parameters, rules, spec)
+            return
+        except DovetailError as error:
+            why = str(error)
+    if parameters.source == "rules":
+        raise DovetailError(f"{name} cannot search {spec.name} by its own rules: {why}")
+    if not lookahead:
+        raise Refused("lookahead", f"{name} cannot search {spec.name} without lookahead: {why}")
+
+
+def _place(parameters: SearcherParameters, rules: Rules, spec: Spec) -> None:
+    """Make rules of this program for a game.
+
+    Raises:
+        DovetailError: they cannot be had, or are of another game.
+    """
+    if spec.name not in rules:
+        kind = registered("environment", spec.name)
+        given = options.read(
+            kind.Configuration, parameters.configuration, f"environment {spec.name}"
+        )
+        made: Environment = kind(given)
+        if type(made).place is Environment.place:
+            raise DovetailError("its rules cannot be placed at an observation")
+        rules[spec.name] = made, made.init().observation_spaces
+    if rules[spec.name][1] != spec.observation_spaces:
+        raise DovetailError(
+            "its own rules differ; set its `parameters.configuration` to the environment's"
+        )
 
 
 class Searcher(Agent[S]):
@@ -50,38 +95,15 @@ class Searcher(Agent[S]):
 
     def __init__(self, parameters: S | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
-        self._rules: dict[str, tuple[Environment, Sequence[Space]]] = {}
+        self._rules: Rules = {}
         """By the name of a game: an environment to be placed, and what its seats observe."""
 
     def init(self, seat: Seat) -> None:
-        source, why = self.parameters.source, ""
-        if source != "lookahead":
-            try:
-                self._prepare(seat.spec)
-                return
-            except DovetailError as error:
-                why = f"; rules: {error}"
-        if source == "rules" or not seat.lookahead:
-            text = f"{self.name} cannot search {seat.spec.name}: the run allows no lookahead{why}"
-            raise Refused("lookahead", text)
+        _prepare(self.name, self.parameters, self._rules, seat.spec, seat.lookahead)
 
-    def _prepare(self, spec: Spec) -> None:
-        """Make rules of this program for a game.
-
-        Raises:
-            DovetailError: they cannot be had, or are of another game.
-        """
-        if spec.name not in self._rules:
-            kind = registered("environment", spec.name)
-            given = options.read(
-                kind.Configuration, self.parameters.configuration, f"environment {spec.name}"
-            )
-            made: Environment = kind(given)
-            if type(made).place is Environment.place:
-                raise DovetailError("its rules cannot be placed at an observation")
-            self._rules[spec.name] = made, made.init().observation_spaces
-        if self._here(spec) is None:
-            raise DovetailError("its observations differ; set `configuration` as the run's")
+    @classmethod
+    def foresee(cls, parameters: S, spec: Spec, lookahead: bool) -> None:
+        _prepare(cls.name, parameters, {}, spec, lookahead)
 
     def _here(self, spec: Spec) -> Environment | None:
         """Return the rules of this program for a game; None to ask."""
