@@ -130,7 +130,8 @@ def execute(
             extended = None
             if extend:
                 extended, rows = taken_over(plan.base, results)
-            execution = begin(results, plan.base, resume)
+            where = str(folder) if store is None else database.shown(store)
+            execution = begin(results, plan.base, resume, where)
             if extended is not None:
                 kept = results.saved(execution)  # of what is resumed
                 for name, state in results.saved(extended).items():
@@ -168,8 +169,18 @@ def prepared(out: Path | None, plan: Plan) -> Iterator[Path]:
         yield folder
 
 
-def begin(results: Store, file: ExperimentFile, resume: bool) -> int:
-    """Return the number of a new execution, or of the interrupted one to resume."""
+def begin(results: Store, file: ExperimentFile, resume: bool, where: str) -> int:
+    """Return the number of a new execution, or of the interrupted one to resume.
+
+    Args:
+        results: the store.
+        file: what is played.
+        resume: whether to resume.
+        where: what a file calls the store, to begin agents with its states.
+
+    Raises:
+        DovetailError: there is nothing to resume, or something else was interrupted.
+    """
     text = msgspec.json.encode(file).decode()
     execution = results.unfinished(file.name, text) if resume else None
     if resume and execution is None:
@@ -178,10 +189,14 @@ def begin(results: Store, file: ExperimentFile, resume: bool) -> int:
             raise DovetailError(
                 f"no interrupted run of {file.name} to resume; run it without --resume"
             )
-        changed = ", ".join(changes(msgspec.json.decode(other), msgspec.json.decode(text)))
+        number, began = other
+        changed = ", ".join(changes(msgspec.json.decode(began), msgspec.json.decode(text)))
+        learned = [name for name in results.saved(number) if name in file.agents]
+        keep = [f'`agents.{name}.state = "{where}:{name}@{number}"`' for name in learned]
         raise DovetailError(
             f"the interrupted run of {file.name} began with other values of {changed}; "
             "resume it with those, or run without --resume"
+            + (f"; to keep what was learned, add {' and '.join(keep)}" if keep else "")
         )
     return results.begin(file.name, text, file.seed) if execution is None else execution
 

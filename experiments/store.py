@@ -89,17 +89,17 @@ class Store:
             found: int | None = connection.execute(query).scalar()
             return found
 
-    def interrupted(self, name: str) -> str | None:
-        """Return the file of the last execution of a name that did not finish, if there is one."""
+    def interrupted(self, name: str) -> tuple[int, str] | None:
+        """Return the last execution of a name that did not finish, if there is one, and its file."""
         query = (
-            sa.select(s.executions.c.file)
+            sa.select(s.executions.c.id, s.executions.c.file)
             .where(s.executions.c.name == name)
             .where(s.executions.c.finished.is_(None))
             .order_by(s.executions.c.id.desc())
         )
         with self._engine.begin() as connection:
-            found: str | None = connection.execute(query).scalar()
-            return found
+            row = connection.execute(query).first()
+        return None if row is None else (int(row.id), str(row.file))
 
     def latest(self, name: str) -> tuple[int, str] | None:
         """Return the last finished execution of a name that is not part of a sweep, and its file."""

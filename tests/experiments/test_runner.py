@@ -23,6 +23,7 @@ from dovetail.experiments import places, report
 from dovetail.experiments.file import read
 from dovetail.experiments.playing import Playing
 from dovetail.experiments.processes import Processes
+from dovetail.experiments.records import read_state
 from dovetail.experiments.runner import Execution, execute
 from dovetail.experiments.store import Store
 from dovetail.peer import link
@@ -184,10 +185,16 @@ def test_resumed_is_the_same_as_uninterrupted(
     with pytest.raises(KeyboardInterrupt):
         execute(small, out=tmp_path / "broken", in_process=True)
     monkeypatch.setattr(Playing, "_poll", play)
-    with pytest.raises(DovetailError, match="began with other values of seed; resume it with"):
+    text = "began with other values of seed; resume it with"
+    with pytest.raises(DovetailError, match=text) as caught:
         execute(
             small, out=tmp_path / "broken", in_process=True, resume=True, overrides={"seed": 77}
         )
+    kept = re.search(
+        r'to keep what was learned, add `agents\.one\.state = "(\S+)"`', str(caught.value)
+    )
+    assert kept is not None
+    assert read_state(kept[1])
     resumed = execute(small, out=tmp_path / "broken", in_process=True, resume=True)
     assert account(resumed) == account(whole)
     assert resumed.number == 1

@@ -84,12 +84,12 @@ def test_a_stage_that_is_begun_again_drops_what_it_left(store: Store) -> None:
 
 def test_the_last_unfinished_execution_of_the_same_file(store: Store) -> None:
     first, second = store.begin("n", "file", 1), store.begin("n", "file", 1)
-    store.begin("n", "other", 1)
+    third = store.begin("n", "other", 1)
     assert store.unfinished("n", "file") == second
     store.finish(second)
     assert store.unfinished("n", "file") == first
     assert store.unfinished("n", "none") is None
-    assert store.interrupted("n") == "other"
+    assert store.interrupted("n") == (third, "other")
     assert store.interrupted("m") is None
 
 
