@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -160,7 +160,7 @@ class Processes:
                     },
                     # Ctrl-C at the terminal is for the experiment, which stops the others in order.
                     process_group=0,
-                    preexec_fn=None if _LIBC is None else functools.partial(_prepare, self._core),
+                    preexec_fn=ends_with_this(self._core),
                 )
             except OSError as error:
                 raise DovetailError(f"cannot start {name}: {words[0]}: {error.strerror}") from None
@@ -251,8 +251,16 @@ def _empty(logs: Path) -> None:
         raise DovetailError(f"cannot write into {logs}: {error.strerror}") from None
 
 
+def ends_with_this(core: int | None = None) -> Callable[[], None] | None:
+    """Return a ``preexec_fn`` for a child that ends when this process does for any reason; None if the system has none.
+
+    ``core`` also keeps the child on that core.
+    """
+    return None if _LIBC is None else functools.partial(_prepare, core)
+
+
 def _prepare(core: int | None) -> None:
-    """Have this process end when its parent does for any reason; called in the child before it starts."""
+    """Prepare a child of this process; called in the child before it starts."""
     assert _LIBC is not None
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if core is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import select
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -97,6 +99,24 @@ def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(
             assert httpx.get(f"{served.url}replay").text.count("nonsense") == 1
         finally:
             program.terminate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_games_end_with_the_page(tmp_path: Path, number: signal.Signals) -> None:
+    with web(tmp_path, "--games") as (process, url):
+        assert process.stdout is not None
+        broker = process.stdout.readline().split()[-1]
+        if number == signal.SIGKILL:  # programs that find no broker end by themselves
+            Served(url, tmp_path, broker).offers("connect_four")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        assert len(children) == 2
+        watched = [os.pidfd_open(int(each)) for each in children]
+        process.send_signal(number)
+        assert process.wait(30) == (0 if number == signal.SIGTERM else -number)
+    for each in watched:
+        assert select.select([each], [], [], 30)[0], "a program outlives the page"
+        os.close(each)
 
 
 @pytest.mark.parametrize(

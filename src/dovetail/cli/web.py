@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -125,6 +126,8 @@ def web(
         else:
             os.environ.pop(keys.FILE, None)
         journal = journal or where / description.JOURNAL
+    # uvicorn sends itself the signal that ended it once more, and that must not skip the cleanup.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     # First: a page that cannot be shown starts no broker, which would leave a journal.
     with contextlib.closing(listening(host, port)) as listener, contextlib.ExitStack() as stack:
         if games:
@@ -210,12 +213,18 @@ def started(journal: Path, token: str | None) -> Iterator[str]:
 
 def _programs(address: str, token: str | None) -> Iterator[str]:
     """Run the games and agents; yield the broker's address."""
+    from dovetail.experiments.processes import ends_with_this
+
     programs = []
     try:
         for kind, names in (("env", GAMES), ("agent", AGENTS)):
             line = [sys.executable, "-m", "dovetail", kind, *names, "--connect", address]
             env = os.environ if token is None else {**os.environ, "DOVETAIL_TOKEN": token}
-            programs.append(subprocess.Popen(line, env=env, stdout=subprocess.DEVNULL))
+            programs.append(
+                subprocess.Popen(
+                    line, env=env, stdout=subprocess.DEVNULL, preexec_fn=ends_with_this()
+                )
+            )
         yield address
     finally:
         for program in programs:
