@@ -390,7 +390,12 @@ class Player:
         try:
             table = self.table
             serve_host(
-                EnvironmentHost([kind]), table.address, self._name, table.token, stop=self._stop
+                EnvironmentHost([kind]),
+                table.address,
+                self._name,
+                table.token,
+                ready=lambda _: None,
+                stop=self._stop,
             )
         except Exception as error:
             self._failed.append(error)

@@ -128,6 +128,13 @@ class Terminals:
         self._programs.append(program)
         return program
 
+    def program(self, source: str) -> Program:
+        """Start a Python program of a user, beside the game."""
+        line = [sys.executable, "-c", source]
+        program = Program(subprocess.Popen, line, HERE)
+        self._programs.append(program)
+        return program
+
     def broker(self, *arguments: str, bind: str = "tcp://127.0.0.1:*") -> Program:
         program = self.start("broker", "--bind", bind, "--heartbeat", "0.2", *arguments)
         self.address = program.expect(r"^broker ready at (\S+)$").group(1)

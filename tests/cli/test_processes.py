@@ -37,6 +37,28 @@ def test_four_programs_play(real_terminals: Any) -> None:
     assert not broker.lines["err"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "served", "line"),
+    [
+        ("agent", "serve(First)", "agent first ready at {} as agent-1"),
+        ("agent", "serve(First(), name='champion')", "agent champion ready at {} as champion"),
+        ("env", "serve([CountUp])", "environment count_up ready at {} as environment-1"),
+    ],
+)
+def test_a_program_that_serves_says_so_once_it_is_connected(
+    terminals: Any, monkeypatch: pytest.MonkeyPatch, kind: str, served: str, line: str
+) -> None:
+    broker = terminals.broker()
+    monkeypatch.setenv("DOVETAIL_BROKER", broker_at := terminals.address)
+    program = terminals.program(
+        f"from count_up import CountUp, First\nfrom dovetail.{kind}_servers.serve import serve\n{served}\n"
+    )
+    assert program.expect("ready").string == line.format(broker_at)
+    broker.signal(signal.SIGTERM)
+    assert program.wait() == 0
+    assert program.lines["out"] == [line.format(broker_at)]
+
+
 @pytest.mark.skipif(not cores.POSSIBLE or cores.available() < 2, reason="needs Linux and two cores")
 @pytest.mark.skipif(
     os.environ.get("DOVETAIL_TRANSPORT") == "libzmq",

@@ -17,6 +17,7 @@ from dovetail.peer.address import broker
 from dovetail.peer.collector import patient
 from dovetail.peer.cores import Cores, Follower
 from dovetail.peer.link import Link
+from dovetail.peer.plain import plain
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -65,6 +66,7 @@ def serve_host(
 ) -> None:
     """Connect and answer until the broker sends ``bye``, ``stop`` is set, SIGINT or SIGTERM.
 
+    ``ready`` is called once connected; without it one line on standard output says what is on offer where.
     ``key`` is the program's key or its file; without it the file that DOVETAIL_KEY names.
 
     Raises:
@@ -84,8 +86,11 @@ def serve_host(
         cores = Follower()
         link = Link(address, hello, wait, stop, key=key)
         try:
-            if ready is not None and link.session.welcome is not None:
-                ready(link.session.welcome)
+            if (welcome := link.session.welcome) is not None:
+                if ready is None:
+                    _announce(hello, address, welcome)
+                else:
+                    ready(welcome)
             while not stop.is_set() and not link.departed:
                 messages = link.receive(None)
                 if messages:
@@ -99,6 +104,12 @@ def serve_host(
             cores.close()
             link.close()
             host.handle([m.Bye()])
+
+
+def _announce(hello: m.Hello, address: str, welcome: m.Welcome) -> None:
+    """Say what is on offer where, and under which name."""
+    offered = ", ".join(offer.name for offer in hello.offers)
+    print(plain(f"{hello.role} {offered} ready at {address} as {welcome.name}"), flush=True)
 
 
 @contextmanager
