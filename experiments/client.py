@@ -41,6 +41,8 @@ NAP = 0.002
 """Seconds for which a task of an event loop sleeps while nothing arrives."""
 TIMEOUT = 120.0
 """Seconds after which a request of an agent or environment fails."""
+LISTED = 30
+"""Names on offer that an error lists, and looks for a similar one among."""
 
 
 class Connection(Protocol):
@@ -301,23 +303,20 @@ class Experiment:
         """Wait until the named environments and agent types are offered.
 
         Raises:
-            DovetailError: some are missing after ``timeout`` seconds; the text lists them.
+            DovetailError: some are missing after ``timeout`` seconds; the text lists them, and what is on offer.
         """
         end = time.monotonic() + timeout
         while True:
             present = self.catalogue()
             missing = [
-                f"{kind} {name!r}"
+                each
                 for kind, names in (("environment", environments), ("agent", agents))
-                for name in names
-                if not any(offer["name"] == name for offer in present[f"{kind}s"])
+                for each in _missing(kind, names, {offer["name"] for offer in present[f"{kind}s"]})
             ]
             if not missing:
                 return
             if time.monotonic() > end:
-                raise DovetailError(
-                    f"timed out after {timeout:g} s: no connected program offers {', '.join(missing)}"
-                )
+                raise DovetailError(f"timed out after {timeout:g} s: {'; '.join(missing)}")
             self.wait(0.05)
 
     def create(
@@ -708,3 +707,17 @@ def _numbers(agents: Sequence[int | str]) -> list[int | str]:
     if agents is None or isinstance(agents, int | str):
         raise DovetailError(f"run: agents must be a list, one for each seat, not {agents!r}")
     return [int(each) if isinstance(each, int) else each for each in agents]
+
+
+def _missing(kind: str, names: Sequence[str], offered: set[str]) -> Iterator[str]:
+    """Yield which of the names are not on offer, if any, and what is."""
+    known = sorted(offered)
+    missing = [
+        repr(name) + (f" ({hint[2:]})" if (hint := meant(name, known[:LISTED])) else "")
+        for name in names
+        if name not in offered
+    ]
+    if missing:
+        there = ", ".join(map(repr, known[:LISTED])) or "none"
+        there += f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
+        yield f"no connected program offers {kind} {', '.join(missing)}; {kind}s on offer: {there}"

@@ -542,6 +542,15 @@ def test_what_makes_no_game_and_no_agent_is_told() -> None:
             DovetailError, match="no agent type 'tdd' is offered; did you mean 'td'"
         ):
             experiment.create("tdd")
+        with pytest.raises(DovetailError) as caught:
+            experiment.expect(["sized", "sizes", "chess"], ["first", "my-first"], timeout=0)
+        assert str(caught.value) == (
+            "timed out after 0 s: "
+            "no connected program offers environment 'sizes' (did you mean 'sized'?), 'chess'; "
+            "environments on offer: 'sized'; "
+            "no connected program offers agent 'my-first' (did you mean 'first'?); "
+            "agents on offer: 'first'"
+        )
         for options, line in (
             (
                 {"mode": "train"},
