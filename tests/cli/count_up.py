@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -28,7 +28,7 @@ class CountUp(Environment):
     """
 
     name = "count_up"
-    Configuration = Options
+    Configuration: ClassVar[type[msgspec.Struct]] = Options
 
     def init(self) -> Spec:
         return Spec(
@@ -131,3 +131,14 @@ class Failing(First):
 
     def step(self, turn: Any) -> int:
         raise RuntimeError("a bug")
+
+
+class Piles(msgspec.Struct, frozen=True):
+    heaps: tuple[int, ...] = (3, 4, 5)
+
+
+class Heaps(CountUp):
+    """Takes a list."""
+
+    name = "heaps"
+    Configuration: ClassVar[type[msgspec.Struct]] = Piles

@@ -73,6 +73,10 @@ def run(*command: str, folder: Path, **more: str) -> subprocess.CompletedProcess
             ["agent", f"{HERE / 'count_up.py'}:Chance", "--as-one", "--set", "bis=1"],
             "has no option 'bis'; did you mean 'bias'? it has bias",
         ),
+        (
+            ["env", f"{HERE / 'count_up.py'}:Heaps", "--set", "heaps=3,4"],
+            "option 'heaps': it must be a list, not '3,4'; write it as JSON, e.g. [3,4]",
+        ),
         (["env", f"{HERE / 'count_up.py'}:Uncountable"], "the class must define start, step"),
         (["agent", f"{HERE / 'count_up.py'}:Undecided"], "the class must define step"),
         (["env", "connect_four", "--set", "connect=9"], "option 'connect': 9 in a row do not fit"),

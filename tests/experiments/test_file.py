@@ -128,6 +128,18 @@ def test_an_override_needs_a_place(small: Path, key: str) -> None:
         read(small, {key: 1})
 
 
+def test_a_table_on_the_command_line_is_json(small: Path) -> None:
+    with pytest.raises(DovetailError) as caught:
+        read(small, {"phases.0.clock": "{decision=1.0}"})
+    assert str(caught.value) == (
+        f"{small}, --set phases.0.clock: [[phases]] number 1, clock must be a table, "
+        "not '{decision=1.0}'; write it as JSON, e.g. {\"decision\": VALUE}"
+    )
+    small.write_text(small.read_text().replace('seats = ["one", "two"]', 'seats = "one"', 1))
+    with pytest.raises(DovetailError, match=r"seats must be a list, not 'one'$"):
+        read(small)
+
+
 def test_the_schedule_by_hand(small: Path) -> None:
     found = [
         (each.kind, each.part.name, each.first, each.episodes, each.trained)

@@ -177,7 +177,11 @@ GiveUp = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set an option; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Set an option; may be repeated. Write lists and tables as JSON, e.g. KEY='[3, 4]'.",
+    ),
 ]
 
 Register = Annotated[

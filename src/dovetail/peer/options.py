@@ -52,12 +52,12 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
         with _first:
             found = problem(error, struct, options)
         if not found.steps:
-            raise WrongOption(f"{owner}{found.text}") from None
+            raise WrongOption(f"{owner}{found.text}{found.hint}") from None
         name = str(found.steps[0])
         rest = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in found.subject[1:])
         it = "" if found.text.startswith(":") else ": it"
         raise WrongOption(
-            f"{owner}, option {name + ''.join(rest)!r}{it}{found.text}", name
+            f"{owner}, option {name + ''.join(rest)!r}{it}{found.text}{found.hint}", name
         ) from None
 
 

@@ -34,6 +34,10 @@ class Source:
         number = self._line(steps)
         return f"{self.path}, line {number}" if number else str(self.path)
 
+    def overridden(self, *steps: Step) -> bool:
+        """Return whether the command line set a place."""
+        return self._setter(self.overrides, steps) is not None
+
     def _setter(self, keys: Iterable[str], steps: tuple[Step, ...]) -> str | None:
         """Return the key that set a place, or made it although the file does not have it."""
         place = ".".join(map(str, steps))

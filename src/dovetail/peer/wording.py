@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -48,6 +48,8 @@ class Problem:
     """What the sentence is about: the same, or the table that has or lacks a key."""
     text: str
     """The rest of the sentence, such as ``must be an integer, not 'five'``."""
+    hint: str = ""
+    """How to write it where it is not in a file, such as on the command line."""
 
 
 def explained(
@@ -67,7 +69,8 @@ def explained(
         more: keys that the file may have beside those of ``kind``.
     """
     found = problem(error, kind, table, more)
-    return f"{source.at(*found.steps)}: {_dotted(found.subject, 'the file')}{found.text}"
+    hint = found.hint if source.overridden(*found.steps) else ""
+    return f"{source.at(*found.steps)}: {_dotted(found.subject, 'the file')}{found.text}{hint}"
 
 
 def problem(
@@ -111,7 +114,8 @@ def problem(
         known = value is not None or got == "null"
         shown = f", not {value!r}" if known else f", not {_WORDS.get(got, got)}"
         said = f" must be {wanted}{f' {condition}' if condition else ''}"
-        return Problem(steps, steps, f"{said}{shown if len(shown) < 80 else ''}")
+        hint = _as_json(value, names, _fields(kind, steps)) if isinstance(value, str) else ""
+        return Problem(steps, steps, f"{said}{shown if len(shown) < 80 else ''}", hint)
     if what.startswith("Invalid enum") and options:
         found_types = [get_origin(each) or each for each in _unfolded(_type(kind, steps))]
         others = [_NAMES[each] for each in found_types if each in _NAMES]
@@ -121,6 +125,27 @@ def problem(
             said = f"one of {', '.join(options)}"
         return Problem(steps, steps, f" must be {said}, not {value!r}{meant(str(value), options)}")
     return Problem(steps, steps, f": {what}")
+
+
+def _as_json(text: str, wanted: Sequence[str], keys: Sequence[str]) -> str:
+    """Return how to write a list or table, if text was given for one.
+
+    >>> _as_json("3,4", ["array"], [])
+    '; write it as JSON, e.g. [3,4]'
+    >>> _as_json("{decision=1.0}", ["object"], ["decision", "episode"])
+    '; write it as JSON, e.g. {"decision": VALUE}'
+    """
+    if "array" in wanted:
+        example = f"[{text}]" if len(text) < 60 else ""
+        try:
+            msgspec.json.decode(example)
+        except msgspec.DecodeError:
+            example = "[1, 2]"
+    elif "object" in wanted:
+        example = f'{{"{keys[0] if keys else "KEY"}": VALUE}}'
+    else:
+        return ""
+    return f"; write it as JSON, e.g. {example}"
 
 
 def meant(name: str, known: Iterable[str]) -> str:
