@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
+from dovetail.peer.blame import place
 from dovetail.peer.extras import absent
 from dovetail.protocol.errors import DovetailError
 
@@ -99,11 +100,11 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Return an exception in one line: what to install, or its type and text."""
+    """Return an exception in one line: what to install, or its type and text, and the line of the user's own code."""
     missing = absent(error)
     if missing is not None:
         return missing
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300] + place(error)
 
 
 def _installed(kind: Kind) -> dict[str, EntryPoint]:
