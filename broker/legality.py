@@ -69,7 +69,7 @@ def space_of(spec: Spec, seat: int) -> Space:
 
 
 def check(turn: Turn, spec: Spec) -> None:
-    """Check the rewards and observations of a turn against the spec.
+    """Check the rewards, legal actions and observations of a turn against the spec.
 
     Raises:
         ProtocolError: code ``invalid``: one is outside.
@@ -81,6 +81,12 @@ def check(turn: Turn, spec: Spec) -> None:
             if not low <= view.reward <= high:
                 text = f"reward {view.reward:g} of seat {view.seat} is not in {low:g} .. {high:g}"
                 raise _invalid(text)
+        if view.legal is not None and view.seat in turn.to_act:
+            actions = space_of(spec, view.seat)
+            if (wrong := masks.outside(view.legal, actions)) is not None:
+                raise _invalid(
+                    f"legal action {wrong} of seat {view.seat} is not in {_short(actions)}"
+                )
         observation = codec.opened(view.observation)
         if observation is None and view.seat not in turn.to_act:
             continue

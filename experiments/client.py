@@ -405,7 +405,7 @@ class Experiment:
             openings: lines of joint actions with which the broker begins episodes. Default [].
             opening_turns: without ``openings``, how many first turns are random legal actions. Default 0.
             lookahead: whether agents may ask the environment what would follow. Default False.
-            check: whether to check observations and rewards against the declared spaces. Default False.
+            check: whether to check observations, legal actions and rewards against what the game declares. Default False.
             stepwise: whether you drive the run with ``start`` and ``step``. Default False.
             texts: in a stepwise run, whether each turn has the position as text. Default True.
             secret: whether watching is forbidden. Default False.

@@ -99,7 +99,7 @@ class Sitting:
         max_turns: truncate episodes after this many turns.
         patience: seconds to wait for environment and opponents; None waits forever.  The caller's own
             time has no limit.
-        check: whether to check observations and rewards against the declared spaces.
+        check: whether to check observations, legal actions and rewards against what the game declares.
         name: what results and the journal call this seat; unique at the broker.
 
     Raises:

@@ -117,6 +117,23 @@ def problem(mask: bytes, space: Space) -> str | None:
     return "allows no action" if empty(mask) else None
 
 
+def outside(legal: list[int] | bytes, space: Space) -> int | None:
+    """Return one of the legal actions, at least one, that the action space does not have; None if it has all.
+
+    >>> outside([3, 9999], Discrete(48)), outside(bytes([1]), Discrete(2, start=1))
+    (9999, 0)
+    """
+    ends = _ends(legal) if isinstance(legal, bytes) else (min(legal), max(legal))
+    # The actions that are integers are those of a range, so that what lies between its members is in it.
+    return next((action for action in ends if not space.contains(action)), None)
+
+
+def _ends(mask: bytes) -> tuple[int, int]:
+    """Return the lowest and the highest action of a mask."""
+    last = len(mask.rstrip(b"\0")) - 1
+    return nth(mask, 0), 8 * last + mask[last].bit_length() - 1
+
+
 def _pieces(mask: bytes) -> Iterator[tuple[int, int]]:
     for at in range(0, len(mask), _PIECE):
         yield at, int.from_bytes(mask[at : at + _PIECE], "little")

@@ -1077,7 +1077,7 @@ class Run(Message):
     retries: Natural = 1
     """How many times to play an interrupted episode again."""
     check: bool = False
-    """Whether to check observations and rewards against the declared spaces and range."""
+    """Whether to check observations, legal actions and rewards against the declared spaces and range."""
     stepwise: bool = False
     """Whether the experiment drives the run with ``start`` and ``step``."""
     secret: bool = False

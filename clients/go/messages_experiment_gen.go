@@ -92,7 +92,7 @@ type Run struct {
 	OnCrash Crash
 	// How many times to play an interrupted episode again. Nil stands for 1.
 	Retries *int64
-	// Whether to check observations and rewards against the declared spaces and range.
+	// Whether to check observations, legal actions and rewards against the declared spaces and range.
 	Check bool
 	// Whether the experiment drives the run with `start` and `step`.
 	Stepwise bool

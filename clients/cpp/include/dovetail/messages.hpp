@@ -867,7 +867,7 @@ struct Run {
     Crash on_crash = Crash::interrupt;
     /// How many times to play an interrupted episode again. At least 0.
     std::int64_t retries = 1;
-    /// Whether to check observations and rewards against the declared spaces and range.
+    /// Whether to check observations, legal actions and rewards against the declared spaces and range.
     bool check = false;
     /// Whether the experiment drives the run with `start` and `step`.
     bool stepwise = false;

@@ -1516,7 +1516,8 @@ pub struct Run {
     pub on_crash: Crash,
     /// How many times to play an interrupted episode again.
     pub retries: u64,
-    /// Whether to check observations and rewards against the declared spaces and range.
+    /// Whether to check observations, legal actions and rewards against the declared spaces and
+    /// range.
     pub check: bool,
     /// Whether the experiment drives the run with `start` and `step`.
     pub stepwise: bool,

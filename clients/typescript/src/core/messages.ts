@@ -1554,7 +1554,7 @@ export interface Run {
    */
   retries?: number;
   /**
-   * Whether to check observations and rewards against the declared spaces and range.
+   * Whether to check observations, legal actions and rewards against the declared spaces and range.
    * @defaultValue false
    */
   check?: boolean;

@@ -2997,7 +2997,7 @@ public sealed interface Message extends Encodable {
      * @param onIllegal What an illegal action costs.
      * @param onCrash What it costs that an agent fails at a decision.
      * @param retries How many times to play an interrupted episode again.
-     * @param check Whether to check observations and rewards against the declared spaces and range.
+     * @param check Whether to check observations, legal actions and rewards against the declared spaces and range.
      * @param stepwise Whether the experiment drives the run with {@code start} and {@code step}.
      * @param secret Whether watching is forbidden.
      * @param lookahead Whether agents may send {@code lookahead}.
