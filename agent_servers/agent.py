@@ -10,6 +10,7 @@ The verbs are RL-Glue's.  The smallest agent answers ``step``:
 from __future__ import annotations
 
 import random
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, get_args, get_origin
@@ -259,17 +260,26 @@ class Agent(ABC, Generic[P]):
 
         They travel with the next action of this agent; the result of that episode has the mean of
         what was reported under each name.  Where two seats or episodes share the instance, the
-        first to act takes them.
+        first to act takes them.  A value that is not finite, as of a learner that diverges, is accepted:
+        the database has NULL for it.
 
         >>> class Learner(Agent):
         ...     def step(self, decision):
         ...         self.report(epsilon=0.1)
         ...         return decision.legal[0]
+
+        Raises:
+            TypeError: a value is not a number.
         """
         reported = self.__dict__.setdefault("_reported", {})
         for name, value in measures.items():
+            try:
+                number = float(value)
+            except (TypeError, ValueError, OverflowError):
+                shown = reprlib.repr(value)
+                raise TypeError(f"measure {name!r} must be a number, not {shown}") from None
             total, count = reported.get(name, (0.0, 0))
-            reported[name] = total + float(value), count + 1
+            reported[name] = total + number, count + 1
 
     def reported(self) -> dict[str, float]:
         """Return the mean of what was reported since the last call, by name; for hosts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,30 @@ def test_a_result_has_the_mean_of_what_was_reported(tmp_path: Path) -> None:
             assert each.seats[1].measures == {}
     assert [record.label for _, record in episodes(journal)] == ["x/1", "x/1"]
     assert [record.result.seats[0].measures["first"] for _, record in episodes(journal)] == [7, 7]
+
+
+def test_a_measure_is_a_number_that_need_not_be_finite() -> None:
+    class Lost(Silent):
+        """Reports what diverged, or something that is not a number."""
+
+        name = "lost"
+        value: Any = math.nan
+
+        def step(self, decision: Decision) -> Any:
+            self.report(loss=self.value)
+            return super().step(decision)
+
+    with InProcess([ConnectFour], [Lost]) as experiment:
+        lost = experiment.create("lost")
+        (result,) = experiment.run("connect_four", [lost, lost], configuration=SMALL)
+        assert result.reason == "terminated"
+        assert math.isnan(result.seats[0].measures["loss"])
+        for wrong, shown in (("much", "'much'"), (None, "None"), (10**400, "1000")):
+            Lost.value = wrong
+            run = experiment.run("connect_four", [lost, lost], configuration=SMALL, retries=0)
+            (result,) = run
+            assert result.reason == "crashed"
+            assert f"measure 'loss' must be a number, not {shown}" in result.message
 
 
 def test_names_without_end_are_cut(tmp_path: Path) -> None:
