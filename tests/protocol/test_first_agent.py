@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgpack
+import zmq
+
 from dovetail.broker.core import Settings
 from dovetail.broker.server import Server
 from dovetail.env_servers.environment import Environment
@@ -95,3 +98,43 @@ def test_it_plays_and_hears_the_broker_leave() -> None:
         if agent is not None:
             agent.kill()
             agent.communicate()
+
+
+def test_only_final_errors_end_it() -> None:
+    context = zmq.Context()
+    socket = context.socket(zmq.ROUTER)
+    socket.linger = 0
+    socket.rcvtimeo = 30_000
+    port = socket.bind_to_random_port("tcp://127.0.0.1")
+    text = code().replace("tcp://127.0.0.1:5757", f"tcp://127.0.0.1:{port}")
+    agent = subprocess.Popen(
+        [sys.executable, "-u", "-c", text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def say(*messages: dict[str, Any]) -> None:
+        socket.send_multipart([who, *map(msgpack.packb, messages)])
+
+    def hear() -> Any:
+        _, frame = socket.recv_multipart()
+        return msgpack.unpackb(frame)
+
+    try:
+        who, _ = socket.recv_multipart()
+        say(
+            {"type": "error", "code": "unavailable", "message": "not now"},
+            {"type": "error", "code": "dance", "message": "what is this?"},
+            {"type": "ping", "number": 1},
+        )
+        assert hear() == {"type": "pong", "number": 1, "seen": 0}
+        say({"type": "error", "code": "access", "message": "your key was revoked"})
+        out, err = agent.communicate(timeout=30)
+        assert (agent.returncode, out) == (1, "not now\nwhat is this?\n")
+        assert err == "your key was revoked\n"
+    finally:
+        agent.kill()
+        agent.wait()
+        socket.close()
+        context.term()
