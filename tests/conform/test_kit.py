@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,11 +13,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
+from tests.conform.conformer import Conformer
 from tests.forking import Forker
 
+from dovetail.agent_servers.host import AgentHost
 from dovetail.conform import program
 from dovetail.conform import run as kit
+from dovetail.protocol import messages as m
 from dovetail.protocol.messages import Role
 
 HERE = Path(__file__).parent
@@ -172,3 +177,13 @@ def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> N
     conformer = [sys.executable, str(HERE / "conformer.py"), "agent"]
     found = dovetail("agent", "--json", str(tmp_path / "no" / "x"), "--", *conformer)
     assert (found.returncode, "does not exist" in found.stderr) == (2, True)
+
+
+def test_the_hello_in_the_guide_is_that_of_the_conformer() -> None:
+    guide = (HERE.parents[1] / "docs" / "conformance.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
+    [offer] = AgentHost([Conformer]).offers()
+    own = msgspec.to_builtins(m.Hello(m.VERSION, "agent", offers=[offer]))
+    for extra in ("description", "stacked"):
+        del own["offers"][0][extra]
+    assert json.loads(shown) == own
