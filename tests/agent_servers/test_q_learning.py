@@ -453,6 +453,24 @@ def test_saved_loaded_and_going_on_is_the_same_as_never_stopping() -> None:
         rest.load(b"rubbish")
 
 
+def test_the_same_training_gives_the_same_bytes_in_whichever_order_the_episodes_came() -> None:
+    def trained(order: list[int], **parameters: Any) -> bytes:
+        agent, seat = seated(**parameters)
+        for state in order:
+            decide(agent, seat, state, [state % 4], 0.0)
+            end(agent, seat, state / 8)
+        return agent.save()
+
+    register("encoder", "number", lambda observation, seat: int(observation))
+    for encoder in ("bytes", "number"):
+        orders = [3, 1, 0, 2], [2, 0, 3, 1], [0, 1, 2, 3]
+        saved = {trained(order, encoder=encoder) for order in orders}
+        assert len(saved) == 1
+        again = QLearning()
+        again.load(*saved)
+        assert again.save() in saved
+
+
 def test_a_full_table_ends_the_episode_with_one_line() -> None:
     """2048 has more boards than 1 MiB holds."""
     with InProcess([Game2048], [QLearning]) as experiment:
