@@ -11,9 +11,12 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from msgspec import structs
 from tensorboardX.proto import event_pb2
 
+from dovetail.agent_servers.general.q_learning.table import Table, entries
 from dovetail.cli import results as commands
 from dovetail.experiments import export, games, states, tensorboard
 from dovetail.experiments.file import read
@@ -196,6 +199,57 @@ def test_states_are_compared_value_by_value(played: Execution) -> None:
     assert any("numbers differ, by" in line for line in found), found
     assert states.differences(b"\xc1\xc1a", b"\xc1\xc1b") == [
         "3 and 3 bytes, which differ first at byte 2"
+    ]
+
+
+def table(values: dict[int, float], first: int = 0) -> bytes:
+    """Return a saved agent that was in each state, and tried one action there, ``first`` being met first."""
+    made = Table("x", 4, None, 1 << 20)
+    for state in sorted(values, key=lambda state: (state != first, state)):
+        row = made.row(bytes([state]))
+        made.values[row, 2], made.visits[row, 2] = values[state], 1
+    kept = entries(made)
+    return codec.encode({"settings": {"entries": structs.asdict(kept)}})
+
+
+def test_tables_are_compared_by_state_and_action() -> None:
+    one = {state: state / 8 for state in range(200)}
+    assert states.differences(table(one), table(one, first=9)) == []
+    changed = {state: value + 0.5 * (state < 2) for state, value in one.items() if state != 7}
+    assert states.differences(table(one), table(changed)) == [
+        "settings.entries.states: 200 and 199",
+        "settings.entries.values.00, action 2: 0.0 and 0.5",
+        "settings.entries.values.01, action 2: 0.125 and 0.625",
+        "settings.entries.values.07, action 2: only in the first",
+        "settings.entries.visits.07, action 2: only in the first",
+    ]
+    other = {state: state / 8 + 0.25 * (state > 150) for state in range(30, 240)}
+    assert states.differences(table(one), table(other)) == [
+        "settings.entries.states: 200 and 210",
+        "settings.entries.values: 30 entries only in the first, 40 only in the second; "
+        "49 of 170 in both differ, by 0.25 at most",
+        "settings.entries.visits: 30 entries only in the first, 40 only in the second; "
+        "0 of 170 in both differ",
+    ]
+
+
+def test_the_order_in_which_earlier_versions_saved_a_table_changes_no_entry() -> None:
+    saved = codec.decode(table({0: 1.0, 1: 2.0}))
+    swapped = saved["settings"]["entries"]
+    swapped["keys"].reverse()
+    swapped["places"] = np.array([6, 2], "<u8").tobytes()
+    found = states.differences(table({0: 1.0, 1: 2.0}), codec.encode(saved))
+    assert found == ["settings.entries: the same entries in another order"]
+
+
+def test_many_entries_that_differ_are_summed_up() -> None:
+    one, other = (
+        json.dumps({str(n): {"left": n * by} for n in range(at, at + 100)}).encode()
+        for at, by in ((0, 1.0), (3, 1.5))
+    )
+    assert states.differences(one, other) == [
+        "the state: 3 entries only in the first, 3 only in the second; "
+        "97 of 97 in both differ, by 49.5 at most"
     ]
 
 
