@@ -170,7 +170,10 @@ def _apart(one: Any, other: Any) -> float | None:
     elif isinstance(one, list) and isinstance(other, list):
         pairs = list(zip(one, other, strict=False))
     elif isinstance(one, int | float) and isinstance(other, int | float):
-        return abs(float(one) - float(other))
+        try:
+            return float(abs(one - other))
+        except OverflowError:  # integers of any size
+            return math.inf
     else:
         return None
     return max((by for pair in pairs if (by := _apart(*pair)) is not None), default=None)
