@@ -27,7 +27,7 @@ def serve(
     An ``Agent`` object *is* one agent, which experiments seat by ``name``; of an agent type
     experiments create instances with parameters and seeds.
 
-    Once connected it prints one line on standard output, or calls ``ready`` if that is given.
+    Once connected it prints one line on standard error, or calls ``ready`` if that is given.
     Without ``address``, ``token`` and ``key`` the environment variables DOVETAIL_BROKER, DOVETAIL_TOKEN
     and DOVETAIL_KEY say where the broker is and how it lets this program in.
 

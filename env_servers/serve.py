@@ -24,7 +24,7 @@ def serve(
 ) -> None:
     """Serve environments until the broker leaves or the program is told to stop.
 
-    Once connected it prints one line on standard output, or calls ``ready`` if that is given.
+    Once connected it prints one line on standard error, or calls ``ready`` if that is given.
     Without ``address``, ``token`` and ``key`` the environment variables DOVETAIL_BROKER, DOVETAIL_TOKEN
     and DOVETAIL_KEY say where the broker is and how it lets this program in.
 

@@ -32,6 +32,7 @@ from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
     from dovetail.peer import plugins
+    from dovetail.protocol import messages as m
 
 ShowOptions = Annotated[bool, typer.Option("--options", help="Print the options and exit.")]
 Name = Annotated[
@@ -119,8 +120,8 @@ def env(
     from dovetail.env_servers.serve import serve
 
     log_to_stderr()
-    _distinct([type_name(each) for each in types])
-    serve(types, connect, name=name, token=token)
+    offered = _unique([type_name(each) for each in types])
+    serve(types, connect, name=name, token=token, ready=_ready("environment", offered, connect))
 
 
 def agent(
@@ -175,15 +176,25 @@ def agent(
         if seed is not None:
             raise UsageError("--seed needs --as-one; otherwise experiments set it for each agent")
         types = [served("agent", each, given) for each in names]
-        _distinct([type_name(each) for each in types])
-        serve(types, connect, name=name, token=token)
+        offered = _unique([type_name(each) for each in types])
+        serve(types, connect, name=name, token=token, ready=_ready("agent", offered, connect))
         return
     if len(names) != 1:
         raise UsageError("--as-one serves one agent; name just one")
-    serve(made(names[0], given, seed or 0), connect, name=name, token=token)
+    one = made(names[0], given, seed or 0)
+    ready = _ready("agent", [name or type_name(type(one))], connect)
+    serve(one, connect, name=name, token=token, ready=ready)
 
 
-def _distinct(names: list[str]) -> None:
+def _unique(names: list[str]) -> list[str]:
     for each in names:
         if names.count(each) > 1:
             raise UsageError(f"{each!r} is named twice")
+    return names
+
+
+def _ready(kind: str, offered: list[str], address: str) -> Any:
+    def ready(welcome: m.Welcome) -> None:
+        print(f"{kind} {', '.join(offered)} ready at {address} as {welcome.name}", flush=True)
+
+    return ready

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +67,7 @@ def serve_host(
 ) -> None:
     """Connect and answer until the broker sends ``bye``, ``stop`` is set, SIGINT or SIGTERM.
 
-    ``ready`` is called once connected; without it one line on standard output says what is on offer where.
+    ``ready`` is called once connected; without it one line on standard error says what is on offer where.
     ``key`` is the program's key or its file; without it the file that DOVETAIL_KEY names.
 
     Raises:
@@ -107,9 +108,10 @@ def serve_host(
 
 
 def _announce(hello: m.Hello, address: str, welcome: m.Welcome) -> None:
-    """Say what is on offer where, and under which name."""
+    """Say what is on offer where, and under which name; standard output is for the program that serves."""
     offered = ", ".join(offer.name for offer in hello.offers)
-    print(plain(f"{hello.role} {offered} ready at {address} as {welcome.name}"), flush=True)
+    line = f"{hello.role} {offered} ready at {address} as {welcome.name}"
+    print(plain(line), file=sys.stderr, flush=True)
 
 
 @contextmanager
