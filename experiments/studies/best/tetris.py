@@ -94,9 +94,14 @@ def _draw(done: Done) -> Drawn:
         printed = STUDY.get(name, "-"), PUBLISHED.get(name, "-")
         lines.append([f"20 x 10: {NAMES[name]}", text, *printed, f"{cut} of {count:,}"])
     most = done[0][0]["most"]
+    limit = (
+        f"Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at {most:,} pieces, which are {most * 2 // 5:,} rows, and if all games are cut, there is only a lower bound."
+        if most
+        else "Games have no limit; those on 10 x 10 are more and the main figure."
+    )
     note = (
-        f"Figures are rows a game. Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at {most:,} pieces, which are {most * 2 // 5:,} rows. "
-        f"{law(others)} If all games are cut, there is only a lower bound. Intervals of 10 x 10 are Student's over the seeds, those of 20 x 10 over the games of all seeds. "
+        f"Figures are rows a game. {limit} "
+        f"{law(others)} Intervals of 10 x 10 are Student's over the seeds, those of 20 x 10 over the games of all seeds. "
         f"Published means that lie in these intervals: {', '.join(within) or 'none'}; Dellacherie's was measured under other rules. "
         "Learned on 10 x 10 by cross-entropy with decreasing noise (Szita and Lőrincz 2006), from zeros, in games without a limit. What the other trainers reach is [below](#tetris-trainer-by-trainer)."
     )
@@ -115,8 +120,9 @@ def _size(
     most: int,
     seeds: int = 5,
 ) -> Size:
+    limit = f"cut at {most:,} pieces" if most else "without a limit"
     text = (
-        f"population {population}, {each} games, {generations} generations, then {low} games on 10 x 10 and {high} on 20 x 10 cut at {most:,} pieces, "
+        f"population {population}, {each} games, {generations} generations, then {low} games on 10 x 10 and {high} on 20 x 10 {limit}, "
         "for each of {seeds}"
     )
     values = {
@@ -133,7 +139,7 @@ ROW = Row(
     {
         "quick": _size(20, 1, 3, 2, 1, 5_000, 2),
         "part": _size(50, 2, 8, 20, 2, 100_000),
-        "study": _size(100, 2, 15, 100, 2, 100_000_000),
+        "study": _size(100, 2, 15, 100, 2, 0),
     },
     partial(players, list(NAMES)),
     _work,
