@@ -172,7 +172,7 @@ def test_the_last_value_of_a_sweep_is_wrong(small: Path, tmp_path: Path, jobs: i
         (
             "evaluate_every = 20",
             "openings = [[9]]",
-            "line 24: play: 50 of 50 episodes could not be played, such as number 0: opening, turn 0",
+            "line 24: play: opening 1 of 1, turn 0: action 9 is not legal; legal: 0, 1, 2, 3",
         ),
         (
             "evaluate_every = 20",
