@@ -84,7 +84,7 @@ class Written:
 
 
 _decoder = msgspec.msgpack.Decoder(AnyRecord, ext_hook=codec.extension)
-_UNREADABLE = (*codec.UNREADABLE, DovetailError)
+_UNREADABLE: tuple[type[Exception], ...] = (*codec.UNREADABLE, DovetailError)
 
 
 def episodes(path: Path) -> Iterator[tuple[int, EpisodeRecord]]:
