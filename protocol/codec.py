@@ -48,7 +48,9 @@ Raises one of ``UNSENDABLE`` for a value that cannot.
 
 UNSENDABLE = (TypeError, OverflowError, ValueError, RecursionError)
 """What ``encode`` raises for: an object, too large an integer, half a surrogate pair, a list in itself."""
-UNREADABLE: tuple[type[Exception], ...]
+UNREADABLE: tuple[
+    type[msgspec.DecodeError], type[ValueError], type[RecursionError], type[OverflowError]
+]
 UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
 """What decoding bytes of others raises, JSON included: they are cut off, not UTF-8, of another type, or nested
 thousands deep."""
