@@ -284,3 +284,39 @@ def test_a_search_with_a_limit_ends_soon_and_without_need_of_it_changes_nothing(
     ample = Search(END, most=10**9)
     assert ample.root(small, 3) == Search(END).root(small, 3)
     assert (ample.limited, ample.decisions) == (0, 1)
+
+
+def test_positions_found_again_count_towards_the_limit() -> None:
+    """Near the end of a large board nearly all positions are in the table: not counted, they took minutes."""
+    left = {
+        1,
+        4,
+        5,
+        6,
+        9,
+        10,
+        15,
+        16,
+        17,
+        20,
+        24,
+        31,
+        35,
+        38,
+        39,
+        40,
+        42,
+        43,
+        45,
+        47,
+        50,
+        *range(55, 59),
+    }
+    environment = Dots(Configuration(rows=6, columns=6))
+    environment.start(1)
+    for line in sorted(set(range(60)) - left):
+        environment.step({environment.board.mover: line})
+    search = Search(END, most=20_000)
+    lines, _ = search.root(seen(environment), 4)
+    assert set(lines) == left
+    assert search.nodes < 40_000

@@ -85,8 +85,8 @@ def value(
 
     ``best_line`` gets the line of best play: its length, then its lines. ``keys`` and ``stored``
     are the table of positions: drawn, mover + 2 * own boxes, turns left; value and bound (-1, 0
-    exact, 1). Once ``nodes`` has counted ``limit`` positions, every further one is valued as if it
-    were at the horizon.
+    exact, 1). Once ``nodes`` has counted ``limit`` positions, those found in the table among them, every
+    further one is valued as if it were at the horizon.
     """
     most = lines + 2
     low, high, best = np.empty(most), np.empty(most), np.empty(most)
@@ -135,6 +135,7 @@ def value(
                             or (bound > 0 and known >= high[ply])
                             or (bound < 0 and known <= low[ply])
                         ):
+                            nodes[0] += 1
                             result = known
                             leave = True
         else:
