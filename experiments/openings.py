@@ -121,14 +121,16 @@ def _draw(
     return book
 
 
-def check(
+def problem(
     experiment: Experiment,
     environment: str,
     agents: Sequence[int | str],
     lines: Sequence[Line],
     **options: Any,
-) -> None:
-    """Play each opening once; the agents are seated, but never asked.
+) -> str:
+    """Return which opening cannot be played, and why; empty if all can.
+
+    Each is played once; the agents are seated, but never asked.
 
     Args:
         experiment: where.
@@ -138,7 +140,7 @@ def check(
         options: of the run: ``configuration``, ``seed``, ``lookahead``.
 
     Raises:
-        DovetailError: one is not legal, or ends the game.
+        DovetailError: the agents cannot be seated, or a program has failed.
     """
     run = experiment.run(
         environment,
@@ -156,10 +158,11 @@ def check(
     run.cancel()
     for episode in run:
         if episode.reason == "terminated":
-            raise DovetailError(f"opening {episode.index + 1} of {len(lines)} ends the game")
+            return f"opening {episode.index + 1} of {len(lines)} ends the game"
         if episode.message.startswith("opening, "):
             what = episode.message.removeprefix("opening, ")
-            raise DovetailError(f"opening {episode.index + 1} of {len(lines)}, {what}")
+            return f"opening {episode.index + 1} of {len(lines)}, {what}"
+    return ""
 
 
 def read(path: Path) -> Book:

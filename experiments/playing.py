@@ -387,7 +387,7 @@ class Playing:
         if known in self._tried:
             return
         try:
-            openings.check(
+            problem = openings.problem(
                 self._place.experiment,
                 self._place.environment,
                 [self._seat(name) for name in part.seats],
@@ -396,11 +396,11 @@ class Playing:
                 seed=self._file.play_seed(part),
                 lookahead=part.lookahead,
             )
-        except RunFailed as error:
-            raise self._failure(stage, error) from None
         except DovetailError as error:
-            text = f"{part.name}: {error}"
-            raise Mistake(text, *place_of(self._file, part), "openings") from None
+            raise self._failure(stage, error) from None
+        if problem:
+            text = f"{part.name}: {problem}"
+            raise Mistake(text, *place_of(self._file, part), "openings")
         self._tried.add(known)
 
 
