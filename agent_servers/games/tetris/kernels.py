@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dovetail.agent_servers.games.tetris.columns import (
     AFTER,
     PIECE,
+    borrowing,
     columns_of,
     drop_all,
     placements,
@@ -48,7 +49,7 @@ def size(kind: int, width: int) -> int:
     return FEATURES + 1 + 2 * width + 2
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _heights(wall: Array, width: int, out: Array) -> int:
     """Write the height of each column; return the number of holes."""
     out[:width] = 0
@@ -68,7 +69,7 @@ def _heights(wall: Array, width: int, out: Array) -> int:
     return holes
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def bertsekas(wall: Array, width: int, out: Array) -> None:
     """Write the features of Bertsekas and Tsitsiklis (1996) of a wall after full rows were cleared.
 
@@ -89,7 +90,7 @@ def bertsekas(wall: Array, width: int, out: Array) -> None:
     out[2 * width + 1] = 1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def diversity(wall: Array, width: int, scratch: Array) -> int:
     """Return how many of -2, -1, 0, 1, 2 occur as the height difference of neighbouring columns."""
     _heights(wall, width, scratch)
@@ -101,7 +102,7 @@ def diversity(wall: Array, width: int, scratch: Array) -> int:
     return popcount(seen)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def describe(
     wall: Array,
     height: int,
@@ -133,14 +134,14 @@ def describe(
 # -- all placements ----------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _hide(here: Array, hidden: Array) -> None:
     """Write the holes of columns; bit 0 is the floor."""
     for at in range(here.shape[0]):
         hidden[at] = (under(here[at]) & -2) ^ here[at]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _count(
     left: Array, here: Array, right: Array, hidden: Array, inside: int, counts: Array
 ) -> int:
@@ -167,7 +168,7 @@ def _count(
     return shafts
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _wells(left: Array, here: Array, right: Array, alive: Array, wells: Array) -> None:
     """Write the cumulative wells of columns: free cells down from each free one between full
     ones."""
@@ -188,7 +189,7 @@ def _wells(left: Array, here: Array, right: Array, alive: Array, wells: Array) -
             more |= alive[at]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _gather(words: Array, count: int, sums: Array) -> None:
     """Write the sum over columns of each placement's words."""
     for placement in range(count):
@@ -199,7 +200,7 @@ def _gather(words: Array, count: int, sums: Array) -> None:
             sums[placement] += part[placement]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _holed(hidden: Array, count: int, out: Array) -> None:
     """Write the rows of each placement in which there are holes, as bits."""
     for placement in range(count):
@@ -210,7 +211,7 @@ def _holed(hidden: Array, count: int, out: Array) -> None:
             out[placement] |= part[placement]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _erode(boards: Array, count: int, width: int, full: Array, out: Array) -> None:
     """Write the rows cleared times the piece's cells that vanished."""
     for placement in range(count):
@@ -222,7 +223,7 @@ def _erode(boards: Array, count: int, width: int, full: Array, out: Array) -> No
             out[placement, 1] = popcount(full[placement]) * cells
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _eight(words: Array, count: int, height: int, width: int, out: Array) -> None:
     """Write the features of ``env_servers.tetris.kernels.features`` but for the first two."""
     board = words[AFTER]
@@ -253,14 +254,14 @@ def _eight(words: Array, count: int, height: int, width: int, out: Array) -> Non
             out[placement, 5] = wells[placement]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _tall(here: Array, hidden: Array, tall: Array) -> None:
     """Write the heights of columns."""
     for at in range(here.shape[0]):
         tall[at] = popcount(here[at] | hidden[at])
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _diverse(tall: Array, count: int, width: int, seen: Array, out: Array) -> None:
     """Write the pattern diversity; see ``diversity``."""
     for placement in range(count):
@@ -274,7 +275,7 @@ def _diverse(tall: Array, count: int, width: int, seen: Array, out: Array) -> No
         out[placement, FEATURES] = popcount(seen[placement] & 0b0111110)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _heights_and_steps(tall: Array, count: int, width: int, first: int, out: Array) -> None:
     """Write the features of ``bertsekas`` from a number on; the holes are known as one of eight."""
     for placement in range(count):
@@ -291,7 +292,7 @@ def _heights_and_steps(tall: Array, count: int, width: int, first: int, out: Arr
         out[placement, first + 2 * width + 1] = 1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def described(
     columns: Array, piece: int, height: int, kind: int, words: Array, out: Array, ends: Array
 ) -> int:
@@ -343,7 +344,7 @@ def described_after_all(
     return int(described(columns, piece, height, kind, room(width), out, ends))
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def best(
     count: int, described: Array, ends: Array, weights: Array, reward: float, avoid: bool
 ) -> int:

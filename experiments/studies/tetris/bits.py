@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.tetris.columns import (
+    borrowing,
     drop_all,
     placements,
     room,
@@ -43,7 +44,7 @@ def _add(one: int, two: int, three: int) -> tuple[int, int]:
     return either ^ three, (one & two) | (either & three)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _masks(entries: Array, mirror: int, row: int, column: int) -> tuple[int, int]:
     """Return what to turn in a neighbour's word and what to leave of it, by an entry."""
     row, column = 2 - row if mirror == 2 else row, 2 - column if mirror == 1 else column
@@ -64,7 +65,7 @@ def _three(
     return _add(above, here, below)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _fired(
     left: Array,
     here: Array,
@@ -114,7 +115,7 @@ def _fired(
         out[at] = (above | (equal & (ones | ~least_1))) & full
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _total(words: Array, count: int, sums: Array) -> None:
     """Add the bits of each placement's words."""
     for start in range(0, words.shape[0], count):
@@ -123,7 +124,7 @@ def _total(words: Array, count: int, sums: Array) -> None:
             sums[placement] += popcount(part[placement])
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _aside(alive: Array, run: Array, count: int, step: int) -> None:
     """Move to the next column to the left (-1) or to the right; end where a run ends."""
     width = alive.shape[0] // count
@@ -139,7 +140,7 @@ def _aside(alive: Array, run: Array, count: int, step: int) -> None:
             here[placement] = before[placement] & same[placement]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _walk(
     board: Array,
     alive: Array,
@@ -184,7 +185,7 @@ def _walk(
                 left |= alive[at]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _square(
     board: Array,
     count: int,
@@ -216,7 +217,7 @@ def _square(
 # -- rows and columns --------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _reach(digits: Array, least: int, full: int) -> None:
     """Write the positions at which counters are at least ``least``, over their first digit."""
     least = min(max(least, 0), (1 << DIGITS) - 1)
@@ -229,7 +230,7 @@ def _reach(digits: Array, least: int, full: int) -> None:
         digits[0, at] = above | equal
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _rows(
     board: Array,
     count: int,
@@ -255,7 +256,7 @@ def _rows(
     _reach(digits[:, :count], numbers[8] + numbers[11], (1 << height) - 1)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _columns(
     board: Array,
     count: int,
@@ -290,7 +291,7 @@ def _middle(fired: int, bias: float) -> float:
 # -- networks ----------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _values(
     boards: Array,
     count: int,
@@ -336,7 +337,7 @@ def _values(
             out[placement] += weight * found
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def _valued(
     columns: Array,
     piece: int,
