@@ -35,7 +35,7 @@ def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
     earned = False
     for view in turn.seats:
         number = view.seat
-        if number >= seats or seen >> number & 1:
+        if number < 0 or number >= seats or seen >> number & 1:
             raise _invalid(f"seat {number} is foreign or twice in `seats`")
         seen |= 1 << number
         reward = view.reward

@@ -145,7 +145,7 @@ class Copies(VectorEnvironment):
         if (turn.terminated or turn.truncated) is bool(turn.to_act):
             raise DovetailError("to_act must be empty if and only if terminated or truncated")
         numbers = [view.seat for view in turn.seats]
-        if len({*numbers}) < len(numbers) or any(n >= self._spec.seats for n in numbers):
+        if len({*numbers}) < len(numbers) or not all(0 <= n < self._spec.seats for n in numbers):
             raise DovetailError("a seat is foreign or twice in `seats`")
         if len({*turn.to_act}) < len(turn.to_act) or not {*turn.to_act} <= {*numbers}:
             raise DovetailError("`to_act` names a seat twice, or one that is not in `seats`")

@@ -89,6 +89,10 @@ EVERYWHERE: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "reward-text": ({"step": lambda s, a: last(seats=[View(0, 0, None, wrong("much"))])}, "float"),
     "foreign-seat": ({"step": lambda s, a: last(seats=[View(3, 0)])}, "seat 3 is foreign"),
+    "negative-seat": (
+        {"step": lambda s, a: last(seats=[View(0, 0), View(-1, 0, reward=1.0)])},
+        "seat",  # over a socket the field is out of range
+    ),
     "mask-of-a-frame": (
         {"start": lambda s, a: Turn(to_act=[0], seats=[View(0, 0, FRAME)])},
         "the mask of seat 0 is 16,776,192 bytes long; its action space needs at most 1",

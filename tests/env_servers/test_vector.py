@@ -159,6 +159,7 @@ class Odd(Environment):
         (("legal", b"\0"), "the mask of seat 0 allows no action"),
         (("legal", [77]), "IndexError"),
         (("reward", "much"), "ValueError"),
+        (("seat", -1), "a seat is foreign"),
     ],
 )
 def test_what_a_copy_says_wrongly_fails_its_own_slot(wrong: Any, text: str) -> None:
