@@ -169,7 +169,9 @@ class AgentHost:
         if not isinstance(answer, m.AgentLookahead):
             return self._inbox.failed(answer, text)
         out: list[m.Message] = []
-        thought = self._thoughts.pop(answer.id)
+        thought = self._thoughts.pop(answer.id, None)
+        if thought is None:  # its episode has ended in the same batch
+            return m.Error("crashed", text)
         self._crashed(thought.play, thought.decision, thought.seq, DovetailError(text), out)
         return out[0]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from dovetail import Agent, Decision, Spec, spaces
+from dovetail.agent_servers.agent import Lookahead
 from dovetail.agent_servers.host import LATER, AgentHost
 from dovetail.protocol import messages as m
 
@@ -29,6 +32,22 @@ def test_an_answer_to_a_decision_that_is_over_leaves_the_next_one_open() -> None
     assert host.answer(first, 0) == []
     assert host.answer(second, 1, refused=2) == [m.Action(1, 1, 0, 1, 2)]
     assert host.answer(second, 1) == []
+
+
+class Asker(Agent):
+    """Asks what cannot be sent."""
+
+    def step(self, decision: Decision) -> Generator[Lookahead, object, int]:
+        yield Lookahead([[object()]])
+        return 0
+
+
+def test_a_question_that_cannot_be_sent_may_be_about_an_episode_that_is_over() -> None:
+    host = AgentHost(single=Asker())
+    host.handle([m.Init(1, 0, 1, Spec(action_spaces=[spaces.Discrete(2)]), lookahead=True)])
+    start = m.AgentStart(1, 1, 0, 0, seed=1, observation=0, legal=[0, 1], seq=2)
+    (question,) = host.handle([start, m.End(1, 0, 1, seq=3)])
+    assert host.unsendable(question, "no") == m.Error("crashed", "no")
 
 
 class Choosy(Agent):
