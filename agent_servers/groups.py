@@ -21,6 +21,7 @@ from dovetail.protocol.errors import DovetailError, ProtocolError
 from dovetail.protocol.legal import unmask
 
 Describe = Callable[[Failure, str], str]
+Failed = Callable[[Agent, Failure], None]
 
 
 class _Play:
@@ -39,7 +40,15 @@ class _Play:
 class Group:
     """The seats of an instance in a group; ``name`` is what others call its type."""
 
-    def __init__(self, agent: Agent, name: str, match: int, slots: int, describe: Describe) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        name: str,
+        match: int,
+        slots: int,
+        describe: Describe,
+        failed_at_end: Failed,
+    ) -> None:
         self.agent = agent
         self._name = name
         self.match = match
@@ -48,6 +57,7 @@ class Group:
         self.before = 0
         """The ``seq`` of the last batch that was answered."""
         self._describe = describe
+        self._failed_at_end = failed_at_end
         self._plays: dict[tuple[int, int], _Play] = {}
         self._memory: Any = None
         """Of a ``VectorAgent`` that takes columns."""
@@ -273,7 +283,7 @@ class Group:
         try:
             tell()
         except FAILURES as error:
-            self._describe(error, f"{type(self.agent).__name__} at the end of an episode")
+            self._failed_at_end(self.agent, error)
 
     def close(self) -> None:
         """End what is in progress: the session is over."""
@@ -315,20 +325,26 @@ class Groups:
     Args:
         name: returns what others call an agent's type.
         describe: returns one line about an exception, and logs what is a surprise.
+        failed_at_end: takes note of an exception of an agent's ``end``.
     """
 
-    def __init__(self, name: Callable[[Agent], str], describe: Describe) -> None:
+    def __init__(
+        self, name: Callable[[Agent], str], describe: Describe, failed_at_end: Failed
+    ) -> None:
         self._all: dict[tuple[int, int], Group] = {}
         self._name = name
         self._describe = describe
+        self._failed_at_end = failed_at_end
 
     def init(self, agent: Agent, seat: Seat, message: m.Init) -> None:
         """Give an instance a seat in a group."""
         key = message.match, message.instance
         group = self._all.get(key)
         if group is None:
-            made = Group(agent, self._name(agent), message.match, message.slots, self._describe)
-            group = self._all[key] = made
+            group = self._all[key] = Group(
+                *(agent, self._name(agent), message.match, message.slots),
+                *(self._describe, self._failed_at_end),
+            )
         group.seats[message.seat] = seat
 
     def get(self, match: int, instance: int) -> Group | None:

@@ -108,7 +108,9 @@ class AgentHost:
         self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
         """By episode and seat: decisions whose agent answers later."""
         self._asks = itertools.count(1)
-        self._groups = Groups(agent_name, _described)
+        self._groups = Groups(agent_name, _described, self._failed_at_end)
+        self._failures: dict[int, str] = {}
+        """By ``id`` of an agent: how it failed at an ``end``, until its next answer says so."""
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""
@@ -230,6 +232,9 @@ class AgentHost:
         if message.think:
             turn.think = True
         agent = play.agent
+        if self._failures and (failure := self._failures.pop(id(agent), None)) is not None:
+            self._fail(seq, "crashed", failure, out)
+            return
         if play.needs is not None:
             missing = play.needs.missing(actions, afterstates)
             if missing:
@@ -348,7 +353,7 @@ class AgentHost:
                 try:
                     thought.generator.close()
                 except FAILURES as error:
-                    _described(error, f"{type(agent).__name__} at the end of an episode")
+                    self._failed_at_end(agent, error)
         try:
             observation, scene = codec.opened(message.observation), codec.opened(message.scene)
         except DovetailError:
@@ -373,7 +378,12 @@ class AgentHost:
                 end.memory = agent.Memory()
             agent.end(end)
         except FAILURES as error:
-            _described(error, f"{type(agent).__name__} at the end of an episode")
+            self._failed_at_end(agent, error)
+
+    def _failed_at_end(self, agent: Agent, error: Failure) -> None:
+        """Have the agent's next decision or request fail: nothing answers an ``end``."""
+        text = _described(error, f"{type(agent).__name__} at the end of an episode")
+        self._failures.setdefault(id(agent), text)
 
     # -- everything else -----------------------------------------------------------------------------
 
@@ -443,6 +453,10 @@ class AgentHost:
             text = f"instance {message.instance} has no seat in group {message.match}"
             self._fail(message.seq, "unknown", text, out)
             return
+        failure = self._failures.pop(id(group.agent), None)
+        if failure is not None:
+            self._fail(message.seq, "crashed", failure, out)
+            return
         try:
             actions = group.steps(message)
         except FAILURES as error:
@@ -465,6 +479,14 @@ class AgentHost:
             agent = self._instances.get(message.instance, self.single)
             if agent is None:
                 raise DovetailError(f"there is no agent {message.instance}")
+            failure = self._failures.pop(id(agent), None)
+            if isinstance(message, m.AgentMessage):
+                _notice(message.body)
+            elif isinstance(message, m.Cleanup):
+                self._instances.pop(message.instance, None)
+                agent.cleanup()
+            if failure is not None:
+                return m.Error("crashed", failure, id=number)
             match message:
                 case m.Save():
                     saver: Any = agent  # whatever it returns, encoding checks it
@@ -476,11 +498,7 @@ class AgentHost:
                             play.memory = agent.Memory()
                     self._groups.forget(agent)
                 case m.AgentMessage():
-                    _notice(message.body)
                     return m.Reply(number, agent.message(message.body))
-                case m.Cleanup():
-                    self._instances.pop(message.instance, None)
-                    agent.cleanup()
             return m.Reply(number)
         except FAILURES as error:
             kind = type(message).__name__.lower()
@@ -511,6 +529,7 @@ class AgentHost:
         for agent in self._instances.values():
             _let_go(agent)
         self._instances.clear()
+        self._failures.clear()
 
 
 def _let_go(agent: Agent) -> None:

@@ -51,6 +51,23 @@ class First(Agent):
         return decision.legal[0]
 
 
+class Ends(First):
+    """Fails at the first end."""
+
+    ended = cleaned = 0
+
+    def end(self, end: Any) -> None:
+        self.ended += 1
+        if self.ended == 1:
+            raise ValueError("no such key")
+
+    def load(self, state: bytes) -> None:
+        pass
+
+    def cleanup(self) -> None:
+        Ends.cleaned += 1
+
+
 def game(name: str, **methods: Any) -> type[Environment]:
     return type(name, (Thrice,), {"name": name, "__doc__": "Wrong.", **methods})
 
@@ -205,6 +222,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
     games: list[Any] = [Thrice, *(game(name, **wrong) for name, (wrong, _) in WRONG_GAMES.items())]
     players: list[Any] = [
         First,
+        Ends,
         *(player(name, **wrong) for name, (wrong, _, _) in WRONG_PLAYERS.items()),
     ]
     threads = [threading.Thread(target=work)]
@@ -254,6 +272,48 @@ def test_a_wrong_agent_is_told(experiment: Experiment, name: str) -> None:
     except Refused as refused:
         said = str(refused)
     assert text in said
+
+
+TOLD = "Ends at the end of an episode raised ValueError: no such key"
+
+
+@pytest.mark.rule("S6.8")
+@pytest.mark.parametrize("stacked", [False, True])
+def test_an_end_that_fails_is_told_at_the_next_decision(
+    experiment: Experiment, stacked: bool
+) -> None:
+    options: dict[str, Any] = {"concurrency": 2 if stacked else 1, "stacked": stacked}
+    agent = experiment.create("ends")
+    assert outcomes(experiment, "thrice", agent) == "terminated: "
+    results = experiment.run("thrice", [agent], episodes=2, **options).wait()
+    assert {each.reason for each in results if not each.will_retry} == {"terminated"}
+    again = [each for each in results if each.will_retry]
+    assert again
+    assert all(each.reason == "crashed" and TOLD in each.message for each in again)
+
+
+@pytest.mark.rule("S6.8")
+@pytest.mark.parametrize("ask", [Experiment.save, Experiment.load, lambda x, a: x.message(a, 1)])
+def test_an_end_that_fails_is_told_at_the_next_request(
+    experiment: Experiment, ask: Callable[[Experiment, int], Any]
+) -> None:
+    agent = experiment.create("ends")
+    assert outcomes(experiment, "thrice", agent) == "terminated: "
+    with pytest.raises(Refused) as caught:
+        ask(experiment, agent)
+    assert caught.value.code == "crashed"
+    assert TOLD in str(caught.value)
+    ask(experiment, agent)
+
+
+@pytest.mark.rule("S6.8")
+def test_an_end_that_fails_is_told_at_the_cleanup(experiment: Experiment) -> None:
+    agent = experiment.create("ends")
+    assert outcomes(experiment, "thrice", agent) == "terminated: "
+    before = Ends.cleaned
+    with pytest.raises(Refused, match=re.escape(TOLD)):
+        experiment.cleanup(agent)
+    assert Ends.cleaned == before + 1
 
 
 @pytest.mark.parametrize("name", REQUESTS)
