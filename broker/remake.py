@@ -74,8 +74,7 @@ class Remaking:
         pairs = zip(run.agents, run.substitutes, strict=False)  # without substitutes none
         for each in dict.fromkeys(other.agent for agent, other in pairs if agent is lost):
             text += f"; until then {each} plays in its place"
-        run.remarks.append(text)
-        run.experiment.complain("unavailable", text)
+        _remark(run, text)
         for match, play in list(run.playing.items()):
             seat = play.seat_of(lost)
             if seat is None:  # a substitute has it
@@ -145,11 +144,16 @@ class Remaking:
         if instance is None:
             return
         if isinstance(message, m.Save):
-            if not failure:
-                instance.saved = state
-                instance.unsaved -= instance.saving
-                instance.saving = 0
-            return  # one that cannot be saved is not asked again: ``saving`` stays
+            if failure:  # one that cannot be saved is not asked again: ``saving`` stays
+                text = f"{instance.agent} could not be saved, and is not asked again: {failure}"
+                for run in self._runs.of(instance):
+                    if run.asked.save_every:
+                        _remark(run, text)
+                return
+            instance.saved = state
+            instance.unsaved -= instance.saving
+            instance.saving = 0
+            return
         if failure:
             for run in self._runs.of(instance):
                 text = f"{instance.agent} could not be made again: {failure}"
@@ -157,3 +161,9 @@ class Remaking:
             return
         instance.lost = False
         self._runs.advance_all(now)
+
+
+def _remark(run: Run, text: str) -> None:
+    """Tell a run's experiment what was lost, now and once more when the run ends."""
+    run.remarks.append(text)
+    run.experiment.complain("unavailable", text)

@@ -230,6 +230,20 @@ def test_it_is_made_again_from_its_last_save() -> None:
     assert sorted(scored) == list(range(9))
 
 
+def test_a_save_that_fails_is_told() -> None:
+    table = Table(on_agent_lost="wait", save_every=2, episodes=4)
+    table.plays()
+    table.plays()
+    save = table.maker.hears(m.Save, instance=table.learner)
+    table.maker.says(m.Error("crashed", "save raised OSError: full", id=save.id))
+    text = "learner could not be saved, and is not asked again: save raised OSError: full"
+    table.experiment.hears(m.Error, code="unavailable", message=text)
+    table.plays()
+    table.plays()
+    table.experiment.hears(m.Done, reason="finished", message=text)
+    assert not any(isinstance(each, m.Save) for each in table.maker.heard)
+
+
 def test_without_a_save_it_begins_as_it_was_made() -> None:
     table = Table(on_agent_lost="wait")
     table.plays()
