@@ -27,7 +27,7 @@ from dovetail.peer.plugins import offered_name
 from dovetail.peer.presets import preset
 from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.source import Step
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import merge
 from dovetail.transport.keys import WITHOUT
 
@@ -144,6 +144,17 @@ class Place:
             text = f"[agents.{name}]: {error}{began}{self._traceback(name)}"
             at = ("state",) if began else ("parameters", *named(str(error), part.parameters))
             raise Mistake(text, "agents", name, *at) from None
+
+    def save(self, name: str, number: int) -> bytes:
+        """Return the state of an agent of the file.
+
+        Raises:
+            DovetailError: it cannot be saved, or it failed at the end of an episode.
+        """
+        try:
+            return self.experiment.save(number)
+        except Refused as error:
+            raise DovetailError(f"[agents.{name}]: {error}{self._traceback(name)}") from None
 
 
 @contextmanager

@@ -325,7 +325,7 @@ class Playing:
         for name in stage.learners:
             number = self._seats[name]
             if isinstance(number, int):
-                saved[name] = self._place.experiment.save(number)
+                saved[name] = self._place.save(name, number)
                 log.info("%s: %s is a state of %d bytes", stage.part.name, name, len(saved[name]))
         part = stage.part
         if isinstance(part, Block) and part.last and part.seats[0] in saved:
@@ -347,7 +347,7 @@ class Playing:
                 "snapshots; offer it as an agent type"
             )
         if mark not in self._states:
-            self._states[mark] = self._place.experiment.save(number)
+            self._states[mark] = self._place.save(learner, number)
             self._store.keep(self._execution, mark, self._states[mark])
 
     def _seat(self, name: str) -> int | str:

@@ -202,6 +202,25 @@ def test_what_cannot_be_played_is_found_in_the_file(
     assert "\n" not in str(caught.value)
 
 
+def test_a_learner_that_fails_at_the_last_end(small: Path, tmp_path: Path) -> None:
+    """Its next request is the save after its training."""
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from dovetail import Agent\n"
+        "class Mine(Agent):\n"
+        "    def step(self, decision): return decision.legal[0]\n"
+        "    def end(self, end): self.left = getattr(self, 'left', 50) - 1; 1 / self.left\n"
+    )
+    learner = f'type = "{mine}:Mine"'
+    text = small.read_text().replace('type = "td"\nparameters = { hidden = 8 }', learner, 1)
+    small.write_text(text.replace("evaluate_every = 20\n", "", 1))
+    with pytest.raises(DovetailError) as caught:
+        runner.execute(small, out=tmp_path, in_process=True)
+    assert str(caught.value) == (
+        "[agents.one]: Mine at the end of an episode raised ZeroDivisionError: division by zero (mine.py:4)"
+    )
+
+
 def test_what_only_the_agent_can_check(small: Path) -> None:
     """The option that its answer names is found in the file."""
     more = '[agents.dice.parameters]\nencoder = "byte"'
