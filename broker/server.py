@@ -25,6 +25,7 @@ from dovetail.broker.outbox import Address, Audience, without_heartbeats
 from dovetail.peer.cores import Leader
 from dovetail.peer.serving import Host
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
 
 log = logging.getLogger("dovetail.broker")
 
@@ -45,7 +46,7 @@ class Server:
     ``bind`` is the address, or what listens there already.
 
     Raises:
-        DovetailError: the address cannot be bound, or the journal not be written.
+        DovetailError: the address cannot be bound, or the journal or the file beside it not be written.
     """
 
     def __init__(
@@ -84,14 +85,17 @@ class Server:
     def _begin(self) -> None:
         """Make a core, or the one again that another broker had when it was killed."""
         live = self._live
-        restored = None if live is None else live.restore(self.settings)
-        if restored is not None:
-            self.core, self._secret, then = restored
-            self._offset, self._last = then - time.monotonic(), then
-        else:
-            self.core = fresh(self.settings, self._secret, self.journal)
-        if live is not None:
-            live.begin(self.core, self._secret, self._now())
+        try:
+            restored = None if live is None else live.restore(self.settings)
+            if restored is not None:
+                self.core, self._secret, then = restored
+                self._offset, self._last = then - time.monotonic(), then
+            else:
+                self.core = fresh(self.settings, self._secret, self.journal)
+            if live is not None:
+                live.begin(self.core, self._secret, self._now())
+        except OSError as error:
+            raise DovetailError(f"cannot write {live and live.path}: {error.strerror}") from None
 
     # -- peers in this program -----------------------------------------------------------------------
 

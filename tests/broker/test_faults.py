@@ -595,6 +595,21 @@ def test_in_one_program_a_full_disk_holds_the_run_back(tmp_path: Path) -> None:
     assert len(told) == 5
 
 
+def test_a_broker_that_starts_on_a_full_disk_says_which_file(tmp_path: Path) -> None:
+    path = tmp_path / "episodes.journal"
+    Journal(path).close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+        with pytest.raises(
+            DovetailError, match=r"cannot write .*episodes\.journal\.live: File too"
+        ):
+            serve("tcp://127.0.0.1:*", journal=lambda: Journal(path), durable=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path: Path) -> None:
     path = tmp_path / "episodes.journal"
     for _ in range(2):
