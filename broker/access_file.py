@@ -32,7 +32,7 @@ def read(path: Path) -> Access:
         DovetailError: it cannot be read, or says something else; one line says where and what.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         table = tomllib.loads(text)
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None

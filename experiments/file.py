@@ -423,7 +423,7 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
         DovetailError: the file cannot be read, or is not TOML.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".json":
             found = msgspec.json.decode(text, type=dict[str, Any])
         else:

@@ -175,7 +175,7 @@ def read(path: Path) -> Book:
         DovetailError: the file cannot be read, or a line is not an opening.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
         raise DovetailError(f"cannot read the openings {path}: {why}") from None

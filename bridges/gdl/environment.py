@@ -360,7 +360,7 @@ def read_file(name: str) -> str:
         DovetailError: it cannot be read.
     """
     try:
-        return Path(name).expanduser().read_text("utf-8")
+        return Path(name).expanduser().read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise DovetailError(f"gdl: cannot read file={name!r}: {why}") from None

@@ -152,6 +152,18 @@ def test_mistakes_are_said_in_one_line(tmp_path: Path, old: str, new: str, said:
     assert "\n" not in str(error.value)
 
 
+def test_an_access_file_and_a_key_with_byte_order_marks(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    expected = access_file.read(path)
+    path.write_bytes(GOOD.replace("\n", "\r\n").encode("utf-8-sig"))
+    assert access_file.read(path) == expected
+    secret = tmp_path / "ada.key"
+    keys.write(secret, keys.make(), "of ada")
+    key = keys.read(secret)
+    secret.write_bytes(secret.read_text().encode("utf-8-sig"))
+    assert keys.read(secret) == key
+
+
 def test_a_change_that_cannot_be_read_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -117,6 +117,16 @@ def test_a_wrong_file_costs_one_line(small: Path, old: str, new: str, complaint:
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_with_a_byte_order_mark_and_windows_line_ends(small: Path) -> None:
+    expected = read(small).phases
+    text = small.read_text().replace("\n", "\r\n")
+    small.write_bytes(text.encode("utf-8-sig"))
+    assert read(small).phases == expected
+    small.write_bytes(text.replace("seed = 5", "seeed = 5").encode("utf-8-sig"))
+    with pytest.raises(DovetailError, match="line 3: the file has no key 'seeed'"):
+        read(small)
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(DovetailError, match=r"cannot read .*no\.toml: No such file"):
         read(tmp_path / "no.toml")

@@ -125,7 +125,7 @@ def _read_token(file: str | None) -> str | None:
     if file is None:
         return os.environ.get("DOVETAIL_TOKEN") or None
     try:
-        token = Path(file).read_text(encoding="utf-8").strip()
+        token = Path(file).read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"--token-file: cannot read {file}: {why}") from None

@@ -189,7 +189,7 @@ def _password(file: Path | None) -> str | None:
     if file is None:
         return os.environ.get("DOVETAIL_PASSWORD") or None
     try:
-        found = file.read_text(encoding="utf-8").strip()
+        found = file.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--password-file: cannot read {file}: {error}") from None
     if not found or len(found.splitlines()) > 1:

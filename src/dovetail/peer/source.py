@@ -62,7 +62,7 @@ class Source:
 
     def _text(self) -> str:
         try:
-            return self.path.read_text(encoding="utf-8")
+            return self.path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
             return ""
 

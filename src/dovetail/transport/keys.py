@@ -121,7 +121,7 @@ def read(path: Path, server: str | None = None) -> Key:
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
-            found = tomllib.load(file)
+            found = tomllib.loads(file.read().decode("utf-8-sig"))
     except OSError as error:
         raise DovetailError(f"cannot read the key {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
