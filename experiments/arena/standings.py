@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from msgspec import Struct
 
 from dovetail.experiments.arena.description import Ladder
-from dovetail.experiments.arena.games import Game
 from dovetail.experiments.arena.rows import Played
 from dovetail.experiments.arena.store import Player, Store
-from dovetail.experiments.statistics import units
 from dovetail.experiments.statistics.estimates import Estimate, without_interval
 from dovetail.experiments.statistics.ranked import Ranking, ranked
 from dovetail.experiments.statistics.ratings import PRIOR, ratings
-from dovetail.experiments.statistics.scores import Sample, points
+from dovetail.experiments.statistics.scores import Sample
+from dovetail.experiments.statistics.units import key
 
 
 class Row(Struct):
@@ -48,7 +47,7 @@ class Table(Struct):
 
     rows: list[Row]
     units: int
-    """How many count in the ratings: equal games of the same players count once."""
+    """How many count in the ratings: what deterministic players repeat counts once."""
     played: int
     """How many were played."""
 
@@ -162,59 +161,41 @@ def _meetings(played: Sequence[Played], seats: int) -> dict[tuple[int, int], Sam
     for unit in played:
         one, other = sorted(unit.players)
         by_pair.setdefault((one, other), []).append(unit)
-    if seats == 1:
-        return {
-            pair: Sample.observed((_points(unit, pair[0]) for unit in _different(found)), 3)
-            for pair, found in by_pair.items()
-        }
-    samples = {}
-    for pair, found in by_pair.items():
-        games = [
-            _as_game(unit, pair, number * seats, game)
-            for number, unit in enumerate(found)
-            for game in unit.games
-        ]
-        games.sort(key=lambda each: each.index)
-        samples[pair] = units.units(games, seats, rotate=True).sample()
-    return samples
-
-
-def _as_game(unit: Played, pair: tuple[int, int], first: int, game: Game) -> units.Game:
-    """Return a game from the view of a pair; ``first`` is the index of the unit's first game.
-
-    Games are in the order of the pair's seats, not of the unit: units of equal games are equal then. Equal
-    actions with another outcome, in a game of chance, are another game.
-    """
-    of = [pair.index(unit.players[place]) for place in game.seating]
-    by_seat = points(game.scores)
-    return units.Game(
-        first + of[0],
-        tuple(of),
-        game.digest and f"{game.digest} {game.scores}",
-        units.key(game.opening),
-        tuple(by_seat[of.index(player)] for player in range(len(of))),
-        tuple(game.returns[of.index(player)] for player in range(len(of))),
-        False,
-    )
+    cells = 3 if seats == 1 else 5
+    return {
+        pair: Sample.observed((_points(unit, pair[0]) for unit in _counted(found)), cells)
+        for pair, found in by_pair.items()
+    }
 
 
 def _points(unit: Played, player: int) -> float:
     return unit.points[unit.players.index(player)]
 
 
-def _different(played: Sequence[Played]) -> list[Played]:
-    """Return units without the repeats of deterministic players: the same moves of the same players."""
-    seen = set()
-    found = []
+def _counted(played: Sequence[Played]) -> list[Played]:
+    """Return units without the repeats of deterministic players.
+
+    Units of the same players with the same opening are one if all are equal, since then no player
+    draws at random; otherwise each counts. Equal actions with another outcome, in a game of chance,
+    are another game.
+    """
+    groups: dict[Hashable, list[Played]] = {}
     for unit in played:
-        moves = tuple(
-            sorted((tuple(unit.players[p] for p in g.seating), g.digest) for g in unit.games)
+        groups.setdefault((*sorted(unit.players), key(unit.games[0].opening)), []).append(unit)
+    equal = {each: len({_moves(unit) for unit in found}) == 1 for each, found in groups.items()}
+    return [unit for each, found in groups.items() for unit in found[: 1 if equal[each] else None]]
+
+
+def _moves(unit: Played) -> Hashable:
+    """Return what equal units of the same players share; unknown actions are unlike any others."""
+    return frozenset(
+        (
+            tuple(unit.players[place] for place in game.seating),
+            game.digest or (unit.id, game.number),
+            tuple(game.scores),
         )
-        if all(digest for _, digest in moves) and moves in seen:
-            continue
-        seen.add(moves)
-        found.append(unit)
-    return found
+        for game in unit.games
+    )
 
 
 def _rankings(played: Sequence[Played]) -> list[list[Ranking]]:
@@ -226,5 +207,5 @@ def _rankings(played: Sequence[Played]) -> list[list[Ranking]]:
             }
             for game in unit.games
         ]
-        for unit in _different(played)
+        for unit in _counted(played)
     ]

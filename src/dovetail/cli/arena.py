@@ -24,6 +24,7 @@ from dovetail.cli.common import (
     show,
 )
 from dovetail.cli.group import Group, group
+from dovetail.peer.plain import plain
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -248,12 +249,14 @@ def _shown(title: str, table: Table, zero: str) -> list[Any]:
     repeats = table.played - table.units
     caption = f"{table.units} units count; Elo around {zero} with 95 % intervals"
     if repeats:
-        caption += f"; left out, since they repeat others: {repeats}"
+        caption += f"; left out, since they repeat games of others: {repeats}"
     return [shown, caption]
 
 
 def _state(row: Row) -> str:
-    return "baseline" if row.baseline else "" if row.state == "active" else row.state
+    if row.state == "active":
+        return "baseline" if row.baseline else ""
+    return row.state
 
 
 def pause(who: Who, why: Why = "", file: File = FILE) -> None:
@@ -342,7 +345,7 @@ def log(
     with _store(file, _read(file)) as store:
         for at, what, about, text in store.log(last):
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-            print(" ".join(filter(None, [when, what, about, text])))
+            print(plain(" ".join(filter(None, [when, what, about, text]))))
 
 
 def export(

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dovetail.cli import arena as cli
 from dovetail.experiments.arena import archive
 from dovetail.experiments.arena.calendar import keep
 from dovetail.experiments.arena.description import Ladder, check, read
@@ -247,6 +248,54 @@ def test_repeats_of_deterministic_players_count_once(store: Store) -> None:
         store.finish(season, unit, [one, other], 3)
     found = table(store.players("four"), store.played(season, "four"), 2)
     assert (found.played, found.units) == (4, 1)
+
+
+@pytest.mark.parametrize("seats", [2, 3])
+def test_units_of_an_opening_count_unless_all_are_equal(store: Store, seats: int) -> None:
+    """A ladder may have few openings; players that draw at random play other games from the same one."""
+    players = [store.enter("four", "", name) for name in "abc"[:seats]]
+    season = store.season().number
+
+    def play(opening: int, digest: str) -> None:
+        unit = store.plan(season, "four", 1, players)
+        games = [
+            msgspec.structs.replace(
+                won(0, 0, digest=f"{digest}{number}"),
+                number=number,
+                seating=[(seat + number) % seats for seat in range(seats)],
+                scores=[1.0, *[0.0] * (seats - 1)],
+                returns=[0.0] * seats,
+                decisions=[1] * seats,
+                seconds=[0.0] * seats,
+                opening=[[opening]],
+            )
+            for number in range(seats)
+        ]
+        store.finish(season, unit, games, 3)
+
+    for _ in range(3):
+        play(1, "x")
+    for number in range(6):
+        play(2, f"y{number % 3}")  # each as often as it was played
+    assert table(store.players("four"), store.played(season, "four"), seats).units == 1 + 6
+
+
+def test_what_the_operators_commands_print(
+    tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "arena.toml"
+    path.write_text(ARENA)
+    store.enter("four", "", "greedy")
+    store.enter("four", "", "broken")
+    store.mark("/broken", "paused", "raised ValueError: \x1b]0;title\x07\x1b[2Jboo")
+    cli.log(path, 1)
+    assert capsys.readouterr().out.endswith("paused /broken raised ValueError: boo\n")
+    cli.standings(path, None, None, False)
+    rows = [
+        line for line in capsys.readouterr().out.splitlines() if "greedy" in line or "bro" in line
+    ]
+    assert ["baseline" in line for line in rows] == ["greedy" in line for line in rows]
+    assert ["paused" in line for line in rows] == ["broken" in line for line in rows]
 
 
 def result(reason: str, **given: object) -> Episode:
