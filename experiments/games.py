@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from dovetail.env_servers.replay import replay
-from dovetail.protocol.journal import EpisodeRecord, episodes, superseded
+from dovetail.protocol.journal import EpisodeRecord, episodes, uncounted
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.scenes import Scene, choices_of
 from dovetail.protocol.seats import seated
@@ -57,7 +57,7 @@ def counted(journal: Path) -> Iterator[tuple[int, EpisodeRecord]]:
     Raises:
         DovetailError: the file is not a journal.
     """
-    void = superseded(journal)
+    void = uncounted(journal)
     for number, record in episodes(journal):
         if number not in void and record.result.scored:
             yield number, record

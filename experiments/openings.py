@@ -13,6 +13,7 @@ from dovetail.experiments.client import Experiment
 from dovetail.experiments.statistics.units import key
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError, Refused
+from dovetail.protocol.journal import TRIED
 
 Line = list[list[Any]]
 """The joint actions of each turn."""
@@ -96,6 +97,7 @@ def _draw(
         mode="evaluate",
         stepwise=True,
         secret=True,
+        label=TRIED,
         opening_turns=plies,
         **options,
     )
@@ -150,6 +152,7 @@ def problem(
         mode="evaluate",
         stepwise=True,
         secret=True,
+        label=TRIED,
         retries=0,
         **options,
     )

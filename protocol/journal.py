@@ -83,6 +83,9 @@ class Written:
     record: AnyRecord
 
 
+TRIED = "(openings)"
+"""The label of runs that only draw or try openings."""
+
 _decoder = msgspec.msgpack.Decoder(AnyRecord, ext_hook=codec.extension)
 _UNREADABLE: tuple[type[Exception], ...] = (*codec.UNREADABLE, DovetailError)
 
@@ -96,17 +99,17 @@ def episodes(path: Path) -> Iterator[tuple[int, EpisodeRecord]]:
             yield number, record
 
 
-def superseded(path: Path) -> set[int]:
-    """Return the numbers of the episodes that were played again later, and do not count.
+def uncounted(path: Path) -> set[int]:
+    """Return the numbers of the episodes that do not count.
 
-    Those are interrupted episodes of a run, and what was played of a stage that an experiment
-    began again; errors as of ``read``.
+    Those are interrupted episodes of a run, what was played of a stage that an experiment began
+    again, and openings that were only tried; errors as of ``read``.
     """
     found = set()
     stages: dict[str, dict[int, list[int]]] = {}
     for number, record in episodes(path):
         stage, _, attempt = record.label.rpartition("/")
-        if record.result.will_retry:
+        if record.result.will_retry or record.label == TRIED:
             found.add(number)
         elif stage and attempt.isdecimal():
             stages.setdefault(stage, {}).setdefault(int(attempt), []).append(number)

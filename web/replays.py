@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail.env_servers.replay import replay
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.journal import EpisodeRecord, episodes
+from dovetail.protocol.journal import TRIED, EpisodeRecord, episodes
 from dovetail.web.games import LONGEST_NAME
 from dovetail.web.positions import drawn, plain
 from dovetail.web.tables import HINT
@@ -21,7 +21,7 @@ def listed(journal: Path) -> list[dict[str, Any]]:
     """Return the newest episodes of a journal, the newest first; errors as of ``episodes``."""
     found: list[dict[str, Any]] = []
     for number, record in episodes(journal):
-        if record.label == HINT:
+        if record.label in (HINT, TRIED):
             continue
         found.append(about(number, record))
         if len(found) > 2 * MOST_LISTED:

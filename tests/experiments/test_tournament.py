@@ -13,10 +13,12 @@ from rich.table import Table
 from dovetail import DovetailError
 from dovetail.experiments import output, progress
 from dovetail.experiments.file import read
+from dovetail.experiments.games import counted
 from dovetail.experiments.playing import Playing
 from dovetail.experiments.runner import Execution, execute
 from dovetail.experiments.schedule import Stage, stages
 from dovetail.experiments.statistics.tallies import faulty, interrupted
+from dovetail.protocol.journal import episodes
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 FILE = """
@@ -149,6 +151,12 @@ def test_openings_of_a_file_and_plies(tmp_path: Path) -> None:
         assert each.opening == ([[0], [1]] if each.index // 2 % 2 == 0 else [[1], [2], [3]])
     found = played(path, with_keys("episodes = 8\nopenings = 3"), tmp_path / "plies")
     assert {len(each.opening) for stage in found.played for each in stage.episodes} == {3}
+    for folder in (
+        tmp_path,
+        tmp_path / "plies",
+    ):  # where openings were drawn or tried, no game was played
+        journal = folder / "three" / "games-1.journal"
+        assert len(list(counted(journal))) == 24 < len(list(episodes(journal)))
     book.write_text("1 2\nfour\n")
     with pytest.raises(DovetailError, match=r"book.txt:2: 'four' is not an opening"):
         played(path, with_keys(f"episodes = 8\nopenings = '{book}'"), tmp_path / "bad")

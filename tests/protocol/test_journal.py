@@ -9,13 +9,14 @@ import pytest
 from dovetail.broker.journal import Journal
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import (
+    TRIED,
     EpisodeRecord,
     StateRecord,
     episode,
     episodes,
     merge,
     read,
-    superseded,
+    uncounted,
 )
 from dovetail.protocol.messages import Episode
 
@@ -32,14 +33,20 @@ def path(tmp_path: Path) -> Path:
 
 def test_episodes_that_were_played_again_do_not_count(path: Path) -> None:
     journal = Journal(path)
-    labels = ["x/train/1", "x/train/1", "x/train/2", "x/test/1", "free", "a/b", "x/train/10"]
+    labels = ["x/train/1", "x/train/1", "x/train/2", "x/test/1", "free", "a/b", TRIED, "x/train/10"]
     journal.write([played(again=True), StateRecord("best", "td", b""), *map(played, labels)])
     journal.close()
-    assert superseded(path) == {1, 2, 3, 4}  # retried; attempts 1 and 2 of the stage x/train
-    assert episode(path, "last")[0] == 8
+    assert uncounted(path) == {
+        1,
+        2,
+        3,
+        4,
+        8,
+    }  # retried; attempts 1 and 2 of the stage x/train; an opening
+    assert episode(path, "last")[0] == 9
     assert episode(path, "02")[1].label == "x/train/1"
-    with pytest.raises(DovetailError, match=r"there is no episode 9; .* has 8"):
-        episode(path, "9")
+    with pytest.raises(DovetailError, match=r"there is no episode 10; .* has 9"):
+        episode(path, "10")
 
 
 def test_a_merge_that_was_killed_before_the_others_were_removed_can_be_repeated(path: Path) -> None:

@@ -81,9 +81,9 @@ def list_episodes(journal: Path) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from dovetail.protocol.journal import episodes, superseded
+    from dovetail.protocol.journal import TRIED, episodes, uncounted
 
-    void = superseded(journal)
+    void = uncounted(journal)
     table = Table()
     for column in ("#", "when", "environment", "agents", "mode", "turns", "outcome", "reason"):
         table.add_column(column, overflow="fold")
@@ -93,7 +93,8 @@ def list_episodes(journal: Path) -> None:
         outcome = "" if result.outcome is None else ", ".join(f"{s:g}" for s in result.outcome)
         reason = result.reason if result.blame is None else f"{result.reason} (seat {result.blame})"
         if number in void:
-            reason += "; an interrupted attempt, not counted"
+            what = "an opening was tried" if played.label == TRIED else "an interrupted attempt"
+            reason += f"; {what}, not counted"
         agents = ", ".join(seat.agent for seat in result.seats)
         row = [when, played.environment, agents, played.mode, str(result.turns), outcome, reason]
         table.add_row(str(number), *map(escape, row))
