@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from dovetail.agent_servers.general.td import TD
+from dovetail.cli import results as commands
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.experiments import over_seeds, runner, sweep, trials
 from dovetail.experiments.inprocess import InProcess
@@ -124,6 +125,10 @@ def test_killed_and_resumed_is_as_undisturbed(
     assert (found[0]["against_first"], found[1]["against_first"]["pairs"]) == (None, 2)
     assert found[0]["final"]["mean"] == pytest.approx(sum(whole.series[0].final) / 2)
     assert found[0]["note"] == "few seeds"
+
+    commands.export(str(whole.folder), tmp_path / "games.txt")
+    text = (tmp_path / "games.txt").read_text()
+    assert text.count('[Experiment "seeded"]') == text.count("[Game ") == 4 * (20 + 2 * 6)
 
     request.getfixturevalue("undrawn")
     resumed = interrupted(seeded, tmp_path / "broken", monkeypatch)

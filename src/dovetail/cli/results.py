@@ -314,7 +314,10 @@ def tensorboard(
 
 
 def _journals(folder: Path) -> list[Path]:
-    found = sorted(folder.glob("games-*.journal"), key=lambda p: (len(p.name), p.name))
+    files = itertools.chain.from_iterable(
+        folder.glob(f"{each}games-*.journal") for each in ("", "trials/*/")
+    )
+    found = sorted(files, key=lambda p: (len(p.name), p.name))
     if not found:
         raise DovetailError(f"{folder} has no games-N.journal; name the folder of an experiment")
     return found
