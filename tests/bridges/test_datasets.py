@@ -14,6 +14,7 @@ from dovetail.agent_servers.agent import RESIGN, Agent, Decision
 from dovetail.cli import app
 from dovetail.experiments.records import Records
 from dovetail.experiments.runner import execute
+from dovetail.peer import registry
 
 FILE = """
 name = "small"
@@ -169,6 +170,17 @@ def test_a_dataset_makes_its_environment_again(datasets: Path) -> None:
     observation, _ = env.reset(seed=1)
     assert data.observation_space.contains(observation)
     env.close()
+
+
+def test_a_game_that_is_not_installed_is_named(
+    datasets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    game = Path(__file__).parents[1] / "cli" / "count_up.py"
+    out = played(datasets, f"{game}:CountUp")
+    assert "use --env FILE.py:Class" in said(out, "own/one-v0", "--agent", "one")
+    assert "episodes" in said(out, "own/one-v0", "--agent", "one", "--env", f"{game}:CountUp")
+    assert minari.load_dataset("own/one-v0").total_steps > 0
 
 
 def test_what_cannot_be_a_dataset_is_one_line(datasets: Path) -> None:

@@ -18,6 +18,7 @@ from dovetail.peer.plain import coloured, plain
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
+    from dovetail.env_servers.environment import Environment
     from dovetail.protocol.journal import EpisodeRecord
     from dovetail.protocol.messages import Spec, Turn
 
@@ -101,6 +102,29 @@ def list_episodes(journal: Path) -> None:
     show(table if table.row_count else f"{journal} has no episodes")
 
 
+def recorded(environment: str, name: str | None) -> type[Environment]:
+    """Return the class of a recorded environment.
+
+    Args:
+        environment: the name in the record, which is only looked up.
+        name: what the user typed in its place, which may be imported.
+
+    Raises:
+        DovetailError: there is none.
+    """
+    from dovetail.peer.registry import registered
+
+    if name:
+        return find_environment(name)
+    try:
+        kind: type[Environment] = registered("environment", environment)
+    except DovetailError as error:
+        raise UsageError(
+            f"{error}; use --env FILE.py:Class for an environment that is not installed"
+        ) from None
+    return kind
+
+
 def replayed(
     played: EpisodeRecord, name: str | None, delay: float, say: Callable[[str], object]
 ) -> None:
@@ -116,17 +140,8 @@ def replayed(
         DovetailError: the replay differs, and the text says where; or there is no such environment.
     """
     from dovetail.peer import options
-    from dovetail.peer.registry import registered
 
-    # A name typed by the user may be imported; a name in a journal is only looked up.
-    try:
-        kind = find_environment(name) if name else registered("environment", played.environment)
-    except DovetailError as error:
-        if name:
-            raise
-        raise UsageError(
-            f"{error}; use --env FILE.py:Class for an environment that is not installed"
-        ) from None
+    kind = recorded(played.environment, name)
     result = played.result
     configuration = options.read(
         kind.Configuration, played.configuration, f"environment {played.environment}"

@@ -267,6 +267,14 @@ def dataset(
     seat: Annotated[
         int | None, typer.Option(min=0, help="Only games in which the agent has this seat.")
     ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            "--env",
+            metavar="NAME",
+            help="The environment, if it is not installed: module:Class or file.py:Class.",
+        ),
+    ] = None,
 ) -> None:
     """Write an agent's games as a dataset for offline learning, in Minari's format.
 
@@ -275,10 +283,13 @@ def dataset(
     Example: dovetail dataset out/connect_four_two_learners connect-four/td-v0 --agent first
     """
     from dovetail.bridges.gymnasium.datasets import create
+    from dovetail.cli.records import recorded
     from dovetail.experiments import games
+    from dovetail.peer.registry import register
 
     with _records(str(out)) as records:
         known = labels(records)
+    loaded: set[str] = set()
 
     def chosen() -> Iterator[tuple[EpisodeRecord, int]]:
         for journal in _journals(out):
@@ -287,8 +298,13 @@ def dataset(
                 if played is None or stage not in ("", played.stage):
                     continue
                 for number, whose in enumerate(games.players(record, played)):
-                    if whose == agent and seat in (None, number):
-                        yield record, number
+                    if whose != agent or seat not in (None, number):
+                        continue
+                    if record.environment not in loaded:
+                        kind = recorded(record.environment, env)
+                        register("environment", record.environment, kind)
+                        loaded.add(record.environment)
+                    yield record, number
 
     made = create(name, agent, chosen())
     print(
