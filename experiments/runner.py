@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from dovetail.experiments.sweep import Plan
 from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.source import Source
 from dovetail.protocol.errors import DovetailError
+
+log = logging.getLogger("dovetail.experiments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +201,26 @@ def begin(results: Store, file: ExperimentFile, resume: bool, where: str) -> int
             "resume it with those, or run without --resume"
             + (f"; to keep what was learned, add {' and '.join(keep)}" if keep else "")
         )
-    return results.begin(file.name, text, file.seed) if execution is None else execution
+    if execution is None:
+        return results.begin(file.name, text, file.seed)
+    if changed := ", ".join(touched(file, results.started(execution))):
+        log.warning(
+            "%s changed after this run of %s began: what is played from now on may differ from "
+            "what was played before; to play all of it again, run without --resume",
+            *(changed, file.name),
+        )
+    return execution
+
+
+def touched(file: ExperimentFile, since: float) -> list[str]:
+    """Return the files with the user's own environments and agents that were written after a time."""
+    names = [file.environment.name, *(each.type for each in file.agents.values())]
+    paths = dict.fromkeys(name.rpartition(":")[0] for name in names)
+    return [
+        each
+        for each in paths
+        if each.endswith(".py") and Path(each).is_file() and Path(each).stat().st_mtime > since
+    ]
 
 
 def changes(old: Any, new: Any, path: str = "") -> list[str]:

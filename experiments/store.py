@@ -89,6 +89,12 @@ class Store:
             found: int | None = connection.execute(query).scalar()
             return found
 
+    def started(self, execution: int) -> float:
+        """Return when an execution began."""
+        query = sa.select(s.executions.c.started).where(s.executions.c.id == execution)
+        with self._engine.begin() as connection:
+            return float(connection.execute(query).scalar_one())
+
     def interrupted(self, name: str) -> tuple[int, str] | None:
         """Return the last execution of a name that did not finish, if there is one, and its file."""
         query = (

@@ -24,7 +24,7 @@ from dovetail.experiments.file import read
 from dovetail.experiments.playing import Playing
 from dovetail.experiments.processes import Processes
 from dovetail.experiments.records import read_state
-from dovetail.experiments.runner import Execution, execute
+from dovetail.experiments.runner import Execution, begin, execute
 from dovetail.experiments.store import Store
 from dovetail.peer import link
 from dovetail.protocol.errors import DovetailError
@@ -203,6 +203,23 @@ def test_resumed_is_the_same_as_uninterrupted(
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_a_resumed_run_says_that_the_users_own_code_has_changed(
+    small: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    game = tmp_path / "my game.py"
+    game.touch()
+    file = read(small, {"environment.name": f"{game}:Game"})
+    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    number = begin(store, file, False, "out")
+    os.utime(game, (store.started(number) - 1,) * 2)
+    assert begin(store, file, True, "out") == number
+    assert not caplog.records
+    os.utime(game, (store.started(number) + 1,) * 2)
+    assert begin(store, file, True, "out") == number
+    assert f"{game} changed after this run of small began" in caplog.text
+    store.close()
+
+
 def test_interrupted_before_its_results_are_written_it_can_be_resumed(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
