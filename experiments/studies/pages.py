@@ -36,6 +36,7 @@ KEPT = DOCS / "results"
 """Results that pages rest on, in the repository."""
 MARKS = {
     r"\(every seed\)": "*Every seed*: all seeds gave the same figure.",
+    "[≈≠]": "≈: the study's figure agrees with ours; ≠: it differs; the [summary](README.md) says when. Other figures of ours are too uncertain to say, or are not compared.",
     r"\| \*[-\d]": "Figures in italics are means without an interval, for orientation.",
 }
 """What a page says of its tables, if they have such cells."""
@@ -246,7 +247,7 @@ def why(name: str, found: Found) -> str:
         return UNCOMPARED.get((name, found.row.key), "The study says it in words")
     if _judged(found) in ("all", "wide"):
         return ""
-    size = "" if _full(found) else "run at less than the study's size; "
+    size = "" if _full(found) else "Run at less than the study's size. "
     return size + found.drawn.note.partition(". ")[0].rstrip(".")
 
 
@@ -294,6 +295,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         f"In {single} of the {judged['all']} only one figure is compared: it may agree while the row's conclusion does not hold, which stands in the column beside it.",
         "",
         "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values, or, where these have no limit, reaches zero or spans more than a factor of three; or if all of ours were equal and the study's differs. "
+        "The interval of RLGame's moves and of rows in searches for genes is that of the logarithms, as seeds differ by factors: around the mean it would reach below zero. "
         "Where one figure is compared, its name stands before the verdict.",
         "",
         "A conclusion holds: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. A *seed* is one training with its own random numbers. `dovetail study NAME ROW` runs a row, `--quick` "

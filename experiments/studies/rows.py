@@ -74,6 +74,9 @@ class Compared:
     figure that has no error of its own."""
     range: tuple[float, float] = ANY
     """The values that the figure may have."""
+    seeds: Sequence[float] = ()
+    """The figures of the trainings, of one that is above 0, has no upper limit, and varies by factors: its logarithms
+    are taken to be normal, since an interval around the mean would reach below 0."""
 
     @property
     def again(self) -> Estimate:
@@ -82,6 +85,12 @@ class Compared:
         The interval of our mean says where the mean is; a single training varies by more.
         """
         ours, times = self.ours, math.sqrt(1 + self.more)
+        if self.seeds:
+            ours = mean([math.log(each) for each in self.seeds])
+            half = times * (ours.high - ours.value)
+            return Estimate(
+                self.ours.value, math.exp(ours.value - half), math.exp(ours.value + half)
+            )
         low = ours.value - times * (ours.value - ours.low)
         high = ours.value + times * (ours.high - ours.value)
         return Estimate(ours.value, max(low, self.range[0]), min(high, self.range[1]))
@@ -102,6 +111,10 @@ class Compared:
         'wide'
         >>> Compared("wins, %", 99.9, Estimate(100.0, 100.0, 100.0), 5, (0, 100)).verdict
         'wide'
+        >>> Compared("rows", 60.0, mean([900.0, 2700.0, 8100.0]), 3, seeds=(900, 2700, 8100)).verdict
+        'wide'
+        >>> Compared("rows", 10.0, mean([900.0, 2700.0, 8100.0]), 3, seeds=(900, 2700, 8100)).verdict
+        'differs'
         """
         if not (math.isfinite(self.ours.low) and math.isfinite(self.ours.high)):
             return None
@@ -117,6 +130,15 @@ class Compared:
             reaches = again.low <= 0 <= again.high or greater > WIDE * lesser
             wide = again.low < again.high and reaches
         return "wide" if wide else "agrees"
+
+
+SIGNS: Mapping[Verdict | None, str] = {"agrees": " ≈", "differs": " ≠"}
+"""What stands behind a figure of ours, by its verdict."""
+
+
+def signed(text: str, compared: Compared) -> str:
+    """Return a figure of ours in words, with a sign if it agrees with the study's or differs."""
+    return text + SIGNS.get(compared.verdict, "")
 
 
 PERCENT = (0.0, 100.0)

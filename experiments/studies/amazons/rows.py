@@ -40,6 +40,7 @@ from dovetail.experiments.studies.rows import (
     each_seed,
     interval,
     over,
+    signed,
     total,
     within,
 )
@@ -189,9 +190,11 @@ def _train_draw(run: Run, done: Done) -> Drawn:
         found = _score(results, number)
         moves = over(results, "checks", number, "moves").value
         study, name = printed.get(number), f"score after {moves:,.0f} moves"
-        lines.append([name, "-" if study is None else f"{study:+.0f}", interval(found, 0)])
+        text = interval(found, 0)
         if study is not None:
             compared.append(Compared(name, study, found, len(results), SCORES))
+            text = signed(text, compared[-1])
+        lines.append([name, "-" if study is None else f"{study:+.0f}", text])
     if all(each.get("distances") for each in results):
         for n, which in ((0, "first"), (-1, "last")):
             moved = interval(within(over(results, "distances", n)), 5 if n else 1)
@@ -284,15 +287,19 @@ def _weights_draw(done: Done) -> Drawn:
         for run, preset in names.items():
             printed, found = WEIGHTS[preset][number], over(groups[run,], "weights", number)
             agree[run] += (printed > 0) == (found.value > 0)
-            cells += [f"{printed:+.1f}", interval(found, 1)]
             compared.append(Compared(f"{run} {feature}", printed, found, len(groups[run,])))
+            cells += [f"{printed:+.1f}", signed(interval(found, 1), compared[-1])]
         lines.append(cells)
     signs = ", ".join(f"{run} {count} of 12" for run, count in agree.items())
     columns = ["feature"]
     for run in names:
         columns += [f"{run}: study", "ours"]
     games = total(done, "games")
-    note = f"The study's vectors are of one training each, and ours differ from seed to seed. Signs that agree: {signs}."
+    differ = sum(each.verdict == "differs" for each in compared)
+    note = (
+        f"Why {differ} weights differ by more than trainings do is not known. The study does not say whether its program counts mobility in queen moves or in whole moves; here it counts queen moves. "
+        f"Signs that agree: {signs}."
+    )
     return Drawn(columns, lines, games, "not counted", compared, note)
 
 
@@ -309,15 +316,16 @@ def _tree(unit: Unit) -> Result:
 
 def _tree_draw(done: Done) -> Drawn:
     found = done[0][1]["moves"]
+    counted = Estimate(found["8"], found["8"], found["8"])
+    both = Compared("moves at the start", 1_600, counted, 0)
     lines = [
         ["6 x 6, moves at the start", "-", f"{found['6']:,}"],
         ["8 x 8", "-", f"{found['8']:,}"],
         ["10 x 10", "-", f"{found['10']:,}"],
-        ["the study's board", "more than 1,600", f"{found['8']:,}"],
+        ["the study's board", "more than 1,600", signed(f"{found['8']:,}", both)],
     ]
     note = "The study's board is 8 x 8, where 1,232 moves are legal; 1,600 are passed between 8 x 8 and 10 x 10. Counted, not measured."
-    counted = Estimate(found["8"], found["8"], found["8"])
-    return Drawn(HEAD, lines, 0, "-", (Compared("moves at the start", 1_600, counted, 0),), note)
+    return Drawn(HEAD, lines, 0, "-", (both,), note)
 
 
 SEARCHES: dict[str, Mapping[str, Any]] = {
@@ -474,11 +482,20 @@ def won(done: Done) -> tuple[Counter[str], Counter[str]]:
     return wins, games
 
 
+def _standing(wins: int, games: int) -> list[str]:
+    """Return wins, losses and points, of which a win adds one and a loss takes one."""
+    return [f"{wins}", f"{games - wins}", f"{2 * wins - games:+}"]
+
+
 def _shared(found: Sequence[tuple[int, int]]) -> list[str]:
-    """Return the wins and the share, with its interval over seeds, of wins and games by seed."""
+    """Return the standing and the share, with its interval over seeds, of wins and games by seed."""
     wins, games = (sum(each) for each in zip(*found, strict=True))
     share = within(mean([100 * won / of for won, of in found]), *PERCENT)
-    return [f"{wins} of {games}", interval(share, 1, sign=" %")]
+    return [*_standing(wins, games), interval(share, 1, sign=" %")]
+
+
+NOT_PRINTED = ["-"] * 4
+"""A standing and a share that the study does not have."""
 
 
 def _meetings_draw(done: Done) -> Drawn:
@@ -486,15 +503,10 @@ def _meetings_draw(done: Done) -> Drawn:
     lines, compared = [], []
     for name, printed in PLAYERS.items():
         found = wilson(wins[name], games[name])
-        lines.append(
-            [
-                name,
-                f"{printed} of 400 ({printed / 4:.1f} %)",
-                f"{wins[name]} of {games[name]}",
-                interval(found, 1, 100, " %"),
-            ]
-        )
         compared.append(Compared(name, printed / 400, found, 1, (0, 1)))
+        share = signed(interval(found, 1, 100, " %"), compared[-1])
+        standing = _standing(wins[name], games[name])
+        lines.append([name, *_standing(printed, 400), f"{printed / 4:.1f} %", *standing, share])
     here = [each for each in done if each[0].get("learned") == "here"]
     by_seed = [
         won([each for each in here if each[0]["seed"] == seed])
@@ -503,19 +515,21 @@ def _meetings_draw(done: Done) -> Drawn:
     for name in PLAYERS if by_seed else ():
         text = "weights learned here" if name in TRAINED else "beside weights learned here"
         parts = [(wins[name], games[name]) for wins, games in by_seed]
-        lines.append([f"{name}, {text}", "-", *_shared(parts)])
+        lines.append([f"{name}, {text}", *NOT_PRINTED, *_shared(parts)])
     direct = [each for each in done if each[0].get("learned") == "first"]
     for run in TRAINED if direct else ():
         met = [result for unit, result in direct if run in unit["players"]]
         parts = [(each["wins"], each["games"]) for each in met]
-        lines.append([f"{run}, weights learned here, against the study's", "-", *_shared(parts)])
+        title = f"{run}, weights learned here, against the study's"
+        lines.append([title, *NOT_PRINTED, *_shared(parts)])
     note = (
         "The study's table cannot be one round robin: its wins add up to 1,071 and its losses to 929. First and last are what to compare. All but Random search to depth 2 and take the Monte Carlo step. "
         "The first lines are of the weights that the study published, one training each, and their intervals are over games; those of *weights learned here* are over "
         "five tournaments, each with the weights of one seed of the row [weights](#weights-learned-by-three-of-the-runs). In the last lines the weights that each seed learned here meet the study's of the same run."
     )
     count, distinct = total(done, "games"), total(done, "distinct")
-    columns = ["player", "study: wins", "ours", "share"]
+    standings = ["wins", "losses", "points", "share"]
+    columns = ["player", *(f"{who}: {name}" for who in ("study", "ours") for name in standings)]
     return Drawn(columns, lines, count, f"{distinct} of {count}", compared, note)
 
 
@@ -544,14 +558,14 @@ def _depths_draw(done: Done) -> Drawn:
     count = total(done, "games")
     # Two games of an opening are not independent, so the games of a seed are the unit.
     found = within(mean([100 * result["wins"] / result["games"] for _, result in done]), *PERCENT)
-    won = interval(found, 1, sign=" %")
+    half = Compared("half", 50, found, 0, PERCENT)
+    won = signed(interval(found, 1, sign=" %"), half)
     lines = [["depth 2 with Monte Carlo wins", "comparable to depth 3", won]]
     note = (
         "The study gives no figure, so *comparable* is taken as half of the games. Both have the weights MP. Games begin with two moves drawn at random, each opening played from both seats, since depth 3 alone "
         f"repeats itself; the interval is over the {len(done)} seeds of the openings."
     )
     distinct = total(done, "distinct")
-    half = Compared("half", 50, found, 0, PERCENT)
     return Drawn(HEAD, lines, count, f"{distinct} of {count}", (half,), note)
 
 

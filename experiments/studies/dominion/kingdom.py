@@ -37,6 +37,7 @@ from dovetail.experiments.studies.rows import (
     by,
     interval,
     over,
+    signed,
     total,
     within,
 )
@@ -134,10 +135,12 @@ def _decks_draw(done: Done) -> Drawn:
             for line, (card, printed) in zip(lines, DECKS.items(), strict=True):
                 results = groups[players, visits]
                 found = within(over(results, "cards", card))
-                line.append(interval(found, 2))
-                name = f"{card}, {players} players, {METHODS[visits]}{setting}"
+                text = interval(found, 2)
                 if not setting:  # the study has no other
+                    name = f"{card}, {players} players, {METHODS[visits]}"
                     compared.append(Compared(name, printed[column], found, len(results)))
+                    text = signed(text, compared[-1])
+                line.append(text)
     return Drawn(columns, lines, total(done, "games"), SHUFFLED, compared, NOTE)
 
 

@@ -26,6 +26,7 @@ from dovetail.experiments.studies.rows import (
     by,
     interval,
     over,
+    signed,
     within,
 )
 from dovetail.peer.registry import register
@@ -192,9 +193,14 @@ def beside_study(
             name = f"{METHODS[visits]}{setting}"
             ours = figures(results, games)
             more, judged = beside(name, ours, printed[visits], len(results))
+            if not setting:  # the study has no other
+                more = [
+                    [*line, signed(text, each)]
+                    for (*line, text), each in zip(more, judged, strict=True)
+                ]
+                compared += judged
             again = interval(percent(results, "again"))
             lines += [*more, [f"{name}: best table tested again %", "-", again]]
-            compared += [] if setting else judged  # the study has no such setting
     return lines, compared
 
 

@@ -20,6 +20,7 @@ from dovetail.experiments.studies.rows import (
     Unit,
     interval,
     over,
+    signed,
 )
 
 PAIRS = [
@@ -97,26 +98,29 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: Done) -> D
                 for threshold in (left,) if smith else THRESHOLDS:
                     error = abs(_share(each, played).value - study[0])
                     off.setdefault((tie, threshold), []).append(error)
-        lines.append(
-            [
-                name,
-                f"{study[0]:.2f}",
-                interval(percent, 2),
-                other,
-                f"{study[1]:.2f} / {study[2]:.2f}",
-                " / ".join(interval(each, 2) for each in points),
-                f"{study[3]:.2f}",
-                interval(rounds, 2),
-            ]
-        )
-        compared += [
+        both = [
             Compared(f"{name}: points of the first", study[1], points[0], 1),
             Compared(f"{name}: points of the second", study[2], points[1], 1),
             Compared(f"{name}: rounds", study[3], rounds, 1),
         ]
+        won = interval(percent, 2)
         if first != "random":
-            compared.append(Compared(f"{name}: second %", study[0], percent, 1, PERCENT))
+            both.append(Compared(f"{name}: second %", study[0], percent, 1, PERCENT))
+            won = signed(won, both[-1])
             longer.append(rounds.value - study[3])
+        compared += both
+        lines.append(
+            [
+                name,
+                f"{study[0]:.2f}",
+                won,
+                other,
+                f"{study[1]:.2f} / {study[2]:.2f}",
+                " / ".join(signed(interval(each.ours, 2), each) for each in both[:2]),
+                f"{study[3]:.2f}",
+                signed(interval(rounds, 2), both[2]),
+            ]
+        )
     errors = {each: sum(values) / len(values) for each, values in off.items()}
     note = ""
     if errors:

@@ -18,6 +18,7 @@ from dovetail.experiments.studies.rows import (
     by,
     interval,
     over,
+    signed,
     total,
 )
 
@@ -57,13 +58,15 @@ def _transfer_draw(done: Done) -> Drawn:
         )
         rounds = over(results, "rounds")
         compared.append(Compared(f"{names[row]}: rounds", study[0], rounds, len(results)))
-        cells = [interval(rounds, 2)]
+        cells = [signed(interval(rounds, 2), compared[-1])]
         for column in range(len(SETS)):
             won = percent(results, "won", column)
-            cells.append(interval(won))
+            text = interval(won)
             if column:
                 name = f"{names[row]} v {names[column]}"
                 compared.append(Compared(name, study[1 + column], won, len(results), PERCENT))
+                text = signed(text, compared[-1])
+            cells.append(text)
         lines.append([f"{names[row]}, ours", *cells])
     note = (
         "The study says neither how long these six learned nor by which exploration; here it is forced exploration on "

@@ -44,6 +44,7 @@ from dovetail.experiments.studies.rows import (
     each_seed,
     interval,
     over,
+    signed,
     total,
 )
 
@@ -64,7 +65,9 @@ def _sizes_draw(done: Done) -> Drawn:
         Compared(name, n, Estimate(found[name], found[name], found[name]), 0)
         for name, n in ENTRIES.items()
     ]
-    lines = [[name, f"{n:,}", f"{found[name]:,}"] for name, n in ENTRIES.items()]
+    lines = [
+        [each.name, f"{each.study:,}", signed(f"{found[each.name]:,}", each)] for each in exact
+    ]
     return Drawn(
         ["version", "study: entries", "ours"], lines, 0, "-", exact, "Counted, not measured."
     )
@@ -179,23 +182,47 @@ def _order(key: tuple[str, int]) -> tuple[float, int]:
 
 
 def _versions_draw(
-    done: Done, note: str = "", picture: Callable[[Done], Picture] = curves.versions
+    done: Done,
+    note: str = "",
+    picture: Callable[[Done], Picture] = curves.versions,
+    against: Mapping[str, str] | None = None,
 ) -> Drawn:
+    """Return a line for each version and method.
+
+    Args:
+        done: the trainings.
+        note: below the table.
+        picture: draws the curves.
+        against: the version that each is compared with; the first one if not given.
+    """
     lines = []
     found = by(done, "version", "visits")
-    for version, visits in sorted(found, key=_order):
+    order = sorted(found, key=_order)
+    first = order[0][0]
+    for version, visits in order:
         results = found[version, visits]
+        other, more = first if against is None else against.get(version, ""), "-"
+        if other != version and (other, visits) in found:
+            more = interval(ahead(results, found[other, visits]))
+            more += "" if against is None else f" to {other}"
         lines.append(
             [
                 f"{version}, {METHODS[visits]}",
                 f"{ENTRIES[version]:,}",
                 interval(percent(results, "best")),
                 interval(percent(results, "again")),
+                more,
                 interval(over(results, "explored"), 0),
             ]
         )
-    columns = ["version, method", "entries", "best test %", "tested again %", "explored"]
-    note = note or "The study draws curves and prints no figures."
+    columns = [
+        *("version, method", "entries", "best test %", "tested again %"),
+        *(f"difference to version{'' if against else f' {first}'}", "explored"),
+    ]
+    note = (
+        note
+        or "The study draws curves and prints no figures. A difference is what the version wins, tested again, more than the one named, paired by seed."
+    )
     return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note, picture(done))
 
 
@@ -209,18 +236,14 @@ def _bounds_draw(done: Done) -> Drawn:
         f"Version 5 does not count Smithies. Its decks have {_smithies(found, '5')} of them, those of version 3 have {_smithies(found, '3')}: "
         "a table that cannot tell whether there is one gives the first Smithy and the fifth the same value.",
         curves.bounds,
+        CHANGED,
     )
     lines = []
     for line, (version, visits) in zip(drawn.lines, sorted(found, key=_order), strict=True):
-        changed, more = "-", "-"
         other = CHANGED.get(version, "")
-        if (other, visits) in found:
-            changed = change(version, other)
-            more = f"{interval(ahead(found[version, visits], found[other, visits]))} to {other}"
-        lines.append([line[0], changed, *line[1:4], more, line[4]])
-    columns = list(drawn.columns)
-    columns[4:4] = ["difference to version"]
-    columns[1:1] = ["what changed"]
+        changed = change(version, other) if (other, visits) in found else "-"
+        lines.append([line[0], changed, *line[1:]])
+    columns = [drawn.columns[0], "what changed", *drawn.columns[1:]]
     return replace(drawn, columns=columns, lines=lines)
 
 

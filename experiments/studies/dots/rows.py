@@ -36,6 +36,7 @@ from dovetail.experiments.studies.rows import (
     interval,
     over,
     share,
+    signed,
     total,
     within,
 )
@@ -134,8 +135,9 @@ def _weights_draw(done: Done) -> Drawn:
     for number, name in enumerate(FEATURES):
         found = over(results, "weights", number)
         study = WEIGHTS["end"][number]
-        lines.append([f"weight: {name}", f"{study:+.2f}", interval(found, 2)])
         compared.append(Compared(name, study, found, len(results)))
+        ours = signed(interval(found, 2), compared[-1])
+        lines.append([f"weight: {name}", f"{study:+.2f}", ours])
     against = {who: _pooled(results, who) for who in ("random", "perfect")}
     lines += [
         [f"games won against {who}", "-", _rate(results, who, "wins", "games")] for who in against
@@ -342,6 +344,9 @@ def _large_draw(done: Done) -> Drawn:
         digits = 0 if max(greatest) >= 10 else 1
         met = f"{min(greatest):,.{digits}f} to {max(greatest):,.{digits}f}, by seed"
         lines.append([f"{name}: greatest weight at any check", "-", met])
+        checks = [int(np.abs(each["curve"]).max(axis=1).argmax()) + 1 for each in whole]
+        after = ", ".join(str(check * done[0][0]["games"] // BLOCKS) for check in checks)
+        lines.append([f"{name}: games after which it is met", "-", f"{after}, by seed"])
         won = _rate(whole, "random", "wins", "games")
         lines.append([f"{name}: games won against random", "-", won])
         distinct += sum(each["random"]["distinct"] for each in whole)

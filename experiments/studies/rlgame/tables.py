@@ -12,7 +12,7 @@ from dovetail.experiments.statistics import Estimate, mean
 from dovetail.experiments.studies.curves import Curve, Panel, Picture
 from dovetail.experiments.studies.rlgame import kernels as k
 from dovetail.experiments.studies.rlgame.play import Played
-from dovetail.experiments.studies.rows import PERCENT, Compared, Result, interval, within
+from dovetail.experiments.studies.rows import PERCENT, Compared, Result, interval, signed, within
 
 FIGURES = ("moves", "White alive", "Black alive", "White in base", "Black in base")
 """Means of won games, in the study's order; moves are the winner's own."""
@@ -58,16 +58,13 @@ def won(parts: Sequence[Result], winner: int) -> Estimate:
     return within(mean([100 * part["wins"][winner] / part["games"] for part in parts]), *PERCENT)
 
 
-def figure(parts: Sequence[Result], winner: int, number: int) -> Estimate | None:
-    """Return the mean over seeds of one of ``FIGURES``; None where a side never won."""
-    found = [part["means"][winner][number] for part in parts if part["means"][winner] is not None]
-    if not found:
-        return None
-    return within(mean(found), *PAWNS) if number else within(mean(found))
-
-
 def moves(parts: Sequence[Result]) -> Estimate:
-    """Return the mean over seeds of the winner's moves, of all won games of a seed."""
+    """Return the mean over seeds of the winner's moves."""
+    return within(mean(moves_by_seed(parts)))
+
+
+def moves_by_seed(parts: Sequence[Result]) -> list[float]:
+    """Return the mean of the winner's moves over all won games of each seed that has one."""
     found = []
     for part in parts:
         known = [
@@ -77,7 +74,7 @@ def moves(parts: Sequence[Result]) -> Estimate:
         ]
         if known:
             found.append(sum(count * each for count, each in known) / sum(c for c, _ in known))
-    return within(mean(found))
+    return found
 
 
 def shown(found: Estimate, digits: int = 1) -> str:
@@ -100,6 +97,7 @@ SET_COLUMNS = [
     *(column for name in FIGURES for column in (f"study: {name}", "ours")),
     "games cut",
 ]
+NOT_PRINTED = (None,) * (1 + len(FIGURES))
 
 
 def set_lines(
@@ -114,31 +112,60 @@ def set_lines(
         names: of the sets.
         study: two for each set: its wins in percent and ``FIGURES``; None where it has none.
         parts: for each set, what each seed counted.
-        compared: gets White's wins, as Black's are the rest, and ``FIGURES``.
+        compared: gets White's wins, as Black's are the rest but for draws, and ``FIGURES``.
     """
     lines = []
     for number, (name, found) in enumerate(zip(names, parts, strict=True)):
         for winner in (0, 1):
-            printed = study[2 * number + winner]
-            share = won(found, winner)
-            cells = [f"{name}, {WINNERS[winner]}", _printed(printed, 0), interval(share)]
-            seeds = len(found)
-            if printed is not None and not winner:
-                compared.append(Compared(cells[0], printed[0], share, seeds, PERCENT))
+            printed: Sequence[float | None] = study[2 * number + winner] or NOT_PRINTED
+            title = f"{name}, {WINNERS[winner]}"
+            share = beside_wins(title, printed[0], found, winner, compared)
+            cells = [title, _printed(printed[0], 1), share]
             for place in range(len(FIGURES)):
-                ours = figure(found, winner, place)
-                cells += [_printed(printed, 1 + place), "-" if ours is None else interval(ours, 2)]
-                if printed is not None and ours is not None:
-                    label, limits = f"{cells[0]}: {FIGURES[place]}", [PAWNS] if place else []
-                    compared.append(Compared(label, printed[1 + place], ours, seeds, *limits))
+                of = printed[1 + place]
+                ours = beside_figure(title, of, found, winner, place, compared)
+                cells += [_printed(of, 2), ours]
             lines.append([*cells, "" if winner else cut(found)])
     return lines
 
 
-def _printed(figures: tuple[float, ...] | None, place: int) -> str:
-    if figures is None:
+def beside_wins(
+    title: str,
+    study: float | None,
+    parts: Sequence[Result],
+    winner: int,
+    compared: list[Compared],
+) -> str:
+    """Return a side's wins in percent; White's are compared with the study's, if it has any."""
+    ours = won(parts, winner)
+    if study is None or winner:
+        return interval(ours)
+    compared.append(Compared(title, study, ours, len(parts), PERCENT))
+    return signed(interval(ours), compared[-1])
+
+
+def beside_figure(
+    title: str,
+    study: float | None,
+    parts: Sequence[Result],
+    winner: int,
+    number: int,
+    compared: list[Compared],
+) -> str:
+    """Return one of ``FIGURES``, compared with the study's, if it has one; a dash where the side never won."""
+    by_seed = [each["means"][winner][number] for each in parts if each["means"][winner] is not None]
+    if not by_seed:
         return "-"
-    return f"{figures[place]:.2f}" if place else f"{figures[0]:.1f}"
+    ours = within(mean(by_seed), *(PAWNS if number else ()))
+    if study is None:
+        return interval(ours, 2)
+    limits: dict[str, Any] = {"range": PAWNS} if number else {"seeds": by_seed}
+    compared.append(Compared(f"{title}: {FIGURES[number]}", study, ours, len(by_seed), **limits))
+    return signed(interval(ours, 2), compared[-1])
+
+
+def _printed(figure: float | None, digits: int) -> str:
+    return "-" if figure is None else f"{figure:.{digits}f}"
 
 
 def by_seed(parts: Sequence[Result], of: Callable[[Result], float]) -> str:
@@ -177,12 +204,16 @@ def total_lines(
         cells = [name, printed]
         for profile, parts in by_profile.items():
             found = of(parts)
+            text = shown(found, 2 if number == 2 else 1)
             if number != 1 and like(profile):
-                limits = [] if number else [PERCENT]
-                compared.append(
-                    Compared(f"{name}, {profile}", study[number], found, len(parts), *limits)
+                limits: dict[str, Any] = (
+                    {"seeds": moves_by_seed(parts)} if number else {"range": PERCENT}
                 )
-            cells.append(shown(found, 2 if number == 2 else 1))
+                title = f"{name}, {profile}"
+                both = Compared(title, study[number], found, len(parts), **limits)
+                compared.append(both)
+                text = signed(text, both)
+            cells.append(text)
         lines.append(cells)
     lines.append(
         [

@@ -26,6 +26,7 @@ from dovetail.experiments.studies.rows import (
     by,
     each_seed,
     interval,
+    signed,
     within,
 )
 from dovetail.experiments.studies.tetris import games, genome_rows, train
@@ -132,10 +133,12 @@ def _hand_draw(done: Done) -> Drawn:
         mean, count, cut = uncut(results)
         total += count
         name = f"without {' and '.join(off)}" if off else "all six units"
-        lines.append([name, "-" if off else "about 5,200", interval(mean, 0), f"{cut} of {count}"])
-        others += [name] * unfitted(results)
+        printed, text = "-", interval(mean, 0)
         if not off:
             compared.append(Compared("rows, all units", 5200.0, mean, count / 10))
+            printed, text = "about 5,200", signed(text, compared[0])
+        lines.append([name, printed, text, f"{cut} of {count}"])
+        others += [name] * unfitted(results)
     note = (
         "The study does not print the vector that it set by hand. With the weights that Dellacherie published, the six units clear many "
         "times as many rows as the study reports; the lines above switch units off. Without the units for completed rows and for wells it is "

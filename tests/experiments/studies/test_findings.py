@@ -19,7 +19,6 @@ CITED = re.compile(r"`[^`]*`|\]\([^)]*\)")
 DIGITS = 3
 """A figure of fewer digits would be found anywhere."""
 COMPUTED = {
-    "rlgame": {"26.9"},
     "amazons": {"10000", "15000", "19000", "22000", "36000", "38000", "53000"},
     "tetris": {"629", "7757", "20864", "28836", "26045", "31627"},
     "dots": {"2499"},

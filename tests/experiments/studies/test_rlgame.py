@@ -171,3 +171,5 @@ def test_draws_stand_once_for_each_set_of_connect_four_ours_beside_the_studys() 
     assert lines["set 1, games drawn"] == ["10 of 5,000", "", "1 of 1", ""]
     assert lines["set 3, White wins, %"] == ["64.8", "7.82", "*100.0*", "*9.00*"]
     assert lines["moves of the winner"] == ["", "8.02", "", "*9.00*"]
+    # In all: White's wins and the moves; of ten sets: White's wins, and the moves of the eight it won.
+    assert len(drawn.compared) == 2 + 10 + 8

@@ -31,6 +31,7 @@ from dovetail.experiments.studies.rows import (
     Study,
     Unit,
     interval,
+    signed,
     study,
 )
 
@@ -79,6 +80,22 @@ def test_a_single_training_of_the_study_is_held_against_where_one_more_of_ours_w
     assert (found.low, found.high) == pytest.approx((5 - half, 5 + half))
     one = Compared("%", 0.0, Estimate(95.0, 90.0, 100.0), 3, PERCENT).again
     assert (one.low, one.high) == (85.0, 100.0)
+
+
+def test_what_varies_by_factors_has_the_prediction_interval_of_its_logarithms() -> None:
+    """Rows of five searches: around their mean the interval would reach below zero, and hold the study's 203."""
+    rows = [23348.2, 27026.2, 26468.8, 4153.6, 25917.0]
+    again = Compared("rows", 203.0, mean(rows), len(rows)).again
+    assert again.low < 0
+    found = Compared("rows", 203.0, mean(rows), len(rows), seeds=rows)
+    logs = [math.log(each) for each in rows]
+    half = stats.t.ppf(0.975, 4) * stdev(logs) * math.sqrt(1 + 1 / 5)
+    middle = sum(logs) / 5
+    assert (found.again.low, found.again.high) == pytest.approx(
+        (math.exp(middle - half), math.exp(middle + half))
+    )
+    assert found.verdict == "differs"
+    assert signed("21,382.8", found) == "21,382.8 ≠"
 
 
 @pytest.mark.parametrize(
