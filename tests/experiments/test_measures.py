@@ -8,7 +8,7 @@ from typing import Any
 
 from dovetail import Agent, Decision, InProcess
 from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.protocol.journal import episodes, superseded
+from dovetail.protocol.journal import episodes, uncounted
 
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
 
@@ -100,4 +100,4 @@ def test_an_earlier_attempt_at_a_stage_does_not_count(tmp_path: Path) -> None:
             experiment.run(
                 "connect_four", seats, configuration=SMALL, episodes=count, label=label
             ).wait()
-    assert superseded(journal) == {3}
+    assert uncounted(journal) == {3}

@@ -19,7 +19,7 @@ from dovetail.experiments.runner import Execution, Options, execute
 from dovetail.experiments.shards import Shards
 from dovetail.experiments.trials import execute as execute_all
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.journal import episodes, superseded
+from dovetail.protocol.journal import episodes, uncounted
 from dovetail.protocol.messages import Episode
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -147,7 +147,7 @@ def test_killed_and_resumed_in_shards_it_is_as_with_one_broker(
         assert [episode.index for episode in each.episodes] == list(range(each.stage.episodes))
         assert len({e.seats[0].instance for e in each.episodes}) == len(set(each.stage.part.seats))
     [journal] = resumed.folder.glob("*.journal")
-    counted = [record for k, record in episodes(journal) if k not in superseded(journal)]
+    counted = [record for k, record in episodes(journal) if k not in uncounted(journal)]
     assert len(counted) == 41 + 3 * 30
     of_last = [record for record in counted if record.label.startswith("1/3/")]
     assert sorted(record.result.index for record in of_last) == list(range(30))
