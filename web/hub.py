@@ -92,7 +92,7 @@ class Hub:
         self._thread.start()
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Leave the broker; what browsers wait for fails."""
         self._stop.set()
         self._thread.join(5)
 
@@ -269,6 +269,7 @@ class Hub:
                     self.chairs = None
                 client.close()
             self._stop.wait(AGAIN)
+        self._gone("the page has ended")  # no thread may wait for a request any longer
 
     def _gone(self, why: str) -> None:
         self.problem = f"The broker does not answer: {why}"

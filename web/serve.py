@@ -82,10 +82,16 @@ def serve(
     )
     server = uvicorn.Server(settings)
     shown = f"[{host}]" if ":" in host else host
+
+    async def serve_page() -> None:
+        try:
+            await server.serve([listener])
+        finally:
+            hub.close()  # first: the loop's end waits for threads that wait for the hub
+
     if ready is not None:
         ready(f"http://{shown}:{listener.getsockname()[1]}/")
     try:
-        asyncio.run(server.serve([listener]))
+        asyncio.run(serve_page())
     finally:
-        hub.close()
         listener.close()

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,45 @@ def test_games_end_with_the_page(tmp_path: Path, number: signal.Signals) -> None
     for each in watched:
         assert select.select([each], [], [], 30)[0], "a program outlives the page"
         os.close(each)
+
+
+SLOW = """
+from dovetail import Agent
+
+class Slow(Agent):
+    def __init__(self, *given):
+        print("making", flush=True)
+        input()
+
+    def step(self, decision):
+        raise AssertionError
+"""
+
+
+def test_the_page_ends_while_someone_waits_for_an_agent(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    with ExitStack() as stack:
+        address = stack.enter_context(broker(tmp_path, "tcp://127.0.0.1:*"))
+        peers = []
+        for kind, name in (("env", "connect_four"), ("agent", "slow.py:Slow")):
+            line = [sys.executable, "-m", "dovetail", kind, name, "--connect", address]
+            pipe = subprocess.PIPE
+            peers.append(subprocess.Popen(line, cwd=tmp_path, text=True, stdin=pipe, stdout=pipe))
+            stack.callback(peers[-1].wait)
+            stack.callback(peers[-1].kill)
+        process, url = stack.enter_context(web(tmp_path, "--connect", address))
+        Served(url, tmp_path, address).offers("connect_four", "slow")
+        client = stack.enter_context(httpx.Client(base_url=url))
+        form = client.get("play/connect_four").text
+        stamp = form.partition('name="csrf" value="')[2].partition('"')[0]
+        seats = {"seat.0": "slow", "seat.1": "slow"}
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        asked = pool.submit(client.post, "play/connect_four", data={"csrf": stamp, **seats})
+        assert peers[1].stdout is not None
+        assert "making\n" in peers[1].stdout
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0  # the request alone would take a minute
+        assert asked.exception(20) is not None or asked.result().status_code >= 400
 
 
 @pytest.mark.parametrize(
