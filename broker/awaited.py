@@ -22,7 +22,7 @@ def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int 
     match = runs.matches.get(about.get("match", 0))
     play = runs.episodes.get(about.get("episode", 0))
     if kind in ("turns", "actions"):
-        return runs.stacked.awaited(peer, kind, about.get("match", 0))
+        return runs.stacked.awaited(peer, kind, about.get("match", 0), about.get("instance"))
     if kind == "spec":
         return match.asked if match is not None and match.environment is peer else None
     if kind == "error" or play is None:
@@ -42,6 +42,6 @@ def answered(runs: Runs, peer: Peer | None, answer: m.Message) -> int | None:
     """Return the ``seq`` of what a message of a peer answers, as far as it says."""
     if peer is None:
         return None
-    names = ("match", "episode", "turn", "seat", "answers")
+    names = ("match", "instance", "episode", "turn", "seat", "answers")
     about = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
     return awaited(runs, peer, str(type(answer).__struct_config__.tag), about)

@@ -227,7 +227,7 @@ class Stacked:
                 overs = stack.unreadable(holder, error.message, now)
                 self._acted(run, stack, overs, now)
 
-    def awaited(self, peer: Peer, kind: str, match: int) -> int | None:
+    def awaited(self, peer: Peer, kind: str, match: int, instance: int | None) -> int | None:
         """Return the ``seq`` of the batch that an unreadable answer of a peer was for."""
         run, stack = self._all.get(match, (None, None))
         if run is None or stack is None:
@@ -235,7 +235,12 @@ class Stacked:
         if kind == "turns":
             owed = stack.match.machine.state == "transition" and stack.match.environment is peer
             return stack.seq if owed else None
-        owes = [a.seq for h, a in stack.asked.items() if stack.instances[h].peer is peer]
+        owes = [
+            asked.seq
+            for holder, asked in stack.asked.items()
+            if stack.instances[holder].peer is peer
+            and instance in (None, stack.instances[holder].number)
+        ]
         return owes[0] if len(owes) == 1 else None
 
     def _failed_batch(self, run: Run, stack: Stack, text: str, now: float) -> None:

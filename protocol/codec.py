@@ -63,6 +63,7 @@ class _Named(msgspec.Struct):
     version: msgspec.Raw = messages.NIL
     id: msgspec.Raw = messages.NIL
     match: msgspec.Raw = messages.NIL
+    instance: msgspec.Raw = messages.NIL
     episode: msgspec.Raw = messages.NIL
     turn: msgspec.Raw = messages.NIL
     seat: msgspec.Raw = messages.NIL

@@ -18,6 +18,7 @@ from dovetail.broker.stack_ledger import Ledger
 from dovetail.broker.stack_reading import _difference, problem
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete, Text
 
@@ -29,15 +30,18 @@ def i4(*values: int) -> Any:
 class Stack(Conversation):
     """An environment and two agents that play in groups of three slots."""
 
-    def __init__(self, spec: Any = None, offers: Any = None, **run: Any) -> None:
+    def __init__(
+        self, spec: Any = None, offers: Any = None, *, together: bool = False, **run: Any
+    ) -> None:
         self.core, self.now, self.seats = Core(Settings(), b""), 0.0, 2
         self.voices, self.records = [], []
         more = {"stacked": True, "capacity": 0, **(offers or {})}
         self.environment = Voice(self, "environment", "rules", m.Offer("game", stacked=True))
-        self.agents = [
-            Voice(self, "agent", name, m.Offer(name, instance=True, **more))
-            for name in ("p0", "p1")
-        ]
+        made = [m.Offer(name, instance=True, **more) for name in ("p0", "p1")]
+        if together:  # in one program
+            self.agents = [Voice(self, "agent", "both", *made)]
+        else:
+            self.agents = [Voice(self, "agent", each.name, each) for each in made]
         self.experiment = Voice(self, "experiment", "trial")
         asked = {"agents": ["p0", "p1"], "retries": 0, "episodes": 3, "concurrency": 3, **run}
         self.experiment.says(m.Run(1, "game", stacked=True, **asked))
@@ -92,6 +96,29 @@ class Stack(Conversation):
 def reasons(voice: Voice) -> list[str]:
     found = voice.hears(m.Episodes)
     return [each.reason for each in found.results]
+
+
+@pytest.mark.rule("S12.4")
+def test_an_unreadable_answer_of_one_of_two_instances_of_a_program() -> None:
+    """Both owe an answer, so that only its number tells which of them has failed."""
+    table = Stack(together=True)
+    program = table.agents[0]
+    table.environment.says(table.spec)
+    for seat in (0, 1):
+        program.hears(m.Init, seat=seat, slots=3)
+    table.environment.hears(m.EnvironmentSteps, batch=0)
+    rows, legal = i4(0, 0, 1, 1, 2, 2), np.full((6, 1), 3, "u1")
+    observations = codec.encode(list(range(6)))
+    table.turns(
+        0, rows=rows, seats=rows * 0 + i4(0, 1, 0, 1, 0, 1), legal=legal, observations=observations
+    )
+    _, second = (program.hears(m.AgentSteps) for _ in range(2))
+    about = {"match": second.match, "instance": second.instance}
+    unread = ProtocolError("malformed", "no", "actions", about)
+    table.core.refuse(program.address, unread, table.now)
+    table.carry()
+    results = table.experiment.hears(m.Episodes).results
+    assert [(each.reason, each.blame) for each in results] == [("crashed", 1)] * 3
 
 
 @pytest.mark.rule("S16.3", "S16.4", "S16.7", "S16.10")
