@@ -57,6 +57,10 @@ Set = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the table and of all games.")]
+Points = Annotated[
+    Path | None,
+    typer.Option(dir_okay=False, help="Write the tests here, one line of JSON for each."),
+]
 
 
 def _game(players: int, kingdom: Kingdom, tie: str) -> Configuration:
@@ -139,10 +143,7 @@ def train(
         Path | None,
         typer.Option(dir_okay=False, help="Write the table here at each test, to resume from."),
     ] = None,
-    points: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, help="Write the tests here, one line of JSON for each."),
-    ] = None,
+    points: Points = None,
     snapshots: Annotated[
         Path | None,
         typer.Option(file_okay=False, help="Folder to write the table to every 100,000 games."),
@@ -218,10 +219,7 @@ def compare(
     given: Set = None,
     seed: Seed = 1,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, beginning with --seed.")] = 3,
-    points: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, help="Write the tests here, one line of JSON for each."),
-    ] = None,
+    points: Points = None,
 ) -> None:
     """Compare forced exploration with epsilon-greedy: the study's tables 4.1.2, 4.2.1 and 5.3.1."""
     parameters = _parameters(given)
