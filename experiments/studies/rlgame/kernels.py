@@ -153,6 +153,55 @@ def tell(player: int, reward: float, nets: Nets, rule: Rule) -> None:
 
 
 @njit(cache=True, nogil=True)
+def tried(
+    mover: int,
+    pawns: Array,
+    cells: Array,
+    board: Any,
+    win: float,
+    step: float,
+    there: Array,
+    cells_there: Array,
+    winners: Array,
+    rewards: Array,
+) -> Array:
+    """Try each legal move; return the moves, and write what follows from each.
+
+    Args:
+        mover: who moves.
+        pawns: of both.
+        cells: of the board.
+        board: geometry and rules; its slots are of no matter.
+        win: the reward of a move that wins; of one that loses, its negative.
+        step: that of any other: times the lead in pawns over the pawns at the start.
+        there: written: the pawns after each move.
+        cells_there: written: the cells.
+        winners: written: who has won by it.
+        rewards: written.
+    """
+    moves = legal(mover, pawns, cells, board.steps, board.exits)
+    for place in range(moves.shape[0]):
+        there[place] = pawns
+        cells_there[place] = cells
+        winners[place] = play(
+            moves[place],
+            mover,
+            there[place],
+            cells_there[place],
+            board.steps,
+            board.exits,
+            board.ordered,
+            board.bases,
+        )
+        if winners[place] == NO_WINNER:
+            lead = alive(there[place], mover) - alive(there[place], 1 - mover)
+            rewards[place] = step * lead / pawns.shape[1]
+        else:
+            rewards[place] = win if winners[place] == mover else -win
+    return moves
+
+
+@njit(cache=True, nogil=True)
 def best_of(values: Array, count: int, even: bool, state: Array) -> int:
     """Return the place of the highest of ``count`` values: of equals, one drawn evenly or the first."""
     chosen, equal = 0, 1
@@ -223,26 +272,19 @@ def rlgame(
         mover, plies, winner = 0, 0, NO_WINNER
         digest = np.uint64(0)
         while winner == NO_WINNER and plies < cap:
-            moves = legal(mover, pawns, cells, board.steps, board.exits)
+            moves = tried(
+                mover,
+                pawns,
+                cells,
+                board,
+                rule.win,
+                rule.step,
+                there,
+                cells_there,
+                winners,
+                rewards,
+            )
             count = moves.shape[0]
-            for place in range(count):
-                there[place] = pawns
-                cells_there[place] = cells
-                winners[place] = play(
-                    moves[place],
-                    mover,
-                    there[place],
-                    cells_there[place],
-                    board.steps,
-                    board.exits,
-                    board.ordered,
-                    board.bases,
-                )
-                if winners[place] == NO_WINNER:
-                    lead = alive(there[place], mover) - alive(there[place], 1 - mover)
-                    rewards[place] = rule.step * lead / pawns_each
-                else:
-                    rewards[place] = rule.win if winners[place] == mover else -rule.win
             explored = splitmix.fraction(state) < rule.epsilon
             if explored:
                 chosen = splitmix.draw(state, count)

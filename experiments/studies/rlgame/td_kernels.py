@@ -15,8 +15,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.learning import splitmix
-from dovetail.env_servers.rlgame.kernels import BASE, alive, encode, legal, play
-from dovetail.experiments.studies.rlgame.kernels import NO_WINNER, best_of, mixed
+from dovetail.env_servers.rlgame.kernels import BASE, encode
+from dovetail.experiments.studies.rlgame.kernels import NO_WINNER, best_of, mixed, tried
 
 Array = NDArray[Any]
 LEARNER, RANDOM = 0, 2
@@ -32,6 +32,8 @@ class Board(NamedTuple):
     exits: Array
     slots: Array
     """By player and square, its place among the flags that the player sees."""
+    ordered: bool
+    bases: bool
 
 
 class Rule(NamedTuple):
@@ -223,21 +225,19 @@ def rlgame(
         mover, plies, winner = 0, 0, NO_WINNER
         digest = np.uint64(0)
         while winner == NO_WINNER and plies < cap:
-            moves = legal(mover, pawns, cells, board.steps, board.exits)
+            moves = tried(
+                mover,
+                pawns,
+                cells,
+                board,
+                rule.win,
+                rule.pawn,
+                there,
+                cells_there,
+                winners,
+                rewards,
+            )
             count = moves.shape[0]
-            for place in range(count):
-                there[place] = pawns
-                cells_there[place] = cells
-                winners[place] = play(
-                    moves[place],
-                    mover,
-                    there[place],
-                    cells_there[place],
-                    board.steps,
-                    board.exits,
-                    True,
-                    True,
-                )
             explored = False
             if kinds[mover] == RANDOM:
                 chosen = splitmix.draw(state, count)
@@ -246,10 +246,6 @@ def rlgame(
                     row = rows[place]
                     encode(there[place], cells_there[place], board.slots[mover], mover, row)
                     values[place] = _value(row, first[mover], second[mover], hidden, rule)
-                    lead = alive(there[place], mover) - alive(there[place], 1 - mover)
-                    rewards[place] = rule.pawn * lead / pawns_each
-                    if winners[place] != NO_WINNER:
-                        rewards[place] = rule.win if winners[place] == mover else -rule.win
                     worth[place] = values[place] + (rewards[place] if rule.ahead else 0.0)
                 explored = learns and splitmix.fraction(state) < rule.epsilon
                 greedy = best_of(worth, count, True, state)
