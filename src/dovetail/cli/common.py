@@ -175,6 +175,14 @@ GiveUp = Annotated[
         help="Give up after the broker has been silent for this long.",
     ),
 ]
+RecordedEnv = Annotated[
+    str | None,
+    typer.Option(
+        "--env",
+        metavar="NAME",
+        help="The environment, if it is not installed: module:Class or file.py:Class.",
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dovetail.cli.common import warn
+from dovetail.cli.common import RecordedEnv, warn
 from dovetail.cli.group import group
 from dovetail.cli.records import list_episodes, replayed
 from dovetail.peer.registry import one_line
@@ -152,14 +152,7 @@ def _plain(value: Any) -> Any:
 
 def verify(
     journal: JournalPath,
-    env: Annotated[
-        str | None,
-        typer.Option(
-            "--env",
-            metavar="NAME",
-            help="The environment, if it is not installed: module:Class or file.py:Class.",
-        ),
-    ] = None,
+    env: RecordedEnv = None,
 ) -> None:
     """Check a journal, replay each of its episodes, and compare every turn with the record.
 

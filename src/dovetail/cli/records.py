@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.common import UsageError, show
+from dovetail.cli.common import RecordedEnv, UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
 from dovetail.peer.plain import coloured, plain
@@ -40,14 +40,7 @@ def replay(
     delay: Annotated[
         float, typer.Option(min=0.0, metavar="SECONDS", help="Pause after each turn.")
     ] = 0.0,
-    env: Annotated[
-        str | None,
-        typer.Option(
-            "--env",
-            metavar="NAME",
-            help="The environment, if it is not installed: module:Class or file.py:Class.",
-        ),
-    ] = None,
+    env: RecordedEnv = None,
 ) -> None:
     """Replay a recorded episode move by move and check that it ends as recorded.
 

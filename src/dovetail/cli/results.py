@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.common import UsageError, show, width
+from dovetail.cli.common import RecordedEnv, UsageError, show, width
 from dovetail.cli.group import group
 from dovetail.protocol.errors import DovetailError
 
@@ -267,14 +267,7 @@ def dataset(
     seat: Annotated[
         int | None, typer.Option(min=0, help="Only games in which the agent has this seat.")
     ] = None,
-    env: Annotated[
-        str | None,
-        typer.Option(
-            "--env",
-            metavar="NAME",
-            help="The environment, if it is not installed: module:Class or file.py:Class.",
-        ),
-    ] = None,
+    env: RecordedEnv = None,
 ) -> None:
     """Write an agent's games as a dataset for offline learning, in Minari's format.
 
