@@ -80,18 +80,25 @@ def serve(
         ws="websockets-sansio",
         ws_max_size=LONGEST,
     )
-    server = uvicorn.Server(settings)
+    server = _Server(settings, hub)
     shown = f"[{host}]" if ":" in host else host
-
-    async def serve_page() -> None:
-        try:
-            await server.serve([listener])
-        finally:
-            hub.close()  # first: the loop's end waits for threads that wait for the hub
 
     if ready is not None:
         ready(f"http://{shown}:{listener.getsockname()[1]}/")
     try:
-        asyncio.run(serve_page())
+        asyncio.run(server.serve([listener]))
     finally:
+        hub.close()
         listener.close()
+
+
+class _Server(uvicorn.Server):
+    """Leaves the broker before it waits for open requests: those that wait for the hub end then."""
+
+    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
+        super().__init__(config)
+        self._hub = hub
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hub.close()
+        await super().shutdown(sockets)
