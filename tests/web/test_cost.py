@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, cast
+
+import pytest
 
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.host import AgentHost
@@ -36,7 +39,7 @@ class Table:
     taken: Counter[str] = field(default_factory=Counter)
     sent: Counter[str] = field(default_factory=Counter)
     functions: int = field(default=0, compare=False)
-    """Of Python, called by the core; the collector of garbage adds one now and then."""
+    """Of Python, called by the core."""
     replies: list[Any] = field(default_factory=list, compare=False)
 
     def __post_init__(self) -> None:
@@ -122,6 +125,16 @@ def played(browsers: int) -> Table:
     return table
 
 
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Keep the collector from calling functions of what earlier tests have left."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
 def test_nearly_every_turn_of_a_fast_game_costs_the_broker_nothing_more() -> None:
     alone, one, hundred = played(0), played(1), played(100)
     assert hundred == one  # the count of every message
