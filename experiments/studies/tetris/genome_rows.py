@@ -54,7 +54,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 
 FROM_HAND = "It begins with the units set by hand, which clear many times the study's rows here (`handmade`). "
 
-SHORTER = {"2b": 50}
+SHORTER = {"2b": 84}
 """Generations with loops off, where all of them would take hours: in later ones many games reach the cap."""
 
 
