@@ -17,13 +17,21 @@ type place struct {
 
 // player is an agent and the name of its type.
 type player struct {
-	agent Agent
-	name  string
+	agent  Agent
+	name   string
+	failed error // at an End, until its next decision or request is answered with it
+}
+
+// failure returns how an agent failed at an End, once.
+func (p *player) failure() error {
+	failed := p.failed
+	p.failed = nil
+	return failed
 }
 
 // seated says who holds a seat.
 type seated struct {
-	player
+	*player
 	instance int64
 	seat     *Seat
 }
@@ -45,8 +53,8 @@ type play struct {
 type AgentHost struct {
 	inbox
 	types     []AgentType
-	single    player // its agent is nil if there is none
-	instances map[int64]player
+	single    *player // nil if there is none
+	instances map[int64]*player
 	seats     map[place]seated
 	playing   map[place]*play
 	thoughts  map[int64]*play
@@ -69,13 +77,13 @@ func NewAgentHost(types ...AgentType) (*AgentHost, error) {
 		if err != nil {
 			return nil, err
 		}
-		h.single = player{agent, types[i].Name}
+		h.single = &player{agent: agent, name: types[i].Name}
 	}
 	return h, nil
 }
 
 func (h *AgentHost) clear() {
-	h.instances = map[int64]player{}
+	h.instances = map[int64]*player{}
 	h.seats = map[place]seated{}
 	h.playing = map[place]*play{}
 	h.thoughts = map[int64]*play{}
@@ -165,6 +173,9 @@ func (h *AgentHost) decide(ctx context.Context, m *AgentStep, first bool) {
 		d.Text, d.HasText = *m.Text, true
 	}
 	action, err := protect(func() (any, error) {
+		if failed := p.failure(); failed != nil {
+			return nil, failed
+		}
 		if starter, ok := p.agent.(Starter); ok && first {
 			return starter.Start(ctx, d)
 		}
@@ -253,9 +264,15 @@ func (h *AgentHost) end(m *End) {
 		h.forget(p)
 		delete(h.playing, key)
 	}
+	if who.player == nil {
+		return
+	}
 	if ender, ok := who.agent.(Ender); ok {
 		if _, err := protect(func() (any, error) { return nil, ender.End(who.seat, m) }); err != nil {
-			failure(who.name+" at the end of an episode", err)
+			text := failure(who.name+" at the end of an episode", err)
+			if who.failed == nil {
+				who.failed = &RefusedError{CodeCrashed, text}
+			}
 		}
 	}
 }
@@ -264,7 +281,7 @@ func (h *AgentHost) end(m *End) {
 
 func (h *AgentHost) init(m *Init) {
 	who := h.instance(m.Instance)
-	if who.agent == nil {
+	if who == nil {
 		h.refuse(m.Seq, nil, "", &RefusedError{CodeUnknown, fmt.Sprintf("there is no agent %d", m.Instance)})
 		return
 	}
@@ -278,8 +295,8 @@ func (h *AgentHost) init(m *Init) {
 	h.seats[place{m.Match, m.Seat}] = seated{who, m.Instance, seat}
 }
 
-// instance finds the player of a number; it has no agent if there is none.
-func (h *AgentHost) instance(number int64) player {
+// instance finds the player of a number; nil if there is none.
+func (h *AgentHost) instance(number int64) *player {
 	if who, ok := h.instances[number]; ok {
 		return who
 	}
@@ -289,9 +306,16 @@ func (h *AgentHost) instance(number int64) player {
 // request answers a request to an instance.
 func (h *AgentHost) request(m Message, id, instance int64, do func(Agent) (Message, error)) {
 	who := h.instance(instance)
+	if who == nil {
+		h.refuse(seqOf(m), &id, "", &RefusedError{CodeUnknown, fmt.Sprintf("there is no agent %d", instance)})
+		return
+	}
 	h.reply(seqOf(m), id, who.name+" in "+m.kind(), func() (Message, error) {
-		if who.agent == nil {
-			return nil, &RefusedError{CodeUnknown, fmt.Sprintf("there is no agent %d", instance)}
+		if failed := who.failure(); failed != nil {
+			if _, ok := m.(*Cleanup); ok {
+				h.cleanup(instance, who.agent)
+			}
+			return nil, failed
 		}
 		return do(who.agent)
 	})
@@ -311,7 +335,7 @@ func (h *AgentHost) create(m *Create) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	h.instances[m.Instance] = player{agent, t.Name}
+	h.instances[m.Instance] = &player{agent: agent, name: t.Name}
 	return nil
 }
 
@@ -349,6 +373,9 @@ func (h *AgentHost) reset() {
 	}
 	for _, who := range h.instances {
 		clean(who.name, who.agent)
+	}
+	if h.single != nil {
+		h.single.failed = nil
 	}
 	h.clear()
 }

@@ -84,6 +84,12 @@ func (c *counter) Continue(_ context.Context, _ *Decision, previews []Preview, e
 func (c *counter) End(_ *Seat, end *End) error {
 	c.ends++
 	c.reasons = append(c.reasons, end.Reason)
+	switch end.Observation {
+	case "fail":
+		return errors.New("told to fail")
+	case "panic":
+		panic("told to panic")
+	}
 	return nil
 }
 
@@ -236,6 +242,35 @@ func TestAgentFailures(t *testing.T) {
 	}
 	want(t, hear(t, do("save", "seq", 9, "id", 5, "instance", 70), "code", "id", "answers"), "error code=unknown id=5")
 	want(t, hear(t, do("create", "seq", 10, "id", 6, "instance", 8, "agent", "nobody"), "code", "id"), "error code=unavailable id=6")
+}
+
+func TestAnEndThatFailsIsToldByTheNextAnswer(t *testing.T) {
+	_, made, do := agents(t)
+	seq := 2
+	told := func(seen, text, kind string, pairs ...any) {
+		t.Helper()
+		seq += 2
+		end := []any{"seq", seq - 1, "episode", 9, "seat", 0, "match", 3, "observation", seen}
+		want(t, hear(t, do("end", end...)), "") // nothing answers it
+		ask := append([]any{"seq", seq}, pairs...)
+		for range 2 {
+			want(t, hear(t, do(kind, ask...), "code", "message"), "error code=crashed message=counter at the end of an episode "+text)
+		}
+	}
+	start := []any{"episode", 9, "match", 3, "seat", 0, "turn", 0, "seed", 1}
+	told("fail", "failed: told to fail", "start", start...)
+	want(t, hear(t, do("step", "seq", 5, "episode", 9, "seat", 0, "turn", 1), "action"), "action action=1")
+	seq = 5
+	told("panic", "panicked: told to panic", "message", "id", 5, "instance", 7, "body", 1)
+	want(t, hear(t, do("message", "seq", 8, "id", 6, "instance", 7, "body", 1), "body"), "reply body=1")
+	seq = 8
+	told("fail", "failed: told to fail", "save", "id", 7, "instance", 7)
+	told("fail", "failed: told to fail", "load", "id", 8, "instance", 7, "state", []byte{})
+	told("fail", "failed: told to fail", "cleanup", "id", 9, "instance", 7)
+	if c := (*made)[0]; c.steps != 1 || c.cleanups != 1 {
+		t.Errorf("%d steps, %d cleanups", c.steps, c.cleanups)
+	}
+	want(t, hear(t, do("save", "seq", seq+1, "id", 10, "instance", 7), "code"), "error code=unknown")
 }
 
 func TestAgentLookahead(t *testing.T) {
