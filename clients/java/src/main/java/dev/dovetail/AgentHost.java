@@ -26,6 +26,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /** Holds the agents of one program: instances, their seats, and the episodes that these are in. */
@@ -36,7 +37,24 @@ final class AgentHost extends Host {
     private record Place(long of, int seat) {}
 
     /** An agent and the name of its type. */
-    private record Player(Agent agent, String name) {}
+    private static final class Player {
+        final Agent agent;
+        final String name;
+        /** How it failed at an end, until its next decision or request is answered with that; else null. */
+        private Error failure;
+
+        Player(Agent agent, String name) {
+            this.agent = agent;
+            this.name = name;
+        }
+
+        /** {@return how it failed at an end, once; null if it has not} */
+        Error failure() {
+            Error found = failure;
+            failure = null;
+            return found;
+        }
+    }
 
     private record Sitting(Player player, Seat seat) {}
 
@@ -119,14 +137,14 @@ final class AgentHost extends Host {
         } else if (message instanceof Create create) {
             reply(create.id(), create.seq(), create.agent() + " in create", out, () -> create(create));
         } else if (message instanceof Save save) {
-            reply(save.id(), save.seq(), name(save.instance()) + " in save", out, () -> save(save));
+            request(save.instance(), save.id(), save.seq(), "save", out, agent -> save(agent, save));
         } else if (message instanceof Load load) {
-            reply(load.id(), load.seq(), name(load.instance()) + " in load", out, () -> load(load));
+            request(load.instance(), load.id(), load.seq(), "load", out, agent -> load(agent, load));
         } else if (message instanceof AgentMessage tell) {
-            reply(tell.id(), tell.seq(), name(tell.instance()) + " in message", out,
-                    () -> Reply.of(tell.id()).withBody(existing(tell.instance()).message(tell.body())));
+            request(tell.instance(), tell.id(), tell.seq(), "message", out,
+                    agent -> Reply.of(tell.id()).withBody(agent.message(tell.body())));
         } else if (message instanceof Cleanup cleanup) {
-            reply(cleanup.id(), cleanup.seq(), name(cleanup.instance()) + " in cleanup", out, () -> cleanup(cleanup));
+            request(cleanup.instance(), cleanup.id(), cleanup.seq(), "cleanup", out, agent -> cleanup(agent, cleanup));
         }
     }
 
@@ -148,6 +166,11 @@ final class AgentHost extends Host {
         inbox.forget(play.seq);
         play.seq = step.seq();
         play.decision = new Decision(play.seat, play.mode, play.seed, play.random, step);
+        Error failure = play.player.failure();
+        if (failure != null) {
+            inbox.answer(step.seq(), encode(failure.withAnswers(step.seq())), out);
+            return;
+        }
         Agent agent = play.player.agent;
         act(play, out, () -> first ? agent.start(play.decision) : agent.step(play.decision));
     }
@@ -199,7 +222,10 @@ final class AgentHost extends Host {
         try {
             player.agent.end(play != null ? end.withMatch(play.seat.match()) : end);
         } catch (Throwable error) {
-            crash(error, player.name + " at the end of an episode");
+            Error failure = crash(error, player.name + " at the end of an episode");
+            if (player.failure == null) {
+                player.failure = failure;
+            }
         }
     }
 
@@ -228,12 +254,23 @@ final class AgentHost extends Host {
         return player == null ? "the agent" : player.name;
     }
 
-    private Agent existing(long instance) {
-        Player player = find(instance);
-        if (player == null) {
-            throw new DovetailException("there is no agent " + instance);
-        }
-        return player.agent;
+    /** Answers a request to an instance. */
+    private void request(long instance, long id, long seq, String verb, List<byte[]> out,
+            Function<Agent, Message> work) {
+        reply(id, seq, name(instance) + " in " + verb, out, () -> {
+            Player player = find(instance);
+            if (player == null) {
+                throw new DovetailException("there is no agent " + instance);
+            }
+            Error failure = player.failure();
+            if (failure == null) {
+                return work.apply(player.agent);
+            }
+            if (verb.equals("cleanup")) {
+                work.apply(player.agent);
+            }
+            return failure.withId(id);
+        });
     }
 
     private Message create(Create create) {
@@ -256,21 +293,20 @@ final class AgentHost extends Host {
         return Reply.of(create.id());
     }
 
-    private Message save(Save save) {
-        byte[] state = existing(save.instance()).save();
+    private static Message save(Agent agent, Save save) {
+        byte[] state = agent.save();
         if (state == null) {
             throw new DovetailException("this agent cannot be saved");
         }
         return Saved.of(save.id(), state);
     }
 
-    private Message load(Load load) {
-        existing(load.instance()).load(load.state());
+    private static Message load(Agent agent, Load load) {
+        agent.load(load.state());
         return Reply.of(load.id());
     }
 
-    private Message cleanup(Cleanup cleanup) {
-        Agent agent = existing(cleanup.instance());
+    private Message cleanup(Agent agent, Cleanup cleanup) {
         instances.remove(cleanup.instance());
         agent.cleanup();
         return Reply.of(cleanup.id());
@@ -305,5 +341,8 @@ final class AgentHost extends Host {
         seats.clear();
         instances.values().forEach(AgentHost::cleanup);
         instances.clear();
+        if (single != null) {
+            single.failure = null;
+        }
     }
 }

@@ -39,6 +39,11 @@ class AgentHostTest {
         }
 
         @Override
+        public byte[] save() {
+            return new byte[0];
+        }
+
+        @Override
         public void load(byte[] state) {
             throw new IllegalStateException("not mine");
         }
@@ -46,6 +51,9 @@ class AgentHostTest {
         @Override
         public void end(End end) {
             heard.add("end " + end.reason().toWire());
+            if ("crash".equals(end.observation())) {
+                throw new IllegalStateException("told to");
+            }
         }
 
         @Override
@@ -177,6 +185,39 @@ class AgentHostTest {
         assertEquals("action", program.ask(step(9, 2, 0L)).get("type"));
         assertEquals("listener in turn 3 threw NoClassDefFoundError: half a pair: ?",
                 program.ask(step(9, 3, "link")).get("message"));
+    }
+
+    /** Checks that a frame is answered once with how an end failed, which nothing answers. */
+    private void tellsOfAnEnd(byte[] end, byte[] frame) {
+        assertTrue(program.hear(end).isEmpty());
+        Map<String, Object> error = program.ask(frame);
+        assertEquals("crashed", error.get("code"));
+        assertEquals("listener at the end of an episode threw IllegalStateException: told to", error.get("message"));
+        assertEquals(error, program.ask(frame));
+    }
+
+    private byte[] crashingEnd() {
+        return program.frame("end", "episode", 8L, "seat", 0L, "match", 5L, "observation", "crash");
+    }
+
+    private byte[] request(String type) {
+        return program.frame(type, "id", 9L, "instance", 3L, "state", new byte[0]);
+    }
+
+    @Test
+    void theNextDecisionOrRequestTellsOfAnEndThatFailed() {
+        seated();
+        tellsOfAnEnd(crashingEnd(), start(8, 0, 0L));
+        assertEquals("action", program.ask(step(8, 1, 0L)).get("type"));
+        for (String type : List.of("save", "load", "message", "cleanup")) {
+            tellsOfAnEnd(crashingEnd(), request(type));
+            if (type.equals("save")) {
+                assertEquals("saved", program.ask(request(type)).get("type"));
+            }
+        }
+        String end = "end terminated";
+        assertEquals(List.of(end, "step 1", end, end, end, end, "cleanup"), heard);
+        assertEquals("unavailable", program.ask(request("save")).get("code"), "it is gone");
     }
 
     @Test
