@@ -209,6 +209,56 @@ test("an agent that fails, or answers what cannot travel, is crashed and lives o
   assert.match(second.message, /the action cannot travel/);
 });
 
+for (const slow of [false, true])
+  test(`the next decision or request tells of an end that failed${slow ? " later" : ""}`, async () => {
+    const heard: string[] = [];
+    const agent: Agent = {
+      step: () => 1,
+      end: () => {
+        const error = new Error("no such key");
+        if (slow) return soon().then(() => Promise.reject(error));
+        throw error;
+      },
+      cleanup: () => void heard.push("cleanup"),
+    };
+    const host = new AgentHost([{ name: "it", create: () => agent }]);
+    let answers: any[] = [];
+    const lines: string[] = [];
+    host.later = (frames) => answers.push(...said(frames));
+    host.surprised = (line) => lines.push(line);
+    const ask = async (...all: object[]): Promise<any[]> => {
+      answers = [];
+      answers.push(...said(host.handle(toAgent(...all))));
+      for (let i = 0; i < 3; i++) await soon();
+      return answers;
+    };
+    await ask({ type: "create", id: 1, instance: 9, agent: "it" });
+    await ask({ type: "init", match: 2, seat: 0, instance: 9, spec });
+    const text = "it at the end of an episode threw Error: no such key";
+    const request = { id: 7, instance: 9 };
+    const asked = [
+      start,
+      { ...request, type: "save" },
+      { ...request, type: "load", state: Uint8Array.of() },
+      { ...request, type: "message", body: 1 },
+      { ...request, type: "cleanup" },
+    ];
+    for (const [episode, each] of asked.entries()) {
+      const frame = each.type === "start" ? each : { ...each, id: 10 + episode };
+      const [told, ...others] = await ask({ ...end, episode: 20 + episode }, frame);
+      assert.deepEqual([told.type, told.code, told.message, others], ["error", "crashed", text, []]);
+      assert.deepEqual(await ask(frame), [told]);
+      if (each.type !== "cleanup") {
+        const [next] = await ask(
+          each.type === "start" ? { ...start, turn: 1 } : { ...each, id: 30 + episode },
+        );
+        assert.notEqual(next.type, "error");
+      }
+    }
+    assert.deepEqual(heard, ["cleanup"]);
+    assert.deepEqual(lines, Array(5).fill(text));
+  });
+
 test("what is larger than the broker reads is not sent, but told, also if it is asked for again", async () => {
   const large = "x".repeat(1000);
   const { host } = agents(({ turn }) => (turn === 0 ? large : 2));

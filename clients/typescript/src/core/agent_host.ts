@@ -5,8 +5,8 @@
 
 import { Decision, RESIGN } from "./agent.js";
 import type { Agent, AgentType, Ask, End, Play, Seat } from "./agent.js";
-import { DovetailError, Refused } from "./errors.js";
-import { BaseHost, Turnstile } from "./host.js";
+import { DovetailError, Refused, failure } from "./errors.js";
+import { BaseHost, Told, Turnstile } from "./host.js";
 import { previewsOf } from "./lookahead.js";
 import * as m from "./messages.js";
 import { readOptions } from "./options.js";
@@ -16,10 +16,19 @@ import type { Int } from "./values.js";
 /** An agent and the order of its calls. */
 class Player {
   readonly turnstile = new Turnstile();
+  /** How it failed at an end, until its next decision or request is answered with that. */
+  failure: Told | null = null;
   constructor(
     readonly agent: Agent,
     readonly name: string,
   ) {}
+
+  /** Return how it failed at an end, once. */
+  failed(): Told | null {
+    const { failure } = this;
+    this.failure = null;
+    return failure;
+  }
 }
 
 /** A seat that a player holds. */
@@ -136,13 +145,20 @@ export class AgentHost extends BaseHost<"agent"> {
     playing.seq = seq;
     playing.turn = turn;
     const decision = new Decision(playing, this.#ask, message);
-    const { agent, name, turnstile } = playing.player;
+    const { player } = playing;
+    const { agent, name, turnstile } = player;
+    // The episode may have ended in the meantime.
+    const gone = (): boolean => this.#playing.get(key) !== playing || playing.seq !== seq;
     const first = message.type === "start" && agent.start !== undefined;
     this.call(
       {
         turnstile,
         alone: false,
-        work: () => (first ? agent.start!(decision) : agent.step(decision)),
+        work: () => {
+          const failed = gone() ? null : player.failed();
+          if (failed) throw failed;
+          return first ? agent.start!(decision) : agent.step(decision);
+        },
         where: `${name} in turn ${turn}`,
         seq,
         answer: (action) => {
@@ -157,8 +173,7 @@ export class AgentHost extends BaseHost<"agent"> {
             ...(think && thoughts && { thoughts }),
           };
         },
-        // The episode may have ended in the meantime.
-        gone: () => this.#playing.get(key) !== playing || playing.seq !== seq,
+        gone,
         settled: () => {
           playing.turn = null;
           this.#forget(playing);
@@ -233,9 +248,12 @@ export class AgentHost extends BaseHost<"agent"> {
     // A seat that never had to decide is known by its match.
     const held = playing ?? this.#seats.get(`${match}/${seat}`);
     if (held === undefined) return;
-    const { agent, name, turnstile } = held.player;
+    const { player } = held;
+    const { agent, name, turnstile } = player;
     const end: End = { ...rest, seat: held.seat };
-    this.call({ turnstile, work: () => agent.end?.(end), where: `${name} at the end of an episode` }, out);
+    const where = `${name} at the end of an episode`;
+    const settled = (error: unknown): void => void (player.failure ??= new Told(failure(error, where)));
+    this.call({ turnstile, work: () => agent.end?.(end), where, settled }, out);
   }
 
   // -- seats and instances ----------------------------------------------------------------------
@@ -284,6 +302,8 @@ export class AgentHost extends BaseHost<"agent"> {
     const player = this.#player(message.instance);
     if (player === undefined) throw new Refused("unknown", `there is no agent ${message.instance}`);
     const { agent } = player;
+    const failed = player.failed();
+    if (failed && message.type !== "cleanup") throw failed;
     switch (message.type) {
       case "save":
         return agent.save?.() ?? new Uint8Array(0);
@@ -293,7 +313,8 @@ export class AgentHost extends BaseHost<"agent"> {
         return agent.message?.(message.body);
       case "cleanup":
         this.#players.delete(message.instance);
-        return agent.cleanup?.();
+        if (!failed) return agent.cleanup?.();
+        return Promise.resolve(agent.cleanup?.()).then(() => Promise.reject(failed));
     }
   }
 
@@ -331,6 +352,7 @@ export class AgentHost extends BaseHost<"agent"> {
     this.#playing.clear();
     for (const { agent, name, turnstile } of this.#players.values()) this.release(agent, name, turnstile);
     this.#players.clear();
+    this.#single?.player.failed();
   }
 }
 

@@ -84,6 +84,13 @@ function isPromise<T>(value: Awaitable<T>): value is PromiseLike<T> {
   return typeof value === "object" && value !== null && typeof (value as PromiseLike<T>).then === "function";
 }
 
+/** Fails a call with a line that was told when it happened. */
+export class Told extends Refused {
+  constructor(line: string) {
+    super("crashed", line);
+  }
+}
+
 /** A call of a verb of an agent or environment, and how it is answered. */
 interface Call<T> {
   readonly turnstile: Turnstile;
@@ -178,8 +185,9 @@ export abstract class BaseHost<R extends "agent" | "environment"> implements Hos
     let code = illegal ? "illegal" : "crashed";
     if (error instanceof Refused) code = error.code;
     else if (mayRefuse && !illegal && error instanceof DovetailError) code = "unavailable";
-    const line = code === "crashed" ? failure(error, where) : describe(error, where);
-    if (code === "crashed") this.surprised(line, error);
+    const surprise = code === "crashed" && !(error instanceof Told);
+    const line = surprise ? failure(error, where) : describe(error, where);
+    if (surprise) this.surprised(line, error);
     if (seq === undefined) return null;
     const seat = illegal ? error.seat : null;
     return errorFrame(code, line, id === undefined ? { answers: seq, seat } : { id, seat });
