@@ -41,6 +41,8 @@ pub(crate) struct AgentGroup {
 pub(crate) struct Player<'a> {
     pub(crate) kind: &'a str,
     pub(crate) agent: &'a mut dyn Agent,
+    /// How it failed at an end, until its next answer tells of it.
+    pub(crate) failed: &'a mut Option<String>,
     pub(crate) told: &'a mut Told,
 }
 
@@ -48,7 +50,8 @@ impl Player<'_> {
     fn hears(&mut self, end: impl FnOnce(&mut dyn Agent) -> Result<(), Failure>) {
         if let Err(failure) = guarded(|| end(self.agent)) {
             let place = format!("{} at the end of an episode", self.kind);
-            self.told.crash(&place, &failure);
+            let text = self.told.crash(&place, &failure);
+            self.failed.get_or_insert(text);
         }
     }
 }

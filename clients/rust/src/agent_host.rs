@@ -54,6 +54,29 @@ impl Thought {
 struct Instance {
     kind: String,
     agent: Box<dyn Agent>,
+    /// How it failed at an end, until its next decision or request is answered with that.
+    failed: Option<String>,
+}
+
+impl Instance {
+    fn new(kind: String, agent: Box<dyn Agent>) -> Self {
+        let failed = None;
+        Self {
+            kind,
+            agent,
+            failed,
+        }
+    }
+
+    /// The agent as a group knows it.
+    fn player<'a>(&'a mut self, told: &'a mut Told) -> Player<'a> {
+        Player {
+            kind: &self.kind,
+            agent: self.agent.as_mut(),
+            failed: &mut self.failed,
+            told,
+        }
+    }
 }
 
 /// Holds the agents of one program.
@@ -90,7 +113,7 @@ impl AgentHost {
             if kind.offer.instance {
                 let agent = guarded(|| (kind.make)(&mut Options::default(), 0))?;
                 let kind = kind.offer.name.clone();
-                let known = host.instances.insert(SINGLE, Instance { kind, agent });
+                let known = host.instances.insert(SINGLE, Instance::new(kind, agent));
                 if known.is_some() {
                     return Err("a program can be one agent only; offer types instead".into());
                 }
@@ -154,6 +177,10 @@ impl AgentHost {
         };
         out.forget(std::mem::replace(&mut play.seq, asked.seq));
         self.thoughts.retain(|_, thought| thought.key() != key);
+        let instance = self.instances.get_mut(&play.instance);
+        if let Some(text) = instance.and_then(|each| each.failed.take()) {
+            return out.fail(asked, Code::Crashed, text);
+        }
         let opened = step.observation.open().and_then(|observation| {
             Ok((observation, step.afterstates.open()?, step.scene.open()?))
         });
@@ -204,7 +231,7 @@ impl AgentHost {
         let Some(play) = self.playing.get_mut(&(episode, seat)) else {
             return;
         };
-        let Some(Instance { kind, agent }) = self.instances.get_mut(&play.instance) else {
+        let Some(Instance { kind, agent, .. }) = self.instances.get_mut(&play.instance) else {
             let text = format!("the agent of seat {seat} of episode {episode} is gone");
             return out.fail(asked, Code::Unavailable, text);
         };
@@ -290,7 +317,12 @@ impl AgentHost {
         let Some((instance, seat)) = found else {
             return;
         };
-        let Some(Instance { kind, agent }) = self.instances.get_mut(&instance) else {
+        let Some(Instance {
+            kind,
+            agent,
+            failed,
+        }) = self.instances.get_mut(&instance)
+        else {
             return;
         };
         let told = End {
@@ -309,7 +341,8 @@ impl AgentHost {
         };
         if let Err(failure) = guarded(|| agent.end(&told)) {
             let place = format!("{kind} at the end of an episode");
-            self.told.crash(&place, &failure);
+            let text = self.told.crash(&place, &failure);
+            failed.get_or_insert(text);
         }
     }
 
@@ -319,7 +352,7 @@ impl AgentHost {
             self.seats.remove(&key);
         }
         let number = self.resolve(init.instance).unwrap_or(init.instance);
-        let Some(Instance { kind, agent }) = self.instances.get_mut(&number) else {
+        let Some(Instance { kind, agent, .. }) = self.instances.get_mut(&number) else {
             let text = format!("there is no agent {number}");
             return out.fail(asked, Code::Unknown, text);
         };
@@ -355,10 +388,7 @@ impl AgentHost {
         let number = self.resolve(instance).unwrap_or(instance);
         let found = self.groups.get_mut(&(group, number));
         match (found, self.instances.get_mut(&number)) {
-            (Some(group), Some(Instance { kind, agent })) => {
-                let (agent, told) = (agent.as_mut(), &mut self.told);
-                Ok((group, Player { kind, agent, told }))
-            }
+            (Some(group), Some(instance)) => Ok((group, instance.player(&mut self.told))),
             _ => Err(format!("instance {instance} has no seat in group {group}")),
         }
     }
@@ -368,6 +398,9 @@ impl AgentHost {
         match self.group(steps.r#match, steps.instance) {
             Ok((group, mut player)) => {
                 out.forget(std::mem::replace(&mut group.before, asked.seq));
+                if let Some(text) = player.failed.take() {
+                    return out.fail(asked, Code::Crashed, text);
+                }
                 let actions = group.steps(steps, &mut player);
                 out.batch(asked, player.told, player.kind, actions);
             }
@@ -393,7 +426,17 @@ impl AgentHost {
     ) {
         let found = self.resolve(number).unwrap_or(number);
         let (place, answer) = match self.instances.get_mut(&found) {
-            Some(Instance { kind, agent }) => {
+            Some(Instance {
+                kind,
+                agent,
+                failed,
+            }) => {
+                if let Some(text) = failed.take() {
+                    if verb == "cleanup" {
+                        self.told.cleanup(kind, || agent.cleanup());
+                    }
+                    return out.fail(asked, Code::Crashed, text);
+                }
                 let answer = guarded(|| request(agent.as_mut()));
                 (format!("{kind} in {verb}"), answer)
             }
@@ -423,7 +466,7 @@ impl AgentHost {
         .map_err(|failure| refused_by("agent", &create.agent, failure))?;
         let kind = create.agent;
         self.instances
-            .insert(create.instance, Instance { kind, agent });
+            .insert(create.instance, Instance::new(kind, agent));
         Ok(Reply::new(create.id, Value::Nil))
     }
 
@@ -441,17 +484,17 @@ impl AgentHost {
             self.end(end);
         }
         for ((_, number), mut group) in std::mem::take(&mut self.groups) {
-            if let Some(Instance { kind, agent }) = self.instances.get_mut(&number) {
-                let (agent, told) = (agent.as_mut(), &mut self.told);
-                group.close(&mut Player { kind, agent, told });
+            if let Some(instance) = self.instances.get_mut(&number) {
+                group.close(&mut instance.player(&mut self.told));
             }
         }
         self.seats.clear();
         let single = self.instances.remove(&SINGLE);
-        for Instance { kind, agent } in self.instances.values_mut() {
+        for Instance { kind, agent, .. } in self.instances.values_mut() {
             self.told.cleanup(kind, || agent.cleanup());
         }
         self.instances.clear();
+        let single = single.map(|Instance { kind, agent, .. }| Instance::new(kind, agent));
         self.instances.extend(single.map(|single| (SINGLE, single)));
     }
 

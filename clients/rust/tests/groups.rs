@@ -293,7 +293,10 @@ impl Agent for Player {
             "{episode} {reason} {:?} {:?}",
             end.outcome, end.blame
         ));
-        Ok(())
+        match end.observation {
+            Value::Int(99) => Err("told to fail".into()),
+            _ => Ok(()),
+        }
     }
 
     fn open_group(
@@ -323,7 +326,10 @@ impl Agent for Player {
 
     fn end_rows(&mut self, ends: &vector::Ends, _memory: &mut dyn Any) -> Result<(), Failure> {
         self.hear(format!("{} ends", ends.slots.len()));
-        Ok(())
+        match ends.observations {
+            Value::Nil => Ok(()),
+            _ => Err("told to fail".into()),
+        }
     }
 }
 
@@ -493,4 +499,23 @@ fn a_decision_that_fails_is_a_fault_and_what_is_no_action_number_is_not_legal() 
     ask(&mut host, ToAgent::Leave(leave));
     let said = ask(&mut host, ToAgent::Steps(decisions(&[2], 1))).unwrap();
     assert_eq!(get(&said, "code").as_str(), Some("unknown"));
+}
+
+#[test]
+fn the_next_batch_tells_of_ends_that_failed() {
+    for columns in [false, true] {
+        let (mut host, _) = seated(columns);
+        ask(&mut host, ToAgent::Steps(first()));
+        let ends = Ends {
+            observations: Value::Array(vec![99.into(), 99.into()]).into(),
+            ..ends()
+        };
+        assert_eq!(ask(&mut host, ToAgent::Ends(ends)), None);
+        let told = ask(&mut host, ToAgent::Steps(first())).unwrap();
+        assert_eq!(get(&told, "code"), &"crashed".into());
+        let text = "player at the end of an episode failed: told to fail";
+        assert_eq!(get(&told, "message"), &text.into());
+        let actions = ask(&mut host, ToAgent::Steps(first())).unwrap();
+        assert_eq!(get(&actions, "actions"), &drawn(0));
+    }
 }

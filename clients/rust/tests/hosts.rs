@@ -2,13 +2,16 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{Counter, Nim};
 use dovetail::messages::*;
 use dovetail::session::{Host, Outbox, Session};
 use dovetail::{
-    map, AgentHost, AgentType, Control, EnvironmentHost, Happening, Legal, Request, Value,
+    map, Agent, AgentHost, AgentType, Control, Decision, EnvironmentHost, Failure, Happening,
+    Legal, Request, Value,
 };
 
 /// A host with the session that it belongs to, as one thing to talk to.
@@ -369,6 +372,119 @@ fn agents_that_fail_or_panic_are_reported_and_live_on() {
     );
     assert_eq!(peer.again(), [said]);
     assert_eq!(counted(&mut peer, 12), (1, 0));
+}
+
+/// Fails or panics at each end.
+struct Ends {
+    cleanups: Arc<AtomicUsize>,
+}
+
+impl Agent for Ends {
+    fn step(&mut self, decision: &mut Decision) -> Result<Value, Failure> {
+        decision.any()
+    }
+
+    fn end(&mut self, end: &dovetail::End) -> Result<(), Failure> {
+        assert!(end.reason != Reason::Truncated, "told to panic");
+        Err("told to fail".into())
+    }
+
+    fn load(&mut self, _state: &[u8]) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn cleanup(&mut self) {
+        self.cleanups.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn the_next_decision_or_request_tells_of_an_end_that_failed() {
+    let cleanups = Arc::new(AtomicUsize::new(0));
+    let kept = cleanups.clone();
+    let kind = AgentType::new("ends", move |_, _| {
+        let cleanups = kept.clone();
+        Ok(Ends { cleanups })
+    });
+    let mut peer = Peer::new(AgentHost::new([kind]).unwrap());
+    let create = Create {
+        id: 1,
+        instance: 7,
+        agent: "ends".into(),
+        ..Create::default()
+    };
+    peer.ask(create.encode());
+    assert!(peer.tell(&[init(7)]).is_empty());
+    let (instance, id) = (7, 2);
+    let asked = [
+        start(9, 0),
+        Save {
+            instance,
+            id,
+            ..Save::default()
+        }
+        .encode(),
+        Load {
+            instance,
+            id,
+            ..Load::default()
+        }
+        .encode(),
+        AgentMessage {
+            instance,
+            id,
+            ..AgentMessage::default()
+        }
+        .encode(),
+        Cleanup {
+            instance,
+            id,
+            ..Cleanup::default()
+        }
+        .encode(),
+    ];
+    for (episode, frame) in (10..).zip(asked) {
+        assert!(peer.tell(&[end(episode)]).is_empty());
+        let told = peer.ask(frame.clone());
+        assert_eq!(text(&told, "code"), "crashed");
+        let line = "ends at the end of an episode failed: told to fail";
+        assert_eq!(text(&told, "message"), line);
+        assert_eq!(peer.again(), [told]);
+        let next = peer.ask(frame);
+        let gone = episode == 14;
+        assert_eq!(text(&next, "type") == "error", gone, "{next:?}");
+    }
+    assert_eq!(cleanups.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn an_end_that_panics_is_told_likewise() {
+    let cleanups = Arc::default();
+    let kind = AgentType::new("ends", move |_, _| {
+        let cleanups = Arc::clone(&cleanups);
+        Ok(Ends { cleanups })
+    });
+    let mut peer = Peer::new(AgentHost::new([kind.instance()]).unwrap());
+    assert!(peer.tell(&[init(7)]).is_empty());
+    let truncated = End {
+        episode: 9,
+        r#match: 3,
+        reason: Reason::Truncated,
+        ..End::default()
+    };
+    assert!(peer.tell(&[truncated.encode()]).is_empty());
+    let told = peer.ask(start(9, 0));
+    let line = text(&told, "message").to_owned();
+    assert!(
+        line.starts_with("ends at the end of an episode panicked at "),
+        "{line}"
+    );
+    assert_eq!(text(&peer.ask(step(9, 1)), "type"), "action");
+    assert!(peer.tell(&[truncated.encode()]).is_empty());
+    assert!(peer.hear(&[again("t", false)]).is_empty());
+    peer.seq = 0;
+    assert!(peer.tell(&[init(7)]).is_empty());
+    assert_eq!(text(&peer.ask(start(9, 0)), "type"), "action");
 }
 
 #[test]
