@@ -68,6 +68,8 @@ Rows AgentGroup::read(messages::AgentSteps& message) const {
 }
 
 messages::Actions AgentGroup::steps(messages::AgentSteps& message) {
+    const std::string failed = failure_->take();
+    if (!failed.empty()) throw ProtocolError(Code::crashed, failed);
     Rows rows = read(message);
     messages::Actions answer;
     answer.match = message.match;
@@ -199,7 +201,7 @@ void AgentGroup::tell(Tell tell) {
     try {
         tell();
     } catch (...) {
-        hosting::crash(type + " at the end of an episode", told_);
+        failure_->keep(hosting::crash(type + " at the end of an episode", told_));
     }
 }
 

@@ -13,18 +13,33 @@
 
 namespace dovetail {
 
+/// How an agent failed at an end, until its next decision or request is answered with that.
+class EndFailure {
+public:
+    void keep(std::string line) {
+        if (line_.empty()) line_ = std::move(line);
+    }
+    /// Returns the line once; empty if the agent has not failed.
+    std::string take() { return std::exchange(line_, {}); }
+
+private:
+    std::string line_;
+};
+
 /// The seats of an instance in a group. An agent without columns gets its decisions one by one.
 class AgentGroup {
 public:
     /// `type` is the name of the agent's type, for lines about failures.
-    AgentGroup(std::shared_ptr<Agent> agent_, std::string type_, std::int64_t slots,
-               const hosting::Told& told)
+    AgentGroup(std::shared_ptr<Agent> agent_, std::string type_, std::shared_ptr<EndFailure> failure,
+               std::int64_t slots, const hosting::Told& told)
         : agent(std::move(agent_)),
           type(std::move(type_)),
+          failure_(std::move(failure)),
           slots_(static_cast<std::size_t>(slots)),
           told_(told) {}
 
-    /// Answers a batch of decisions. Throws ProtocolError if its columns are not what they must be.
+    /// Answers a batch of decisions. Throws ProtocolError if its columns are not what they must be, or if the
+    /// agent failed at an end.
     messages::Actions steps(messages::AgentSteps& message);
     /// Hears which seats' episodes are over. Throws ProtocolError if its columns are not what they must be.
     void ends(messages::Ends& message);
@@ -59,6 +74,7 @@ private:
     template <class Tell>
     void tell(Tell tell);
 
+    std::shared_ptr<EndFailure> failure_;
     std::size_t slots_;
     const hosting::Told& told_;
     std::map<Place, Play> plays_;

@@ -16,6 +16,7 @@ using Key = std::pair<std::int64_t, std::int64_t>;
 struct Made {
     std::shared_ptr<Agent> agent;
     std::string type;
+    std::shared_ptr<EndFailure> failure;
 };
 
 /// A seat of a match and who holds it.
@@ -128,6 +129,11 @@ struct AgentHost::Inside : hosting::Common {
         play.turn = message.turn;
         play.think = message.think;
         play.seq = seq();
+        std::string failed = play.holder.made.failure->take();
+        if (!failed.empty()) {
+            refuse(seq(), Code::crashed, std::move(failed));
+            return;
+        }
         Decision decision(*play.holder.seat, play.random);
         decision.seed = play.seed;
         decision.episode = message.episode;
@@ -222,7 +228,8 @@ struct AgentHost::Inside : hosting::Common {
         end(message);
     }
 
-    /// Tells an agent of the end.  It is not answered [S6.7]: a failure is told to the person who runs the program.
+    /// Tells an agent of the end.  It is not answered [S6.7]: a failure is told to the person who runs the
+    /// program, and by the answer to the agent's next decision or request [S6.8].
     void end(messages::End& message) {
         const Key key{message.episode, message.seat};
         Play play;
@@ -253,7 +260,7 @@ struct AgentHost::Inside : hosting::Common {
         try {
             play.holder.made.agent->end(end);
         } catch (...) {
-            crash(play.holder.made.type + " at the end of an episode", told);
+            play.holder.made.failure->keep(crash(play.holder.made.type + " at the end of an episode", told));
         }
     }
 
@@ -267,7 +274,8 @@ struct AgentHost::Inside : hosting::Common {
         if (message.slots > 0) {
             const Key key{message.match, message.instance};
             AgentGroup& group =
-                groups.try_emplace(key, made.agent, made.type, message.slots, told).first->second;
+                groups.try_emplace(key, made.agent, made.type, made.failure, message.slots, told)
+                    .first->second;
             if (!group.seats.emplace(message.seat, seat).second) return;
         } else {
             Holder& holder = seats[{message.match, message.seat}];
@@ -336,13 +344,18 @@ struct AgentHost::Inside : hosting::Common {
         const Made made = find(message.instance);
         answer(message.id, made.type + " in " + what, [&] {
             if (!made.agent) throw dovetail::Error("there is no agent " + std::to_string(message.instance));
+            const std::string failed = made.failure->take();
+            if (!failed.empty()) {
+                if constexpr (std::is_same_v<Request, messages::Cleanup>) act(*made.agent);
+                throw dovetail::Error(failed);
+            }
             return act(*made.agent);
         });
     }
 
     void take(messages::Create& message) {
         answer(message.id, message.agent + " in create", [&] {
-            instances[message.instance] = {make(message), message.agent};
+            instances[message.instance] = {make(message), message.agent, std::make_shared<EndFailure>()};
             return hosting::reply();
         });
     }
@@ -417,6 +430,7 @@ struct AgentHost::Inside : hosting::Common {
             }
         }
         instances.clear();
+        if (single.failure) single.failure->take();
     }
 };
 
@@ -436,7 +450,8 @@ AgentHost::AgentHost(std::vector<AgentType> types) : inside_(new Inside(failed))
             continue;
         }
         if (types.size() != 1) throw Error("a program that is one agent can offer no other");
-        inside_->single = {type.make(type.parameters.read({}, "agent " + type.name), 0), type.name};
+        inside_->single = {type.make(type.parameters.read({}, "agent " + type.name), 0), type.name,
+                           std::make_shared<EndFailure>()};
     }
 }
 

@@ -41,6 +41,7 @@ public:
     }
     Value message(const Value&) override { return ++heard_.messages; }
     Bytes save() override { return Bytes(1000); }
+    void load(const Bytes&) override {}
     void cleanup() override { ++heard_.cleanups; }
 
 private:
@@ -137,16 +138,38 @@ TEST_CASE_FIXTURE(Fixture, "the end of an episode is heard once") {
     CHECK(heard.ends.size() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an end at which the agent fails is told to its person and not answered") {
+TEST_CASE_FIXTURE(Fixture, "an end at which the agent fails is told to its person, and by the next answer") {
     std::vector<std::string> printed;
     host.failed = [&](const std::string& line) { printed.push_back(line); };
     say.one(start(7));
     CHECK(say(numbered({{"type", "end"}, {"episode", 7}, {"seat", 0}, {"match", 2}, {"observation", "crash"}}))
               .empty());
-    CHECK(printed ==
-          std::vector<std::string>{
-              "tester at the end of an episode threw std::runtime_error: told to crash"});
-    CHECK(type(say.one(start(8))) == "action");
+    const std::string line = "tester at the end of an episode threw std::runtime_error: told to crash";
+    CHECK(printed == std::vector<std::string>{line});
+    const auto tells = [&](const Map& frame) {
+        const Map told = said(say.one(frame));
+        CHECK(told.at("code") == Value("crashed"));
+        CHECK(told.at("message") == Value(line));
+        CHECK(said(say.one(frame)) == told);
+    };
+    tells(start(8));
+    CHECK(heard.decisions == 1);
+    CHECK(printed.size() == 1);
+    CHECK(type(say.one(step(8, 1))) == "action");
+    const std::vector<Map> requests{{{"type", "save"}, {"instance", 5}},
+                                    {{"type", "load"}, {"instance", 5}, {"state", Bytes{}}},
+                                    {{"type", "message"}, {"instance", 5}, {"body", 1}},
+                                    {{"type", "cleanup"}, {"instance", 5}}};
+    for (Map request : requests) {
+        request["id"] = 3;
+        say(numbered(
+            {{"type", "end"}, {"episode", 9}, {"seat", 0}, {"match", 2}, {"observation", "crash"}}));
+        tells(numbered(request));
+        const bool gone = request.at("type") == Value("cleanup");
+        CHECK((type(say.one(numbered(request))) == "error") == gone);
+    }
+    CHECK(heard.cleanups == 1);
+    CHECK(heard.messages == 1);
 }
 
 TEST_CASE_FIXTURE(Fixture, "repeated requests get the same answer") {

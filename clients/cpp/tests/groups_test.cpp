@@ -234,6 +234,7 @@ public:
         heard_.lines.push_back(std::to_string(end.episode) + " " + name_of(end.reason) + " " +
                                (end.outcome ? std::to_string(end.outcome->at(0)) : "-") + " " +
                                std::to_string(end.blame.value_or(-1)));
+        if (end.observation == Value(99)) throw std::runtime_error("told to crash");
     }
     void load(const Bytes&) override {}
 
@@ -258,6 +259,7 @@ public:
     }
     void end_rows(const Ends& ends, std::any&) override {
         heard_.batches += 10 * static_cast<int>(ends.slots.size());
+        if (!ends.observations.is_nil()) throw std::runtime_error("told to crash");
     }
 
 private:
@@ -371,6 +373,24 @@ TEST_CASE_FIXTURE(Seated, "rows reach an agent that takes columns with one call"
     CHECK(heard.lines.empty());
     say.one({{"type", "load"}, {"seq", ++seq}, {"id", 2}, {"instance", 5}, {"state", Bytes{}}});
     CHECK(begin().at("actions") == drawn(0));
+}
+
+TEST_CASE_FIXTURE(Seated, "the next batch tells of ends that failed") {
+    for (const char* name : {"rows", "columns"}) {
+        CAPTURE(name);
+        say({{"type", "welcome"}, {"session", name}, {"name", "n"}});
+        seq = 0;
+        sit(name);
+        begin();
+        Map failing = ends();
+        failing["observations"] = List{99, 99};
+        CHECK(say(failing).empty());
+        const Map told = begin();
+        CHECK(told.at("code") == Value("crashed"));
+        CHECK(told.at("message") ==
+              Value(name + std::string(" at the end of an episode threw std::runtime_error: told to crash")));
+        CHECK(begin().at("actions") == drawn(0));
+    }
 }
 
 TEST_CASE_FIXTURE(Seated,
