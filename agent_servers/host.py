@@ -109,8 +109,9 @@ class AgentHost:
         """By episode and seat: decisions whose agent answers later."""
         self._asks = itertools.count(1)
         self._groups = Groups(agent_name, _described, self._failed_at_end)
-        self._failures: dict[int, str] = {}
-        """By ``id`` of an agent: how it failed at an ``end``, until its next answer says so."""
+        self._failures: dict[int, tuple[Agent, str]] = {}
+        """By ``id`` of an agent, which cannot be another's while the agent is here: how it failed at
+        an ``end``, until its next answer says so."""
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""
@@ -232,7 +233,7 @@ class AgentHost:
         if message.think:
             turn.think = True
         agent = play.agent
-        if self._failures and (failure := self._failures.pop(id(agent), None)) is not None:
+        if self._failures and (failure := self._failure(agent)) is not None:
             self._fail(seq, "crashed", failure, out)
             return
         if play.needs is not None:
@@ -383,7 +384,11 @@ class AgentHost:
     def _failed_at_end(self, agent: Agent, error: Failure) -> None:
         """Have the agent's next decision or request fail: nothing answers an ``end``."""
         text = _described(error, f"{type(agent).__name__} at the end of an episode")
-        self._failures.setdefault(id(agent), text)
+        self._failures.setdefault(id(agent), (agent, text))
+
+    def _failure(self, agent: Agent) -> str | None:
+        """Return how an agent failed at an ``end``, once."""
+        return self._failures.pop(id(agent), (agent, None))[1]
 
     # -- everything else -----------------------------------------------------------------------------
 
@@ -453,7 +458,7 @@ class AgentHost:
             text = f"instance {message.instance} has no seat in group {message.match}"
             self._fail(message.seq, "unknown", text, out)
             return
-        failure = self._failures.pop(id(group.agent), None)
+        failure = self._failure(group.agent)
         if failure is not None:
             self._fail(message.seq, "crashed", failure, out)
             return
@@ -479,7 +484,7 @@ class AgentHost:
             agent = self._instances.get(message.instance, self.single)
             if agent is None:
                 raise DovetailError(f"there is no agent {message.instance}")
-            failure = self._failures.pop(id(agent), None)
+            failure = self._failure(agent)
             if isinstance(message, m.AgentMessage):
                 _notice(message.body)
             elif isinstance(message, m.Cleanup):
