@@ -21,7 +21,7 @@ class StepSize(Struct, frozen=True):
     first: float
     """The step size to begin with."""
     power: float = 0.0
-    """Divide it by the count, at least 1, to this power (0 to 1)."""
+    """Divide it by the count, at least 1, to this power."""
     floor: float = 0.0
     """With ``power``: the least step size."""
     decay: float = 0.0

@@ -42,6 +42,10 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
             "scan; 0.5 diverges on 4 x 4 dots).",
         ),
     ] = 0.02
+    power: Annotated[
+        float,
+        Meta(ge=0, le=2, description="Of that number of meetings, by which the rate is divided."),
+    ] = 1.0
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")
     ] = 0.1
@@ -82,8 +86,8 @@ class DotsPlayer(LinearTD[DotsParameters]):
     """Dots and boxes by alpha-beta over the study's seven features; it learns their weights.
 
     The features: boxes with no line, one, two and three lines, own boxes, the opponent's, and
-    always 1. The step size is ``learning_rate / N``, N counting how often the same features were
-    met.
+    always 1. The step size is ``learning_rate / N ** power``, N counting how often the same
+    features were met.
     """
 
     name = "dots-player"
@@ -151,7 +155,8 @@ class DotsPlayer(LinearTD[DotsParameters]):
     def rate(self, features: Array) -> float:
         key = features.astype(np.int16).tobytes()
         self._met[key] = self._met.get(key, 0) + 1
-        return StepSize(self.parameters.learning_rate, power=1.0).at(self._met[key])
+        own = self.parameters
+        return StepSize(own.learning_rate, power=own.power).at(self._met[key])
 
     def message(self, body: Any) -> Any:
         """Answer ``limited`` too: in how many of how many decisions a line used up its share of
