@@ -106,8 +106,8 @@ class LinearTD(Agent[P]):
         return float(self.weights @ features)
 
     @abstractmethod
-    def result(self, end: End) -> float:
-        """Return the value of a game that is over."""
+    def result(self, end: End) -> float | None:
+        """Return the value of a game that is over; None if a forfeit leaves it open."""
 
     @abstractmethod
     def beyond(self, end: End) -> float:
@@ -139,9 +139,13 @@ class LinearTD(Agent[P]):
 
     def end(self, end: End) -> None:
         last = end.memory.features
-        if last is not None and not end.interrupted:
-            cut = end.reason == "truncated" and end.observation is not None
-            target = self.beyond(end) if cut else self.result(end)
+        if last is None or end.interrupted:
+            return
+        if end.reason == "truncated":  # a seat that was not asked may not see the last position
+            target = None if end.observation is None else self.beyond(end)
+        else:
+            target = self.result(end)
+        if target is not None:
             self._update(last, target - self.value(last))
 
     def _update(self, features: Array, error: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dovetail import DovetailError, InProcess
+from dovetail import Agent, Decision, DovetailError, InProcess
 from dovetail.agent_servers.general.random_agent import Random
 from dovetail.agent_servers.host import AgentHost
 from dovetail.peer import plugins
@@ -57,13 +57,20 @@ GIVEN: dict[str, dict[str, Any]] = {
 """Parameters with which an agent has most to keep of its seats."""
 
 
-def play(agent: str, game: str) -> set[str]:
+class Illegal(Agent):
+    """Forfeits at its first decision."""
+
+    def step(self, decision: Decision) -> int:
+        return -1
+
+
+def play(agent: str, game: str, opponent: type[Agent] = Random) -> set[str]:
     """Return how two episodes of at most three turns ended."""
     environment = plugins.find("environment", game)
-    with InProcess([environment], [plugins.find("agent", agent), Random]) as experiment:
+    with InProcess([environment], [plugins.find("agent", agent), Random, Illegal]) as experiment:
         parameters = SMALL.get(agent) or FILES.get(agent) or {}
         player = experiment.create(agent, parameters=parameters, seed=1)
-        other = experiment.create("random", seed=2)
+        other = experiment.create(opponent.name or opponent.__name__.lower(), seed=2)
         count = environment(environment.Configuration()).init().seats
         seats = [player] + [other] * (count - 1)
         run = experiment.run(
@@ -98,6 +105,13 @@ def test_it_plays_or_says_in_one_line_why_not(agent: str, game: str) -> None:
     if agent == "scripted":
         fine.add("illegal-action")
     assert reasons <= (fine if game in PLAYS.get(agent, ()) else {*fine, "crashed"}), reasons
+
+
+@pytest.mark.parametrize("agent", [each for each in PLAYS if PLAYS[each] - {"2048", "tetris"}])
+def test_it_plays_on_after_a_forfeit(agent: str) -> None:
+    """Its seat does not see how a game ends that an opponent forfeits; the next one fails if it needs to."""
+    for game in PLAYS[agent] - {"2048", "tetris"}:
+        assert play(agent, game, Illegal) == {"illegal-action"}
 
 
 @pytest.mark.parametrize("agent", PLAYS)

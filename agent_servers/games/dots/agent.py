@@ -140,7 +140,9 @@ class DotsPlayer(LinearTD[DotsParameters]):
                     break
         return Considered(action, position.features(), value, self._search.value(after))
 
-    def result(self, end: End) -> float:
+    def result(self, end: End) -> float | None:
+        if end.observation is None:
+            return None
         seen = np.asarray(end.observation)
         boxes = self._grid(end.seat).boxes
         lines = len(seen) - 2 * boxes - 1

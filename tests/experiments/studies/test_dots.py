@@ -16,9 +16,9 @@ def test_a_step_that_suits_a_small_board_diverges_on_a_large_one() -> None:
     assert found[0][1]["random"] is None
     assert found[1][1]["random"]["games"] == 2
     table = {line[0]: line[2] for line in row.draw(found).lines}
-    assert table["two turns, step 0.02: trainings that diverge"] == "1 of 1"
-    assert table["two turns, step 0.00259: trainings that diverge"] == "0 of 1"
-    assert float(table["two turns, step 0.00259: weight: own"].strip("*")) > 0.5
+    assert table["two turns, step 0.02 / N: trainings that diverge"] == "1 of 1"
+    assert table["two turns, step 0.00259 / N: trainings that diverge"] == "0 of 1"
+    assert float(table["two turns, step 0.00259 / N: weight: own"].strip("*")) > 0.5
 
 
 def test_a_training_on_the_largest_board_looks_as_far_ahead_as_the_study() -> None:
@@ -35,4 +35,4 @@ def test_a_training_on_the_largest_board_looks_as_far_ahead_as_the_study() -> No
     assert result["random"]["games"] == 1
     table = {line[0]: line[2] for line in row.draw([(unit, result)]).lines}
     limited = "decisions in which a move used up its share of 10,000 positions"
-    assert float(table[f"four turns, step 0.00259: {limited}"].split()[0].strip("*")) > 0
+    assert float(table[f"four turns, step 0.00259 / N: {limited}"].split()[0].strip("*")) > 0
