@@ -60,7 +60,7 @@ class Table:
                 return turn
 
         self.failures = failures = list[str]()
-        """Of ``end``, whose errors reach no result."""
+        """Of ``end``, whose errors reach no result but that of the next decision."""
 
         class Heard(subject.kind):  # type: ignore[misc, name-defined]
             def end(self, end: End) -> None:
@@ -109,13 +109,13 @@ class Table:
             lookahead=True,
         )
         results = list(run)  # even if none could be played
+        if self.failures:
+            wrong = f"`end` raised {short(self.failures[0], 300)}"
+            raise CheckFailed(check, wrong, "an `end` that returns", WRONG)
         for each in results:
             if each.reason not in ("terminated", "truncated"):
                 wrong = f"episode {each.index} ended as {each.reason}: {short(each.message, 300)}"
                 raise CheckFailed(check, wrong, "a legal action for each decision", WRONG)
-        if self.failures:
-            wrong = f"`end` raised {short(self.failures[0], 300)}"
-            raise CheckFailed(check, wrong, "an `end` that returns", WRONG)
         return self.actions[before:]
 
     def state(self, check: str) -> bytes:
