@@ -77,6 +77,9 @@ class RunFailed(DovetailError):
         super().__init__(message)
         self.code = code
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, str(self))
+
 
 class Run:
     """A run in progress: iterate over it for the results, in the order in which episodes end."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 Code = Literal[
     "malformed",
@@ -71,6 +71,9 @@ class ProtocolError(DovetailError):
         self.kind = kind
         self.about = about or {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, str(self), self.kind, self.about)
+
 
 class Refused(DovetailError):
     """A request that the broker, or whom it was for, refused with an ``error``.
@@ -81,6 +84,9 @@ class Refused(DovetailError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, str(self))
 
 
 class IllegalAction(DovetailError):

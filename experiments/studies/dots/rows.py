@@ -40,6 +40,7 @@ from dovetail.experiments.studies.rows import (
     total,
     within,
 )
+from dovetail.protocol.errors import Refused
 
 FEATURES = ("no line", "one", "two", "three", "own", "the opponent's", "constant")
 AGENTS: list[type[Agent[Any]]] = [DotsPlayer, DotsPerfect, Random]
@@ -298,11 +299,18 @@ def _large(unit: Unit) -> Result:
                 assert any("diverged" in episode.message for episode in played), played
                 found["diverged"] = True
                 break
-            curve.append([round(float(x), 4) for x in experiment.message(learner, "weights")])
+            try:
+                weights = experiment.message(learner, "weights")
+            except Refused as error:  # it diverged at the end of the last game
+                if "diverged" not in str(error):
+                    raise
+                found["diverged"] = True
+                break
+            curve.append([round(float(x), 4) for x in weights])
         found["seconds"] = round((time.process_time() - begun) / max(1, found["games"]), 3)
         found["curve"] = curve
-        found["limited"], found["decisions"] = experiment.message(learner, "limited")
         if not found["diverged"]:
+            found["limited"], found["decisions"] = experiment.message(learner, "limited")
             random = experiment.create("random", seed=unit["seed"])
             score = match(experiment, "dots", [learner, random], unit["tests"], unit["seed"], board)
             found["random"] = _plain(score)
