@@ -162,7 +162,7 @@ def draw(picture: Picture, path: Path) -> None:
     from matplotlib.figure import Figure
 
     count = len(picture.panels)
-    columns = min(COLUMNS, count)
+    columns = COLUMNS if count % COLUMNS == 0 else count  # no place stays empty
     rows = -(-count // columns)
     alike = len({(each.measure, each.log) for each in picture.panels}) == 1
     with matplotlib.rc_context(STYLE):
