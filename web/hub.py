@@ -269,10 +269,11 @@ class Hub:
                     self.chairs = None
                 client.close()
             self._stop.wait(AGAIN)
-        self._gone("the page has ended")  # no thread may wait for a request any longer
+        # No thread may wait for a request any longer.
+        self._gone("try again when it runs", "The page has ended")
 
-    def _gone(self, why: str) -> None:
-        self.problem = f"The broker does not answer: {why}"
+    def _gone(self, why: str, what: str = "The broker does not answer") -> None:
+        self.problem = f"{what}: {why}"
         self.catalogue = {}
         self._watched.clear()
         self._jobs.fail(DovetailError(self.problem))

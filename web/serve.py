@@ -82,7 +82,6 @@ def serve(
     )
     server = _Server(settings, hub)
     shown = f"[{host}]" if ":" in host else host
-
     if ready is not None:
         ready(f"http://{shown}:{listener.getsockname()[1]}/")
     try:
