@@ -4,7 +4,8 @@ Its results equal those of ``feature_network.reference``. A word holds a column 
 words of all placements of a piece lie side by side, column after column, so that each loop does the
 same to hundreds of words without a branch and is compiled to vector instructions. A filter's sum is
 computed bit by bit: counters have one word per binary digit. An entry of -1 adds the complement and
-raises the threshold by 1.
+raises the threshold by 1. A filter whose threshold no sum can reach, or any does, is not applied:
+in a search for genes, half of them.
 """
 
 from __future__ import annotations
@@ -199,6 +200,12 @@ def _square(
     full = (1 << height) - 1
     edge = numbers[3] * (1 | 1 << (height + 1))
     least = numbers[8] + numbers[11]
+    if least > numbers[12]:
+        return
+    if least <= 0 and not numbers[5]:
+        for placement in range(count):
+            sums[placement] += height * width * (2 if numbers[4] else 1)
+        return
     board[:count] = numbers[2] * full << 1
     board[(width + 1) * count : (width + 2) * count] = numbers[2] * full << 1
     size = width * count
@@ -241,7 +248,13 @@ def _rows(
     digits: Array,
 ) -> None:
     """Write the rows of every placement that fire, as bits of the first digit."""
+    full, least = (1 << height) - 1, numbers[8] + numbers[11]
     digits[:, :count] = 0
+    if least > numbers[12]:
+        return
+    if least <= 0:
+        digits[0, :count] = full
+        return
     for column in range(width):
         if entries[column] == 0:
             continue
@@ -253,7 +266,7 @@ def _rows(
                 digit = digits[place, at]
                 digits[place, at] = digit ^ carry
                 carry &= digit
-    _reach(digits[:, :count], numbers[8] + numbers[11], (1 << height) - 1)
+    _reach(digits[:, :count], least, full)
 
 
 @borrowing
@@ -272,6 +285,11 @@ def _columns(
         plus |= (entries[height - 1 - row] > 0) << (row + 1)
         minus |= (entries[height - 1 - row] < 0) << (row + 1)
     out[:count] = 0
+    if numbers[8] > numbers[12] - numbers[11]:
+        return
+    if numbers[8] <= -numbers[11]:
+        out[:count] = (1 << width) - 1
+        return
     for column in range(width):
         cells = board[(column + 1) * count : (column + 2) * count]
         for at in range(count):
