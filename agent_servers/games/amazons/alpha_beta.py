@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -13,6 +15,8 @@ from dovetail.agent_servers.games.amazons.kernels import (
     FULL,
     KILLERS,
     LINE,
+    OTHER,
+    OWN,
     ROW,
     WON,
     Array,
@@ -33,6 +37,13 @@ from dovetail.agent_servers.games.amazons.kernels import (
     weigh,
     whole_reach,
 )
+
+ROOT: Any = np.int64(0)
+REPLY: Any = np.int64(1)
+"""Plies, typed as the players are."""
+PRUNE: Any = np.bool_(True)
+EVERY: Any = np.bool_(False)
+"""Whether moves that cannot matter are left out."""
 
 
 @njit(cache=True)
@@ -167,7 +178,7 @@ def value(work: Work, mover: int, depth: int, alpha: float, beta: float, prune: 
     compiled functions that call themselves.
     """
     if depth == 1:
-        return float(_last(work, mover, 1, alpha, beta, prune, -np.inf))
+        return float(_last(work, mover, REPLY, alpha, beta, prune, -np.inf))
     low, high, best = np.empty(LINE), np.empty(LINE), np.empty(LINE)
     places = np.empty((LINE, 2), np.int64)
     made = np.empty((LINE, 2), np.int64)
@@ -268,12 +279,12 @@ def _answer(
     number = 0
     while where[0, number] != source:
         number += 1
-    lift(work, 0, number, source)
-    if legal(board, lines, geometry, 1, reply):
-        which = make(board, where, lines, geometry, 1, reply)
+    lift(work, OWN, number, source)
+    if legal(board, lines, geometry, OTHER, reply):
+        which = make(board, where, lines, geometry, OTHER, reply)
         others, their_states = survey(where, lines, geometry, units, changes)
-        stations(where, geometry, 1, found)
-        posts = stations(where, geometry, 0, found)
+        stations(where, geometry, OTHER, found)
+        posts = stations(where, geometry, OWN, found)
         # The lines do not know of these marks, so they change no value.
         _mark(board, geometry, reply >> 20, reply >> 10 & 1023, ARROW)
         _mark(board, geometry, reply >> 10 & 1023, reply & 1023, ARROW)
@@ -288,7 +299,7 @@ def _answer(
                     placed = 0
                 if board[target] != FREE:
                     continue
-                reach, state = place(work, 0, number, target, posts)
+                reach, state = place(work, OWN, number, target, posts)
                 mobility, states, placed = others + reach, their_states + state, target
             if board[arrow] == FREE:
                 loss, change = shadow(lines, geometry, units, changes, arrow)
@@ -298,8 +309,8 @@ def _answer(
             displace(work, placed)
         _mark(board, geometry, reply >> 20, reply >> 10 & 1023, FREE)
         _mark(board, geometry, reply >> 10 & 1023, reply & 1023, FREE)
-        unmake(board, where, lines, geometry, 1, reply, which)
-    put_back(work, 0, number, source)
+        unmake(board, where, lines, geometry, OTHER, reply, which)
+    put_back(work, OWN, number, source)
 
 
 @njit(cache=True)
@@ -354,11 +365,11 @@ def _two_plies(work: Work, top: int, count: int) -> None:
                 _answer(work, reply, listed, begins[owner], begins[owner + 1], floor, bounds)
         worth = bounds[number]
         if worth > floor:
-            amazon = make(board, where, lines, geometry, 0, move)
-            worth = _last(work, 1, 1, floor, np.inf, True, -worth)
-            unmake(board, where, lines, geometry, 0, move, amazon)
+            amazon = make(board, where, lines, geometry, OWN, move)
+            worth = _last(work, OTHER, REPLY, floor, np.inf, PRUNE, -worth)
+            unmake(board, where, lines, geometry, OWN, move, amazon)
             if worth > floor and work.best[1, 0] > 0:  # what answers this best may refute others
-                _remember(killers, 1, work.best[1, 1])
+                _remember(killers, REPLY, work.best[1, 1])
         moves[0, rank], values[rank] = move, worth
         _rank(best, worth)
 
@@ -372,11 +383,11 @@ def root(work: Work, depth: int, top: int, prune: bool) -> int:
     """
     moves, values = work.moves, work.values
     board, where, lines, geometry = work.board, work.where, work.lines, work.geometry
-    count = int(generate(work, 0, 0))
+    count = int(generate(work, OWN, ROOT))
     if count == 0:
         return 0
     if prune and depth == 2 and work.rule[FULL] == 0:
-        _last(work, 0, 0, -np.inf, np.inf, False, -np.inf)
+        _last(work, OWN, ROOT, -np.inf, np.inf, EVERY, -np.inf)
         _two_plies(work, top, count)
         return count
     best = np.empty(top, np.float64)
@@ -384,15 +395,15 @@ def root(work: Work, depth: int, top: int, prune: bool) -> int:
     first = 1 if prune else depth
     for pass_depth in range(first, depth + 1):
         if pass_depth == 1:
-            _last(work, 0, 0, -np.inf, np.inf, False, -np.inf)
+            _last(work, OWN, ROOT, -np.inf, np.inf, EVERY, -np.inf)
         else:
             best[:] = -np.inf
             for number in range(count):
                 move = moves[0, number]
                 floor = best[top - 1] - 1e-9 if prune else -np.inf
-                which = make(board, where, lines, geometry, 0, move)
-                worth = value(work, 1, pass_depth - 1, floor, np.inf, prune)
-                unmake(board, where, lines, geometry, 0, move, which)
+                which = make(board, where, lines, geometry, OWN, move)
+                worth = value(work, OTHER, pass_depth - 1, floor, np.inf, prune)
+                unmake(board, where, lines, geometry, OWN, move, which)
                 values[number] = worth
                 _rank(best, worth)
         if pass_depth < depth:
@@ -438,6 +449,6 @@ def rollout(work: Work, depth: int, seed: int) -> bool:
         for number in range(count):
             if values[number] == best:
                 if choice == 0:
-                    make(board, where, work.lines, work.geometry, 0, work.moves[0, number])
+                    make(board, where, work.lines, work.geometry, OWN, work.moves[0, number])
                     break
                 choice -= 1

@@ -23,6 +23,9 @@ Array = NDArray[Any]
 Free = tuple[int, int, int, int, int, int, int, int]
 """How many squares are free in each direction."""
 
+OWN: Any = np.int64(0)
+OTHER: Any = np.int64(1)
+"""Players.  Numba compiles a function anew for each plain number that it is called with."""
 FREE, ARROW = 0, 3
 FEATURES = 12
 DIVISOR, WON, FULL = FEATURES, FEATURES + 1, FEATURES + 2
@@ -428,6 +431,6 @@ def evaluate(work: Work, mover: int) -> float:
     mobility, states = survey(where, work.lines, geometry, work.units, work.changes)
     if work.rule[FULL] > 0:
         mobility = whole_reach(board, where, geometry)
-    stations(where, geometry, 0, work.found)
-    stations(where, geometry, 1, work.found)
+    stations(where, geometry, OWN, work.found)
+    stations(where, geometry, OTHER, work.found)
     return float(weigh(work.rule, work.found, mover, mobility, states))
