@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dovetail.env_servers.bits import popcount
 from dovetail.env_servers.dots.kernels import draw
 
 Array = NDArray[Any]
@@ -45,16 +46,20 @@ def erase(
 
 
 @njit(cache=True)
-def _kind(line: int, beside: Array, edges: Array) -> int:
-    """0: it completes a box; 1: it gives none away; 2: it does."""
-    gives = False
-    for side in range(2):
-        box = beside[line, side]
-        if box >= 0:
-            if edges[box] == 3:
-                return 0
-            gives = gives or edges[box] == 2
-    return 2 if gives else 1
+def _sort(free: int, around: Array, edges: Array, untried: Array) -> None:
+    """Write which free lines complete a box, which give none away, and which do, a bit for each.
+
+    ``around`` has the lines of each box.
+    """
+    completing, giving = 0, 0
+    for box in range(edges.shape[0]):
+        if edges[box] == 3:
+            completing |= around[box]
+        elif edges[box] == 2:
+            giving |= around[box]
+    untried[0] = free & completing
+    untried[1] = free & ~completing & ~giving
+    untried[2] = free & ~completing & giving
 
 
 @njit(cache=True)
@@ -91,13 +96,18 @@ def value(
     most = lines + 2
     low, high, best = np.empty(most), np.empty(most), np.empty(most)
     first = np.empty((most, 2))
-    place = np.empty(most, np.int64)
+    untried = np.empty((most, 3), np.int64)
     made = np.empty((most, 3), np.int64)  # line, boxes completed, turns left before it
     movers = np.empty(most, np.int64)
     left = np.empty(most, np.int64)
     path = np.zeros((most + 1, most + 1), np.int64)
     whole = (1 << lines) - 1
     size = keys.shape[0]
+    around = np.zeros(edges.shape[0], np.int64)
+    for line in range(lines):
+        for side in range(2):
+            if beside[line, side] >= 0:
+                around[beside[line, side]] |= 1 << line
     ply = 0
     low[0], high[0], movers[0], left[0] = alpha, beta, mover, turns
     entering = True
@@ -119,7 +129,6 @@ def value(
                 leave = True
             else:
                 best[ply] = -np.inf if maximise else np.inf
-                place[ply] = 0
                 first[ply, 0], first[ply, 1] = low[ply], high[ply]
                 if size and ply:
                     at = (drawn * 0x9E3779B1 + player * 7919 + boxes[0] * 104729) % size
@@ -138,6 +147,8 @@ def value(
                             nodes[0] += 1
                             result = known
                             leave = True
+                if not leave:
+                    _sort(whole & ~drawn, around, edges, untried[ply])
         else:
             line = made[ply, 0]
             erase(line, player, made[ply, 1], beside, edges, counts, boxes)
@@ -159,12 +170,11 @@ def value(
                         leave = store = True
         if not leave:
             move = -1
-            while place[ply] < 3 * lines:
-                line = place[ply] % lines
-                kind = place[ply] // lines
-                place[ply] += 1
-                if not drawn >> line & 1 and _kind(line, beside, edges) == kind:
-                    move = line
+            for kind in range(3):
+                lot = untried[ply, kind]
+                if lot:
+                    move = popcount((lot & -lot) - 1)
+                    untried[ply, kind] = lot & (lot - 1)
                     break
             if move >= 0:
                 completed = draw(move, player, beside, edges, counts, boxes)
