@@ -318,7 +318,7 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
 
 
 def _full(found: Found) -> bool:
-    return found.whole and found.size == "study" and not found.row.sizes["study"].less
+    return found.whole and found.size == "study"
 
 
 def write(

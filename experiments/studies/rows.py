@@ -42,8 +42,6 @@ class Size:
     values: Mapping[str, int] = field(default_factory=dict)
     seeds: int = SEEDS
     """Seeds by default."""
-    less: bool = False
-    """Whether it is less than the study's even as the largest, in depth of search if not in games."""
 
     def label(self, seeds: int) -> str:
         """Return the size with so many seeds in words.

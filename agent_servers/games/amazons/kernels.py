@@ -25,7 +25,7 @@ Free = tuple[int, int, int, int, int, int, int, int]
 
 OWN: Any = np.int64(0)
 OTHER: Any = np.int64(1)
-"""Players.  Numba compiles a function anew for each plain number that it is called with."""
+"""Players.  Numba compiles a function again for each plain number that it is called with."""
 FREE, ARROW = 0, 3
 FEATURES = 12
 DIVISOR, WON, FULL = FEATURES, FEATURES + 1, FEATURES + 2

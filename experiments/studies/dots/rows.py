@@ -31,7 +31,6 @@ from dovetail.experiments.studies.rows import (
     Size,
     Study,
     Unit,
-    by,
     each_seed,
     interval,
     over,
@@ -236,10 +235,8 @@ STEP = 0.02
 """The step size that learns on 3 x 3 boxes."""
 FASTER = 2.0
 """A power of N in a step size that shrinks faster than the study's."""
-WORDS = {2: "two", 4: "four"}
-SEARCHES = {5: ((4, 1_000_000, 1),), 6: ((2, 10_000, 1), (4, 20_000, 5))}
-"""By rows of dots: turns to look ahead, positions valued for a decision at most, and of how many test games one
-is played.  A turn on these boards can take boxes in millions of ways."""
+TURNS = 4
+"""To look ahead, as the study.  A turn on these boards can take boxes in millions of ways, so positions are limited."""
 
 
 def _large_units(rows: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
@@ -254,14 +251,13 @@ def _large_units(rows: int, values: Mapping[str, int], seeds: Sequence[int]) -> 
     return [
         {
             "rows": rows,
-            "turns": turns,
-            "most": min(most, values["most"]),
+            "turns": TURNS,
+            "most": values["most"],
             **step,
             "games": values["games"],
-            "tests": values["tests"] // share,
+            "tests": values["tests"],
             "seed": seed,
         }
-        for turns, most, share in SEARCHES[rows]
         for step in steps
         for seed in seeds
     ]
@@ -324,20 +320,20 @@ def _swing(curve: Sequence[Sequence[float]]) -> float:
     return float(np.abs(np.diff(half, axis=0)).mean())
 
 
-def _named(done: Done, *keys: str) -> dict[tuple[Any, ...], list[Result]]:
-    """Return results by how the trainings learned, in words, and by what their units have at ``keys``."""
-    named = []
+def _named(done: Done) -> dict[str, list[Result]]:
+    """Return results by the steps of the trainings, in words."""
+    named: dict[str, list[Result]] = {}
     for unit, result in done:
         faster = "²" if unit.get("power") == FASTER else ""
-        name = f"{WORDS[unit['turns']]} turns, step {unit['step']:g} / N{faster}"
-        named.append(({**unit, "name": name}, result))
-    return by(named, "name", *keys)
+        named.setdefault(f"step {unit['step']:g} / N{faster}", []).append(result)
+    return named
 
 
 def _large_draw(done: Done) -> Drawn:
     lines = []
     distinct, games = 0, 0
-    for (name, most), results in _named(done, "most").items():
+    most = done[0][0]["most"]
+    for name, results in _named(done).items():
         whole = [each for each in results if not each["diverged"]]
         lost = f"{len(results) - len(whole)} of {len(results)}"
         lines.append([f"{name}: trainings that diverge", "-", lost])
@@ -387,7 +383,7 @@ def _large_draw(done: Done) -> Drawn:
 def _large_curves(done: Done) -> Picture | None:
     """Return the greatest weight at each check of the trainings that do not diverge."""
     panels = []
-    for (name,), results in _named(done).items():
+    for name, results in _named(done).items():
         whole = [each["curve"] for each in results if each["random"]]
         if whole:
             runs = [[max(map(abs, check)) for check in each] for each in whole]
@@ -439,17 +435,16 @@ def _pruning_draw(done: Done) -> Drawn:
 
 
 def _sizes(
-    small: Mapping[str, int], large: Mapping[str, int], few: str, many: str, *, less: bool = False
+    small: Mapping[str, int], large: Mapping[str, int], few: str, many: str
 ) -> dict[Any, Size]:
     return {
         "quick": Size(few, small, 1),
         "part": Size(many, large, 2),
-        "study": Size(many, large, less=less),
+        "study": Size(many, large),
     }
 
 
-_FIVE = "games with each step and seed (the study gives no number), four turns ahead with at most"
-_SIX = "games with each step and seed (the study gives no number), two turns ahead with at most 10,000 positions a decision and four turns ahead, as the study, with at most"
+_LARGE = "games with each step and seed (the study gives no number), four turns ahead with at most"
 
 STUDY = Study(
     "dots",
@@ -502,8 +497,8 @@ STUDY = Study(
             _sizes(
                 {"games": 40, "tests": 20, "most": 10_000},
                 {"games": 600, "tests": 500, "most": 1_000_000},
-                f"40 {_FIVE} 10,000 positions a decision, {{seeds}}",
-                f"600 {_FIVE} 1,000,000 positions a decision, {{seeds}}",
+                f"40 {_LARGE} 10,000 positions a decision, {{seeds}}",
+                f"600 {_LARGE} 1,000,000 positions a decision, {{seeds}}",
             ),
             partial(_large_units, 5),
             _large,
@@ -516,11 +511,9 @@ STUDY = Study(
             "too slow, and given up.",
             _sizes(
                 {"games": 20, "tests": 10, "most": 10_000},
-                {"games": 600, "tests": 500, "most": 20_000},
-                f"20 {_SIX} 10,000, {{seeds}}",
-                f"600 {_SIX} 20,000, {{seeds}}",
-                # Most decisions of four turns use up their positions.
-                less=True,
+                {"games": 600, "tests": 500, "most": 1_000_000},
+                f"20 {_LARGE} 10,000 positions a decision, {{seeds}}",
+                f"600 {_LARGE} 1,000,000 positions a decision, {{seeds}}",
             ),
             partial(_large_units, 6),
             _large,

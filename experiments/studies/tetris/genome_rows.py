@@ -54,9 +54,6 @@ SEARCHES: dict[str, dict[str, Any]] = {
 
 FROM_HAND = "It begins with the units set by hand, which clear many times the study's rows here (`handmade`). "
 
-SHORTER = {"2b": 84}
-"""Generations with loops off, where all of them would take hours: in later ones many games reach the cap."""
-
 
 class Found(msgspec.Struct, frozen=True):
     """How a search went: what its genome's file says of it beside the genes."""
@@ -140,9 +137,8 @@ def _again(genome: Any, unit: Unit, pieces: str = PIECES) -> float:
 
 def _units(key: str, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
     given = {"search": key, **SEARCHES[key]}
-    shorter = {"generations": min(values["generations"], SHORTER.get(key, values["generations"]))}
     return [
-        {**given, "loops": loops, **values, **({} if loops else shorter), "seed": seed}
+        {**given, "loops": loops, **values, "seed": seed}
         for loops in (False, True)
         for seed in seeds
     ]
@@ -217,18 +213,18 @@ def _draw(study: float, note: str, done: Done) -> Drawn:
 
 def _curves(study: float, unit: Unit, groups: Mapping[bool, Sequence[Result]]) -> Picture:
     """Return the best candidate of each generation and the mean of all, and the study's best."""
-    ends = {loops: len(results[0]["curve"]) for loops, results in groups.items()}
+    last = unit["generations"]
     panels = []
     for which, name in enumerate(("best candidate", "mean of the candidates")):
         curves = [
             Curve(
                 _with(loops),
-                list(range(1, ends[loops] + 1)),
+                list(range(1, last + 1)),
                 [[each[which] for each in one["curve"]] for one in results],
             )
             for loops, results in groups.items()
         ]
-        marks = [Mark("study: best", study, max(ends.values()))] if study and not which else []
+        marks = [Mark("study: best", study, last)] if study and not which else []
         panels.append(Panel(name, "rows", curves, marks, log=True, thin=True))
     played = f"{unit['games']} game{'s' * (unit['games'] != 1)}"
     text = f"A point is one generation of {unit['population']:,} candidates, {played} each."
@@ -248,8 +244,6 @@ def _row(
     first: int = 0,
     note: str = "",
 ) -> Row:
-    shorter = f" ({SHORTER[key]} with loops off)" if key in SHORTER else ""
-
     def size(people: int, number: int, count: int) -> str:
         return f"population {people:,} of {population:,}, {count} of {each} games, {number} of {generations} generations"
 
@@ -275,9 +269,8 @@ def _row(
                 {**_values(200, each, part, 20_000, 20), **before(10)},
             ),
             "study": Size(
-                f"population {population:,}, {each} game{'s' * (each > 1)}, {generations} generations{shorter}, {{seeds}}",
+                f"population {population:,}, {each} game{'s' * (each > 1)}, {generations} generations, {{seeds}}",
                 {**_values(population, each, generations, 100_000, 50), **before(first)},
-                less=key in SHORTER,
             ),
         },
         partial(_units, key),

@@ -334,5 +334,5 @@ STUDY = Study(
             sized=False,
         ),
     ),
-    "Boards are 20 x 10 unless a line says otherwise. Candidates of a generation play the same games. The study searched with the loops of its units switched off. Runs 0 to 5 are each made twice, with loops off and with loops on; run 2b has 84 of 100 generations with loops off, since later ones take four to seven minutes each.",
+    "Boards are 20 x 10 unless a line says otherwise. Candidates of a generation play the same games. The study searched with the loops of its units switched off. Runs 0 to 5 are each made twice, with loops off and with loops on.",
 )

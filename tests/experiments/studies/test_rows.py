@@ -218,17 +218,6 @@ def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> Non
     assert "**Not run**: it is old." in text
 
 
-def test_a_row_that_searches_less_deep_than_the_study_counts_as_smaller(
-    sums: Study, tmp_path: Path
-) -> None:
-    row = sums.row("halves")
-    working.run([(sums, [row])], "study", out=tmp_path, told=lambda line: None)
-    for less in (False, True):
-        sizes = {**row.sizes, "study": replace(row.sizes["study"], less=less)}
-        found = pages.find(sums, replace(row, sizes=sizes), tmp_path, tmp_path / "kept")
-        assert pages._full(found) != less
-
-
 def test_a_size_follows_the_seeds_that_were_run(sums: Study, tmp_path: Path) -> None:
     row = sums.row("halves")
     out, kept = tmp_path / "out", tmp_path / "kept"
