@@ -28,7 +28,7 @@ ifeq ($(wildcard clients/$(CLIENT)/Makefile),)
 $(error LANG=$(CLIENT): there is no such client; LANG is one of $(notdir $(patsubst %/Makefile,%,$(wildcard clients/*/Makefile))))
 endif
 endif
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup -rs
+PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
 .PHONY: compiled test-compiled bench-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean

@@ -16,8 +16,8 @@ GROUPS = {
 """Marker and meaning.  `slow` is apart: it marks single tests, which only `make test-slow` runs."""
 
 TOGETHER = {
-    f"tests/agent_servers/test_every_{each}.py": "tests/agent_servers/test_every"
-    for each in ("agent", "learner")
+    f"tests/agent_servers/test_{each}.py": "tests/agent_servers/test_every"
+    for each in ("every_agent", "every_learner", "amazons_player")
 }
 """Files that need the same compiled code, by the name of what one worker runs together."""
 
