@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import logging
 import os
 import signal
@@ -232,9 +231,9 @@ class _All:
     def _at_once(self, tasks: Sequence[_Task]) -> None:
         failures: list[str] = []
         began = time.monotonic()
-        arguments = os.getpid(), logging.getLogger("dovetail").level
+        level = logging.getLogger("dovetail").level
         try:
-            with workers(min(self._jobs, len(tasks)), _work, arguments) as pool:
+            with workers(min(self._jobs, len(tasks)), _work, (level,)) as pool:
                 with starting():
                     running: dict[Future[float], _Task] = {
                         pool.submit(task.quietly): task for task in tasks
@@ -303,19 +302,16 @@ class _Task:
 class _Worker:
     """The state of a worker process."""
 
-    parent = 0
     busy = False
 
 
-def _work(parent: int, level: int) -> None:
-    """Prepare a worker: it ends with its parent, and stops its programs before it does.
+def _work(level: int) -> None:
+    """Prepare a worker: it stops its programs before it ends.
 
     Args:
-        parent: the number of that process.
         level: what the parent logs.
     """
     logging.getLogger("dovetail").setLevel(level)
-    _Worker.parent = parent
 
     def stop(number: int, frame: object) -> None:
         if not _Worker.busy:
@@ -325,10 +321,6 @@ def _work(parent: int, level: int) -> None:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     hear()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def show(done: Trials, console: Console) -> None:

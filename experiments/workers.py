@@ -1,20 +1,23 @@
-"""Worker processes that end at once where the program is interrupted."""
+"""Worker processes that end at once where the program is interrupted or ends."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from dovetail.experiments.processes import ends_with_this
+
 
 @contextmanager
 def workers(
     count: int, begin: Callable[..., object] | None = None, arguments: tuple[Any, ...] = ()
 ) -> Iterator[ProcessPoolExecutor]:
-    """Open so many processes; an error or an interrupt within the block ends their work.
+    """Open so many processes; an error or an interrupt within the block ends their work, the end of this process as well.
 
     They do not hear Ctrl-C, which a terminal sends to all: a worker that is still importing would print a
     traceback, and one at work would take the next piece.
@@ -25,7 +28,8 @@ def workers(
         arguments: of ``begin``.
     """
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, context, begin, arguments) as pool:
+    prepared = os.getpid(), begin, arguments
+    with ProcessPoolExecutor(count, context, _begin, prepared) as pool:
         try:
             yield pool
         except BaseException:
@@ -33,6 +37,16 @@ def workers(
             for child in multiprocessing.active_children():
                 child.terminate()
             raise
+
+
+def _begin(parent: int, begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
+    """Have a worker end with its parent: one that is killed cannot end it, and it would wait for work for ever."""
+    if (end_with_parent := ends_with_this()) is not None:
+        end_with_parent()
+        if os.getppid() != parent:  # it ended before
+            os._exit(1)
+    if begin is not None:
+        begin(*arguments)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""Worker processes, interrupted as a terminal does it: the signal goes to all of them."""
+"""Worker processes where the program is interrupted, as a terminal does it, or killed."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -39,3 +40,38 @@ def test_an_interrupt_ends_workers_that_are_starting_and_their_work(tmp_path: Pa
         os.killpg(program.pid, signal.SIGINT)
         said, wrong = program.communicate(timeout=60)
     assert (said, wrong, program.returncode) == ("interrupted\n", "", 0)
+
+
+KILLED = """
+import os
+import time
+from dovetail.experiments.workers import starting, workers
+
+def work():
+    os.write(1, b"working\\n")
+    time.sleep(600)
+
+if __name__ == "__main__":
+    with workers(2) as pool:
+        with starting():
+            waiting = [pool.submit(work) for _ in range(4)]
+        waiting[0].result()
+"""
+
+
+def test_workers_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
+    """They stayed for ever, and did what waited for them: their end closes the pipe, which they share."""
+    path = tmp_path / "program.py"
+    path.write_text(KILLED)
+    with subprocess.Popen(
+        [sys.executable, str(path)], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as program:
+        assert program.stdout is not None
+        try:
+            assert [program.stdout.readline() for _ in range(2)] == ["working\n"] * 2
+            program.kill()
+            said, _ = program.communicate(timeout=60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+    assert (said, program.returncode) == ("", -signal.SIGKILL)
