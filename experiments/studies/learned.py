@@ -42,14 +42,20 @@ class States:
         return None
 
 
-def keep(source: Path, kept: Path) -> None:
-    """Copy the small states of a folder into the repository, in place of those that it has of the row."""
+def keep(source: Path, kept: Path, whole: bool) -> None:
+    """Copy the small states of a folder into the repository, in place of those that it has of the same learners.
+
+    Args:
+        source: the folder.
+        kept: the folder of the row in the repository.
+        whole: whether all the row's results were made with ``source``; then no other states are left in ``kept``.
+    """
     found = sorted(source.glob("*.state"))
     if not found:
         return
     kept.mkdir(parents=True, exist_ok=True)
-    for path in kept.glob("*.state"):
-        path.unlink()
+    for path in kept.glob("*.state") if whole else (kept / each.name for each in found):
+        path.unlink(missing_ok=True)
     for path in found:
         if path.stat().st_size <= LARGEST:
             shutil.copyfile(path, kept / path.name)

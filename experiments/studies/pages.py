@@ -343,7 +343,9 @@ def write(
             shared = records.setdefault(file(kept, name, found.row, found.size), {})
             shared.update((key(record.unit), record) for record in found.records)
             learned = states(out, name, found.row, found.size, again=False).folder
-            keep_states(learned, docs / "states" / learned.relative_to(out / "states"))
+            here = Results([file(out, name, found.row, found.size)])
+            whole_here = not here.todo([record.unit for record in found.records])
+            keep_states(learned, docs / "states" / learned.relative_to(out / "states"), whole_here)
     for shared_path, each in records.items():
         keep(shared_path, list(each.values()))
     path = docs / f"{name}.md"

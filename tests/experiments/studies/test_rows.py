@@ -18,6 +18,7 @@ from dovetail.cli.common import command
 from dovetail.experiments.statistics import Estimate, mean
 from dovetail.experiments.studies import pages, working
 from dovetail.experiments.studies.findings import FINDINGS
+from dovetail.experiments.studies.learned import States
 from dovetail.experiments.studies.results import Results
 from dovetail.experiments.studies.rows import (
     ALL,
@@ -246,6 +247,22 @@ def test_pages_keep_the_results_that_they_rest_on(
     assert "at a smaller size: 1; not run, although there is code: 0; without code: 1" in summed
     assert "Of the 1 rows that were run," in summed
     assert f"| not run | not run | - | {sums.rows[1].missing} |" in summed
+
+
+def test_a_page_from_some_seeds_keeps_the_states_of_the_others(
+    sums: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "STUDIES", ("sums",))
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name, seeds in (("all", (1, 2)), ("some", (1,))):
+        out = tmp_path / name
+        working.run([(sums, sums.rows[:1])], "quick", len(seeds), out=out, told=lambda line: None)
+        for seed in seeds:
+            States(out / "states/sums/halves.quick").write(f"{seed}", name.encode())
+        pages.write("sums", out, docs)
+    kept = docs / "states/sums/halves.quick"
+    assert [path.read_text() for path in sorted(kept.iterdir())] == ["some", "all"]
 
 
 def test_rows_that_share_a_file_keep_what_the_other_rests_on(
