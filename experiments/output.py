@@ -56,15 +56,18 @@ def _writer(path: Path) -> str:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file atomically: if interrupted, the old file remains.
+    """Write a file atomically: if interrupted, the old file remains, and if two programs write it, one of theirs.
 
     Raises:
         DovetailError: it cannot be written.
     """
-    part = path.with_name(f"{path.name}.part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(data)
-        part.replace(path)
+        try:
+            part.write_bytes(data)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise DovetailError(f"cannot write {path}: {error.strerror}") from None
 

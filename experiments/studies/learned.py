@@ -10,8 +10,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
+from dovetail.experiments import output
 from dovetail.experiments.client import Experiment
-from dovetail.experiments.studies.results import Results
+from dovetail.experiments.studies.results import Results, folder_of
 from dovetail.experiments.studies.rows import Result, Unit
 
 KEPT = Path("docs/studies/states")
@@ -31,8 +32,9 @@ class States:
 
     def write(self, name: str, state: bytes) -> None:
         """Write what a learner has learned."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / f"{name}.state").write_bytes(state)
+        path = self.folder / f"{name}.state"
+        folder_of(path)
+        output.write(path, state)  # whole or not at all: a state cut short would be read and kept
 
     def read(self, name: str) -> bytes | None:
         """Return what a learner had learned; None if it must be trained."""

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from dovetail.experiments import output
 from dovetail.experiments.studies import curves
 from dovetail.experiments.studies.findings import FINDINGS, TERMS, UNCOMPARED
 from dovetail.experiments.studies.learned import keep as keep_states
-from dovetail.experiments.studies.results import Record, Results, key
+from dovetail.experiments.studies.results import Record, Results, folder_of, key
 from dovetail.experiments.studies.rows import (
     ACROSS,
     BEST,
@@ -86,12 +87,23 @@ def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
 
 
 def at(whole: Study, row: Row, size: SizeName, count: int | None = None, out: Path = OUT) -> Found:
-    """Return the results of a row at one size, with as many seeds as asked for."""
+    """Return the results of a row at one size, with as many seeds as asked for.
+
+    Raises:
+        DovetailError: they do not make its table.
+    """
     assert row.draw is not None
     wanted = units(row, size, count)
-    results = Results([file(out, whole.name, row, size)])
+    path = file(out, whole.name, row, size)
+    results = Results([path])
     done = results.done(wanted)
-    drawn = row.draw(done) if done else None
+    try:
+        drawn = row.draw(done) if done else None
+    except (LookupError, TypeError, ValueError) as error:
+        raise DovetailError(
+            f"{path}: these results of row {row.key} do not make its table ({type(error).__name__}: {error}): another "
+            "version wrote them, or they were changed; remove the file, and the row is run again"
+        ) from error
     return Found(row, size, results.of(wanted), drawn, len(done) == len(wanted))
 
 
@@ -349,16 +361,16 @@ def write(
     for shared_path, each in records.items():
         keep(shared_path, list(each.values()))
     path = docs / f"{name}.md"
-    path.write_text(page(whole, all_found), encoding="utf-8")
+    output.write(path, page(whole, all_found).encode())
     try:
         draw(whole, all_found, docs / CURVES)
     except ModuleNotFoundError as error:
         told(f"the pictures in {docs / CURVES} are left as they are: there is no {error.name} here")
-    (docs / "README.md").write_text(summary(out, kept), encoding="utf-8")
+    output.write(docs / "README.md", summary(out, kept).encode())
     return path
 
 
 def keep(path: Path, records: Sequence[Record]) -> None:
     """Write results to a file of the repository, in place of what it has."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in records))
+    folder_of(path)
+    output.write(path, b"".join(msgspec.json.encode(each) + b"\n" for each in records))

@@ -43,6 +43,37 @@ def key(unit: Unit) -> bytes:
     return msgspec.json.encode(unit, order="sorted")
 
 
+def folder_of(path: Path) -> None:
+    """Make the folder of a file.
+
+    Raises:
+        DovetailError: it cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritten(path, error) from None
+
+
+def remove(path: Path) -> None:
+    """Remove a file of results, if there is one.
+
+    Raises:
+        DovetailError: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritten(path, error) from None
+
+
+def unwritten(path: Path, error: OSError) -> DovetailError:
+    """Return the error for a file that cannot be written."""
+    return DovetailError(
+        f"cannot write {path}: {error.strerror}; make room there, or the folder writable, and run the command again: it continues"
+    )
+
+
 class Results:
     """The results of one row at one size.
 
@@ -57,30 +88,59 @@ class Results:
             self._read(path)
 
     def _read(self, path: Path) -> None:
-        if not path.exists():
+        try:
+            lines = path.read_bytes().splitlines()
+        except FileNotFoundError:
             return
-        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        except OSError as error:
+            raise DovetailError(f"cannot read {path}: {error.strerror}") from None
+        for number, line in enumerate(lines, 1):
             try:
                 record = msgspec.json.decode(line, type=Record)
-            except msgspec.ValidationError as error:
-                raise DovetailError(f"{path}, line {number}: not a result: {error}") from None
+                record.unit["seed"]
+            except (msgspec.ValidationError, KeyError) as error:
+                why = (
+                    "Object missing required field `seed`" if isinstance(error, KeyError) else error
+                )
+                raise DovetailError(
+                    f"{path}, line {number}: not a result: {why}; remove the line, and its piece of work is done again"
+                ) from None
             except msgspec.DecodeError:
                 continue  # a line that a kill cut short: the piece is done again
             self.records[key(record.unit)] = record
 
+    def ready(self) -> None:
+        """Make sure that results can be written, before any work is done.
+
+        Raises:
+            DovetailError: they cannot.
+        """
+        folder_of(self.path)
+        try:
+            self.path.open("ab").close()
+        except OSError as error:
+            raise unwritten(self.path, error) from None
+
     def add(self, unit: Unit, result: Result, seconds: float) -> None:
-        """Write a result to disk."""
+        """Write a result to disk.
+
+        Raises:
+            DovetailError: it cannot be written.
+        """
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         record = Record(unit, result, today, versions(), round(seconds, 1))
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        folder_of(self.path)
         line = msgspec.json.encode(record) + b"\n"
-        with self.path.open("a+b") as file:
-            if file.tell():
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":
-                    # A line that a kill cut short is closed, so that it spoils no other.
-                    line = b"\n" + line
-            file.write(line)
+        try:
+            with self.path.open("a+b") as file:
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":
+                        # A line that a kill cut short is closed, so that it spoils no other.
+                        line = b"\n" + line
+                file.write(line)
+        except OSError as error:
+            raise unwritten(self.path, error) from None
         self.records[key(unit)] = record
 
     def todo(self, units: Sequence[Unit]) -> list[Unit]:

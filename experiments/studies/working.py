@@ -8,7 +8,7 @@ from concurrent.futures import as_completed
 from pathlib import Path
 
 from dovetail.experiments.studies.learned import KEPT, States, using
-from dovetail.experiments.studies.results import Results, key
+from dovetail.experiments.studies.results import Results, key, remove
 from dovetail.experiments.studies.rows import SIZES, Result, Row, SizeName, Study, Unit, study
 from dovetail.experiments.workers import starting, workers
 from dovetail.protocol.errors import DovetailError
@@ -80,7 +80,7 @@ def run(
         again: do all of it, but load the states of learners that are kept.
 
     Raises:
-        DovetailError: a row has no code.
+        DovetailError: a row has no code, or results cannot be written.
     """
     todo: list[tuple[str, Row, SizeName, Results, Unit]] = []
     taken: set[tuple[str, str, bytes]] = set()
@@ -90,9 +90,12 @@ def run(
         size = pick(row, wanted)
         path = file(out / AGAIN if again else out, whole.name, row, size)
         if again:
-            path.unlink(missing_ok=True)
+            remove(path)
         results = Results([path])
-        for unit in results.todo(units(row, size, count)):
+        missing = results.todo(units(row, size, count))
+        if missing:
+            results.ready()
+        for unit in missing:
             piece = (whole.name, row.shares or row.key, key(unit))
             if piece not in taken:
                 taken.add(piece)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from dovetail import DovetailError
 from dovetail.experiments.studies import learned
 from dovetail.experiments.studies.learned import States
 
@@ -19,6 +25,33 @@ def test_small_states_are_kept_in_place_of_older_ones(tmp_path: Path) -> None:
     assert [path.name for path in kept.iterdir()] == ["small.state"]
     assert States(out, kept).read("small") == bytes(learned.LARGEST)
     assert States(out, kept).read("old") is None
+
+
+@contextmanager
+def full(size: int) -> Iterator[None]:
+    """Let files of this process grow to that size, as if the disk were full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_state_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """One cut short was read by the next --again, and kept by the next page."""
+    states = States(tmp_path / "out", tmp_path / "kept")
+    with (
+        full(100),
+        pytest.raises(DovetailError, match=r"^cannot write .*one\.state: File too large"),
+    ):
+        states.write("one", bytes(1000))
+    assert states.read("one") is None
+    states.write("one", b"whole")
+    with full(100), pytest.raises(DovetailError):
+        states.write("one", bytes(1000))
+    assert states.read("one") == b"whole"
+    assert len(list((tmp_path / "out").iterdir())) == 1
 
 
 def test_a_part_of_a_row_leaves_the_states_of_its_other_learners(tmp_path: Path) -> None:

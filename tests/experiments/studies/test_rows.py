@@ -11,6 +11,7 @@ from statistics import stdev
 
 import pytest
 from scipy import stats
+from tests.experiments.studies.test_learned import full
 
 from dovetail import DovetailError
 from dovetail.cli import app
@@ -200,6 +201,50 @@ def test_a_result_is_written_without_reading_the_others(
         *((seed, seed) for seed in range(4))
     ]
     assert path.read_bytes().count(b"\n") == 5
+
+
+def test_a_disk_that_takes_no_result_is_named_before_any_work(sums: Study, tmp_path: Path) -> None:
+    (tmp_path / "sums").symlink_to(tmp_path / "missing")
+    with pytest.raises(DovetailError, match=r"^cannot write .*halves.quick.jsonl: .*; make room"):
+        working.run([(sums, sums.rows[:1])], "quick", out=tmp_path, told=pytest.fail)
+
+
+def test_a_disk_that_becomes_full_spoils_no_result(tmp_path: Path) -> None:
+    results = Results([tmp_path / "halves.jsonl"])
+    results.add({"seed": 1}, {"won": 1}, 0.5)
+    with (
+        full(results.path.stat().st_size + 9),
+        pytest.raises(DovetailError, match=r"^cannot write"),
+    ):
+        results.add({"seed": 2}, {"won": 2}, 0.5)
+    results.add({"seed": 3}, {"won": 3}, 0.5)
+    assert [each.unit["seed"] for each in Results([results.path]).records.values()] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{}", "line 1: not a result: Object missing required field `unit`; remove the line"),
+        (
+            '{"unit":{},"result":{},"date":"","versions":"","seconds":1}',
+            "line 1: not a result: Object missing required field `seed`; remove the line",
+        ),
+        (
+            '{"unit":{"games":3,"seed":1},"result":{},"date":"","versions":"","seconds":1}',
+            "these results of row halves do not make its table (KeyError: 'won')",
+        ),
+    ],
+)
+def test_a_file_that_has_no_results_is_named(
+    sums: Study, tmp_path: Path, line: str, said: str
+) -> None:
+    path = working.file(tmp_path, "sums", sums.rows[0], "quick")
+    path.parent.mkdir()
+    path.write_text(line)
+    with pytest.raises(DovetailError) as caught:
+        pages.at(sums, sums.rows[0], "quick", 1, tmp_path)
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
 
 
 def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> None:
