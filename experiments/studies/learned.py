@@ -8,12 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from dovetail.experiments import output
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.studies.results import Results, folder_of
 from dovetail.experiments.studies.rows import Result, Unit
+from dovetail.protocol.errors import DovetailError
+
+T = TypeVar("T")
 
 KEPT = Path("docs/studies/states")
 """States in the repository, a folder for each row."""
@@ -36,11 +41,11 @@ class States:
         folder_of(path)
         output.write(path, state)  # whole or not at all: a state cut short would be read and kept
 
-    def read(self, name: str) -> bytes | None:
-        """Return what a learner had learned; None if it must be trained."""
+    def find(self, name: str) -> Path | None:
+        """Return the file of what a learner had learned; None if it must be trained."""
         for folder in () if self.kept is None else (self.kept, self.folder):
             if (path := folder / f"{name}.state").is_file():
-                return path.read_bytes()
+                return path
         return None
 
 
@@ -76,16 +81,30 @@ def using(states: States | None) -> Iterator[None]:
         _states.reset(token)
 
 
-def learned(name: str, learn: Callable[[], bytes]) -> bytes:
-    """Return the kept state of that name, or that of a learner after ``learn``."""
+def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
+    """Return what ``read`` makes of the kept state of that name, or of that of a learner after ``learn``.
+
+    Raises:
+        DovetailError: the kept state is none.
+    """
     states = _states.get()
-    if states is None:
-        return learn()
-    if (kept := states.read(name)) is not None:
-        return kept
+    if states is not None and (kept := states.find(name)) is not None:
+        return _read(kept, read)
     state = learn()
-    states.write(name, state)
-    return state
+    if states is not None:
+        states.write(name, state)
+    return read(state)
+
+
+def _read(kept: Path, read: Callable[[bytes], T]) -> T:
+    try:
+        return read(kept.read_bytes())
+    except DovetailError as error:
+        raise DovetailError(
+            f"{kept}: {error}; restore the file, or remove it, and the learner is trained again"
+        ) from None
+    except OSError as error:
+        raise DovetailError(f"cannot read {kept}: {error.strerror}") from None
 
 
 class Steps:
@@ -118,16 +137,19 @@ def train(experiment: Experiment, players: Mapping[str, int], learn: Callable[[]
         experiment: in which they exist.
         players: what ``create`` returned, by the name of its state.
         learn: plays the games from which they learn.
+
+    Raises:
+        DovetailError: a kept state is none of the player's.
     """
     states = _states.get()
     if states is None:
         learn()
         return
-    kept = {name: state for name in players if (state := states.read(name)) is not None}
+    kept = {name: path for name in players if (path := states.find(name)) is not None}
     if len(kept) < len(players):
         learn()
         for name, player in players.items():
             states.write(name, experiment.save(player))
         return
     for name, player in players.items():
-        experiment.load(player, kept[name])
+        _read(kept[name], partial(experiment.load, player))

@@ -117,7 +117,11 @@ def compared(whole: Study, found: Found, kept: Path = KEPT) -> str:
         for each, other in of
         if any(other.result.get(name) != value for name, value in each.result.items())
     ]
-    text = f"{found.row.key}: {len(of) - len(wrong)} of {len(found.records)} pieces give the results in {kept}"
+    if not of:
+        return f"{found.row.key}: nothing to compare, as {kept} has none of these {len(found.records)} pieces"
+    text = f"{found.row.key}: {len(of) - len(wrong)} of {len(of)} pieces give the results in {kept}"
+    if new := len(found.records) - len(of):
+        text += f", which has none of {new} more"
     return text + "".join(f"\ndiffers: {unit}" for unit in wrong)
 
 

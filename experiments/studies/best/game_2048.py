@@ -57,9 +57,9 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
 
 
 def _genes(unit: Unit) -> Result:
-    state = learned(f"genes-{unit['seed']}", partial(_search, unit))
+    genome = learned(f"genes-{unit['seed']}", partial(_search, unit), Genome.read)
     out = games.play(
-        [Sliding(Genome.read(state).network())],
+        [Sliding(genome.network())],
         games.Game(*SHAPE),
         games.seeds(MEASURED + unit["seed"], 0, unit["tests"]),
     )[0]
@@ -93,7 +93,7 @@ def _work(unit: Unit) -> Result:
         return saved.dump(parameters, SHAPE, weights, unit["games"])
 
     name = f"{kind}-{'coherent' if coherent else 'plain'}-{unit['games']}-{unit['seed']}"
-    weights = saved.parse(learned(name, learn))[3]
+    weights = learned(name, learn, saved.parse)[3]
     assert weights is not None
     out = measure(network, weights, SHAPE, unit["tests"], MEASURED + unit["seed"])
     return {

@@ -63,7 +63,7 @@ def _learn(unit: Unit) -> bytes:
 def _work(unit: Unit) -> Result:
     found: Result = {"games": unit["low"] + unit["high"]}
     if unit["player"] == "learned":
-        weights = Weights.read(learned(f"nine-features-{unit['seed']}", partial(_learn, unit)))
+        weights = learned(f"nine-features-{unit['seed']}", partial(_learn, unit), Weights.read)
         found["weights"] = [round(x, 3) for x in weights.weights]
         found["games"] += unit["generations"] * (unit["population"] * unit["each"] + 1)
     else:

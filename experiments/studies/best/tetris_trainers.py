@@ -160,8 +160,7 @@ def _work(unit: Unit) -> Result:
     found: Result = {"games": unit["low"] + unit["high"]}
     if trainer := TRAINERS.get(unit["player"]):
         name = re.sub(r"\W+", "-", unit["player"])
-        state = learned(f"{name}-{unit['seed']}", partial(trainer.learn, unit))
-        player = trainer.board(state)
+        player = learned(f"{name}-{unit['seed']}", partial(trainer.learn, unit), trainer.board)
         found["games"] += trainer.games(unit)
     else:
         player = FIXED[unit["player"]]

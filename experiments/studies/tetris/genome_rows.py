@@ -33,6 +33,7 @@ from dovetail.experiments.studies.rows import (
 )
 from dovetail.experiments.studies.tetris import games, train
 from dovetail.experiments.studies.tetris.searches import CMAES
+from dovetail.protocol.errors import DovetailError
 
 BOARD = (20, 10)
 UNITS = 6
@@ -124,8 +125,19 @@ def _learn(name: str, unit: Unit, pieces: str = PIECES) -> bytes:
 def _learned(unit: Unit, pieces: str = PIECES) -> tuple[Any, Found]:
     """Return the genes that a search found, and how it went; from the kept states where these are used."""
     name = f"{'loops' if unit['loops'] else 'no-loops'}-{unit['seed']}"
-    genome = Genome.read(learned(name, partial(_learn, name, unit, pieces)))
-    return np.array(genome.genome), msgspec.convert(genome.made, Found)
+    return learned(name, partial(_learn, name, unit, pieces), _read)
+
+
+def _read(state: bytes) -> tuple[Any, Found]:
+    genome = Genome.read(state)
+    if (genome.rows, genome.columns) != BOARD:
+        raise DovetailError(
+            f"this is a network for {genome.rows} x {genome.columns}, and the study's board is {BOARD[0]} x {BOARD[1]}"
+        )
+    try:
+        return np.array(genome.genome), msgspec.convert(genome.made, Found)
+    except msgspec.ValidationError as error:
+        raise DovetailError(f"this network does not say how it was found: {error}") from None
 
 
 def _again(genome: Any, unit: Unit, pieces: str = PIECES) -> float:

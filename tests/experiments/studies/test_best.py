@@ -97,6 +97,12 @@ def test_results_are_compared_with_those_that_are_kept(tmp_path: Path) -> None:
     path = working.file(tmp_path, "best", row, "quick")
     path.write_text(path.read_text().replace('"games":3,', '"games":4,', 1))
     assert "tetris: 4 of 5 pieces" in pages.compared(best, found, tmp_path)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    assert f"tetris: 3 of 4 pieces give the results in {tmp_path}, which has none of 1 more" in (
+        pages.compared(best, found, tmp_path)
+    )
+    path.unlink()
+    assert pages.compared(best, found, tmp_path).startswith("tetris: nothing to compare")
 
 
 def test_a_game_cut_short_earns_nothing() -> None:

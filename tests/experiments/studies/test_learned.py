@@ -9,9 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from dovetail import DovetailError
-from dovetail.experiments.studies import learned
-from dovetail.experiments.studies.learned import States
+from dovetail import DovetailError, InProcess
+from dovetail.agent_servers.general.feature_network import handmade
+from dovetail.agent_servers.general.feature_network.genome import Network
+from dovetail.agent_servers.general.feature_network.saved import Genome
+from dovetail.agent_servers.general.td import TD
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.experiments.studies import learned, working
+from dovetail.experiments.studies.learned import States, using
+from dovetail.experiments.studies.rows import study
+
+
+def study_network(rows: int) -> Network:
+    return handmade.network("study", handmade.PLANES, rows, 10)
 
 
 def test_small_states_are_kept_in_place_of_older_ones(tmp_path: Path) -> None:
@@ -23,8 +33,8 @@ def test_small_states_are_kept_in_place_of_older_ones(tmp_path: Path) -> None:
     States(kept).write("old", b"1")
     learned.keep(out, kept, True)
     assert [path.name for path in kept.iterdir()] == ["small.state"]
-    assert States(out, kept).read("small") == bytes(learned.LARGEST)
-    assert States(out, kept).read("old") is None
+    assert States(out, kept).find("small") == kept / "small.state"
+    assert States(out, kept).find("old") is None
 
 
 @contextmanager
@@ -46,12 +56,11 @@ def test_a_state_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         pytest.raises(DovetailError, match=r"^cannot write .*one\.state: File too large"),
     ):
         states.write("one", bytes(1000))
-    assert states.read("one") is None
+    assert states.find("one") is None
     states.write("one", b"whole")
     with full(100), pytest.raises(DovetailError):
         states.write("one", bytes(1000))
-    assert states.read("one") == b"whole"
-    assert len(list((tmp_path / "out").iterdir())) == 1
+    assert [path.read_bytes() for path in (tmp_path / "out").iterdir()] == [b"whole"]
 
 
 def test_a_part_of_a_row_leaves_the_states_of_its_other_learners(tmp_path: Path) -> None:
@@ -65,3 +74,34 @@ def test_a_part_of_a_row_leaves_the_states_of_its_other_learners(tmp_path: Path)
         "one.state": b"new",
         "two.state": b"old",
     }
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (b"", "these bytes are not a saved feature-network: Input data was truncated"),
+        (b'{"agent":"td"', "these bytes are not a saved feature-network: "),
+        (Genome.of(study_network(10)).bytes(), "this is a network for 10 x 10, and the study's"),
+        (Genome.of(study_network(20)).bytes(), "this network does not say how it was found: "),
+    ],
+)
+def test_a_kept_state_that_is_none_is_named(tmp_path: Path, state: bytes, said: str) -> None:
+    row = study("tetris").row("run-5")
+    assert row.work
+    [unit] = (each for each in working.units(row, "quick", 1) if each["loops"])
+    States(tmp_path).write("loops-1", state)
+    with using(States(tmp_path / "out", tmp_path)), pytest.raises(DovetailError) as caught:
+        row.work(unit)
+    assert str(caught.value).startswith(f"{tmp_path / 'loops-1.state'}: {said}")
+    assert str(caught.value).endswith(
+        "; restore the file, or remove it, and the learner is trained again"
+    )
+
+
+def test_a_kept_state_that_its_player_refuses_is_named(tmp_path: Path) -> None:
+    States(tmp_path).write("td-1", b"rubbish")
+    with InProcess([ConnectFour], [TD]) as experiment:
+        player = experiment.create("td", seed=1)
+        with using(States(tmp_path / "out", tmp_path)), pytest.raises(DovetailError) as caught:
+            learned.train(experiment, {"td-1": player}, pytest.fail)
+    assert str(caught.value).startswith(f"{tmp_path / 'td-1.state'}: ")
