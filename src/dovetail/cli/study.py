@@ -62,8 +62,12 @@ def study(
 
     if quick and part:
         raise UsageError("--quick and --part exclude each other; give one of them")
-    if (name is None) == (not all_):
+    if name is not None and all_:
+        raise UsageError(f"--all runs every study, {name} too; leave out one of them")
+    if name is None and not all_:
         raise UsageError(f"give a study or --all; the studies are {', '.join(rows.ALL)}")
+    if page and row is not None:
+        raise UsageError(f"--page writes the page of all rows of a study; leave out {row}")
     studies = [rows.study(each) for each in (rows.ALL if name is None else (name,))]
     if page:
         for whole in studies:

@@ -342,13 +342,15 @@ def test_the_command_runs_a_row_in_processes_and_resumes(
     assert "(quick)" not in capsys.readouterr().err
     assert command(app, "dovetail", ["study", "dominion", "--list"]) == 0
     assert "version-23-4" in capsys.readouterr().out
-    for wrong in (
-        ["study"],
-        ["study", "chess"],
-        ["study", "dots", "ten"],
-        ["study", "--all", "dots"],
+    for wrong, said in (
+        (["study"], "give a study or --all"),
+        (["study", "chess"], "there is no study 'chess'"),
+        (["study", "dots", "ten"], "study dots has no row 'ten'"),
+        (["study", "--all", "dots"], "--all runs every study, dots too; leave out one of them"),
+        (["study", "dots", "six", "--page"], "--page writes the page of all rows of a study"),
     ):
         assert command(app, "dovetail", wrong) in (1, 2)
+        assert said in capsys.readouterr().err
     assert command(app, "dovetail", ["study", "amazons", "people"]) == 1
     assert "cannot be run" in capsys.readouterr().err
 
