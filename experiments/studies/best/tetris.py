@@ -23,7 +23,7 @@ from dovetail.experiments.studies.rows import (
     total,
 )
 from dovetail.experiments.studies.tetris import games, train
-from dovetail.experiments.studies.tetris.rows import law, rows_of, uncut, unfitted
+from dovetail.experiments.studies.tetris.rows import law, rows_of, uncut, unfitted, whole_games
 from dovetail.experiments.studies.tetris.searches import CrossEntropy, noise
 
 FEATURES: Features = "dt-diversity"
@@ -90,9 +90,10 @@ def _draw(done: Done) -> Drawn:
         high, count, cut = uncut(played)
         if high.low <= MEANS.get(name, -math.inf) <= high.high:
             within.append(NAMES[name])
-        text = f"at least {high.low:,.0f}" if math.isinf(high.value) else interval(high, 0)
         printed = STUDY.get(name, "-"), PUBLISHED.get(name, "-")
-        lines.append([f"20 x 10: {NAMES[name]}", text, *printed, f"{cut} of {count:,}"])
+        lines.append(
+            [f"20 x 10: {NAMES[name]}", whole_games(high), *printed, f"{cut} of {count:,}"]
+        )
     most = done[0][0]["most"]
     limit = (
         f"Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at {most:,} pieces, which are {most * 2 // 5:,} rows, and if all games are cut, there is only a lower bound."

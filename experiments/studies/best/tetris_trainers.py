@@ -31,7 +31,7 @@ from dovetail.experiments.studies.rows import (
     within,
 )
 from dovetail.experiments.studies.tetris import games, train
-from dovetail.experiments.studies.tetris.rows import law, rows_of, uncut, unfitted
+from dovetail.experiments.studies.tetris.rows import law, rows_of, uncut, unfitted, whole_games
 from dovetail.experiments.studies.tetris.searches import CMAES
 
 Board = Callable[[int], games.Player]
@@ -172,8 +172,7 @@ def _work(unit: Unit) -> Result:
 
 def _high(results: Sequence[Result]) -> str:
     """Return the mean of whole games on 20 x 10."""
-    found = uncut([each["high"] for each in results])[0]
-    return f"at least {found.low:,.0f}" if math.isinf(found.value) else interval(found, 0)
+    return whole_games(uncut([each["high"] for each in results])[0])
 
 
 def _seeds(results: Sequence[Result]) -> str:

@@ -107,6 +107,11 @@ def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
     return plain, len(rows), found.capped
 
 
+def whole_games(mean: Estimate) -> str:
+    """Return the mean of games that no cap cuts, in words; if all were cut there is only a lower end."""
+    return f"at least {mean.low:,.0f}" if math.isinf(mean.value) else interval(mean, 0)
+
+
 def unfitted(results: Sequence[Result]) -> bool:
     """Return whether the exponential law does not fit."""
     return _fitted(results)[1].mean is None
@@ -133,7 +138,7 @@ def _hand_draw(done: Done) -> Drawn:
         mean, count, cut = uncut(results)
         total += count
         name = f"without {' and '.join(off)}" if off else "all six units"
-        printed, text = "-", interval(mean, 0)
+        printed, text = "-", whole_games(mean)
         if not off:
             compared.append(Compared("rows, all units", 5200.0, mean, count / 10))
             printed, text = "about 5,200", signed(text, compared[0])
@@ -181,11 +186,9 @@ def _literature_draw(done: Done) -> Drawn:
     for (player, rows), results in by(done, "player", "rows").items():
         mean, count, cut = uncut(results)
         total += count
-        value = "at least " if math.isinf(mean.value) else ""
-        text = f"{value}{mean.low:,.0f}" if value else interval(mean, 0)
         printed = LITERATURE[player] if rows == 20 else "-"
         others += [f"{player} on {rows} rows"] * unfitted(results)
-        lines.append([player, f"{rows} x 10", printed, text, f"{cut} of {count}"])
+        lines.append([player, f"{rows} x 10", printed, whole_games(mean), f"{cut} of {count}"])
     note = f"Published figures on 20 rows as the study quotes them. {law(others)} Where all are cut there is only a lower end. Games of up to 40,000,000 rows by the same players are [beside the strongest learner](best.md#tetris). Of the study's 13 players three have weights that we know: `dellacherie`, `bcts` and `dt-20` (CBMPI). `dt-10` is of the same authors; `bertsekas` has that player's 22 features with weights that we learned by least squares, so its figure is not theirs."
     columns = ["player", "board", "published: rows", "ours", "games cut short"]
     return Drawn(columns, lines, total, games.sequences_of(count), (), note)
@@ -225,9 +228,10 @@ def _goal_draw(done: Done) -> Drawn:
         mean, count, cut = uncut([result])
         total += count + unit["population"] * unit["games"] * unit["generations"]
         sequences += count + unit["games"] * unit["generations"]
-        text = f"at least {mean.low:,.0f}" if math.isinf(mean.value) else interval(mean, 0)
         others += [f"seed {unit['seed']}"] * unfitted([result])
-        lines.append([f"seed {unit['seed']}", "5,200, not reached", text, f"{cut} of {count}"])
+        lines.append(
+            [f"seed {unit['seed']}", "5,200, not reached", whole_games(mean), f"{cut} of {count}"]
+        )
     note = (
         "Learned from zeros are the weights of the six units, by cross-entropy on 10 x 10; the units are set by hand. The study wanted "
         "all 192 genes to be learned, which runs 1 to 5 show. A game ends at "

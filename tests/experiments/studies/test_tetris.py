@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +30,7 @@ from dovetail.agent_servers.learning import splitmix
 from dovetail.env_servers.game_2048 import Game2048
 from dovetail.env_servers.tetris import Board, Tetris
 from dovetail.experiments.statistics import mean
+from dovetail.experiments.studies import working
 from dovetail.experiments.studies.learned import States, using
 from dovetail.experiments.studies.tetris import games, genome_rows, rows, temporal, train
 from dovetail.experiments.studies.tetris.command import app
@@ -553,3 +555,16 @@ def test_games_that_no_exponential_law_fits_have_students_interval_or_none() -> 
     rng = np.random.default_rng(1)
     lives = [int(each) + 1 for each in rng.exponential(300, 60)]
     assert not rows.unfitted([{"rows": lives, "ended": ended}])
+
+
+def test_units_whose_games_are_all_cut_have_a_lower_end() -> None:
+    """Their mean was printed as inf."""
+    row = rows.STUDY.row("handmade")
+    assert row.work
+    assert row.draw
+    units = [each for each in working.units(row, "quick", 1) if not each["off"]]
+    done = [({**unit, "most": 50}, row.work({**unit, "most": 50})) for unit in units]
+    drawn = row.draw(done)
+    [line] = drawn.lines
+    assert line[3] == "2 of 2"
+    assert re.fullmatch(r"at least \d+", line[2])
