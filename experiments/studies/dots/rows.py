@@ -14,10 +14,11 @@ from dovetail.agent_servers.games.dots.agent import WEIGHTS, DotsPlayer
 from dovetail.agent_servers.games.dots.perfect import DotsPerfect, keeping
 from dovetail.agent_servers.games.dots.position import TO_THE_END, Position, Search
 from dovetail.agent_servers.general.random_agent import Random
+from dovetail.agent_servers.learning.linear_td import LARGEST
 from dovetail.env_servers.dots import Dots
 from dovetail.env_servers.dots.rules import Board
 from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.statistics import mean
+from dovetail.experiments.statistics import Estimate, mean
 from dovetail.experiments.studies.curves import OURS, Curve, Mark, Panel, Picture
 from dovetail.experiments.studies.playing import Score, match
 from dovetail.experiments.studies.rows import (
@@ -353,11 +354,10 @@ def _large_draw(done: Done) -> Drawn:
         )
         for number, feature in enumerate(FEATURES):
             ends = mean([each["curve"][-1][number] for each in whole])
-            lines.append([f"{name}: weight: {feature}", "-", interval(ends, 2)])
-        moved = mean([_swing(each["curve"]) for each in whole])
-        lines.append(
-            [f"{name}: change of a weight between checks, second half", "-", interval(moved, 3)]
-        )
+            lines.append([f"{name}: weight: {feature}", "-", interval(ends, _digits(ends, 2))])
+        moved = within(mean([_swing(each["curve"]) for each in whole]))
+        change = interval(moved, _digits(moved, 3))
+        lines.append([f"{name}: change of a weight between checks, second half", "-", change])
         greatest = [float(np.abs(each["curve"]).max()) for each in whole]
         digits = 0 if max(greatest) >= 10 else 1
         met = f"{min(greatest):,.{digits}f} to {max(greatest):,.{digits}f}, by seed"
@@ -370,7 +370,7 @@ def _large_draw(done: Done) -> Drawn:
         distinct += sum(each["random"]["distinct"] for each in whole)
         games += sum(each["random"]["games"] for each in whole)
     note = (
-        f"Weights are checked {BLOCKS} times. The larger step is that of 4 x 4 dots. The "
+        f"Weights are checked {BLOCKS} times. A training *diverges* if one passes {LARGEST:,.0f}, where the player stops. The larger step is that of 4 x 4 dots. The "
         "features count boxes, so their square grows with the square of the number of boxes, and a step that is stable on 9 boxes "
         "is not on 16 or 25: weights swing or diverge. The smaller step is scaled down by that growth. The study blames the step "
         "as well, for another reason: its step is c / N, where N counts how often the same features were met, and N grows more slowly here. "
@@ -378,6 +378,11 @@ def _large_draw(done: Done) -> Drawn:
     )
     text = f"{distinct} of {games} against random"
     return Drawn(HEAD, lines, total(done, "games"), text, (), note, _large_curves(done))
+
+
+def _digits(found: Estimate, most: int) -> int:
+    """Return the digits of a weight after the point: none of one that has grown far beyond those of a player."""
+    return most if abs(found.value) < 100 else 0
 
 
 def _large_curves(done: Done) -> Picture | None:

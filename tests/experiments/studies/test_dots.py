@@ -1,6 +1,12 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+from dovetail.experiments.studies import pages
 from dovetail.experiments.studies.dots.rows import STUDY
+
+KEPT = Path(__file__).resolve().parents[3] / "docs/studies/results"
 
 
 def test_a_step_that_suits_a_small_board_diverges_on_a_large_one() -> None:
@@ -35,3 +41,16 @@ def test_a_training_on_the_largest_board_looks_as_far_ahead_as_the_study() -> No
     table = {line[0]: line[2] for line in row.draw([(unit, result)]).lines}
     limited = "decisions in which a move used up its share of 10,000 positions"
     assert float(table[f"step 0.00259 / N: {limited}"].split()[0].strip("*")) > 0
+
+
+def test_weights_of_millions_have_no_decimals_and_the_table_says_what_diverges(
+    tmp_path: Path,
+) -> None:
+    """They stood there with hundredths, and beside them that no training diverges."""
+    drawn = pages.find(STUDY, STUDY.row("five"), tmp_path, KEPT).drawn
+    assert drawn
+    cells = [cell for line in drawn.lines for cell in line]
+    assert any(re.search(r"\d,\d{3},\d{3}", cell) for cell in cells)
+    assert not any(re.search(r"\d,\d{3}\.\d", cell) for cell in cells)
+    assert all("(-" not in line[2] for line in drawn.lines if ": change of" in line[0])
+    assert "A training *diverges* if one passes 1,000,000,000" in drawn.note
