@@ -44,7 +44,11 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
     ] = 0.02
     power: Annotated[
         float,
-        Meta(ge=0, le=2, description="Of that number of meetings, by which the rate is divided."),
+        Meta(
+            ge=0,
+            le=2,
+            description="The rate is divided by the number of meetings raised to this power; the study's is 1.",
+        ),
     ] = 1.0
     epsilon: Annotated[
         float, Meta(ge=0, le=1, description="Share of random actions while learning.")
