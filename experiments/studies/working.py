@@ -51,12 +51,21 @@ def states(out: Path, name: str, row: Row, size: SizeName, again: bool) -> State
 
 
 def work(name: str, row_key: str, unit: Unit, states: States | None = None) -> tuple[Result, float]:
-    """Do one piece of work; return its result and the seconds it took."""
+    """Do one piece of work; return its result and the seconds it took.
+
+    Raises:
+        DovetailError: it failed.
+    """
     row = study(name).row(row_key)
     assert row.work is not None
     begun = time.monotonic()
-    with using(states):
-        return row.work(unit), time.monotonic() - begun
+    try:
+        with using(states):
+            return row.work(unit), time.monotonic() - begun
+    except DovetailError as error:
+        kept = None if states is None else states.kept
+        used = f"; it used the states in {kept}" if kept is not None and kept.is_dir() else ""
+        raise DovetailError(f"{name} {row_key} ({_short(unit)}): {error}{used}") from error
 
 
 def run(

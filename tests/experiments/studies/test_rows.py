@@ -203,6 +203,26 @@ def test_a_result_is_written_without_reading_the_others(
     assert path.read_bytes().count(b"\n") == 5
 
 
+def test_a_piece_that_fails_is_named_with_the_states_that_it_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def work(unit: Unit) -> dict[str, float]:
+        raise DovetailError("the state is of another board")
+
+    whole = Study("sums", "Sums", (replace(_row(), work=work),))
+    monkeypatch.setattr(working, "study", lambda name: whole)
+    unit = working.units(whole.rows[0], "quick", 1)[0]
+    for states, used in (
+        (None, ""),
+        (States(tmp_path, tmp_path / "none"), ""),
+        (States(tmp_path, tmp_path), f"; it used the states in {tmp_path}"),
+    ):
+        with pytest.raises(DovetailError) as caught:
+            working.work("sums", "halves", unit, states)
+        said = f"sums halves (games=3 seed=1): the state is of another board{used}"
+        assert str(caught.value) == said
+
+
 def test_a_disk_that_takes_no_result_is_named_before_any_work(sums: Study, tmp_path: Path) -> None:
     (tmp_path / "sums").symlink_to(tmp_path / "missing")
     with pytest.raises(DovetailError, match=r"^cannot write .*halves.quick.jsonl: .*; make room"):
