@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -56,16 +55,20 @@ def keep(source: Path, kept: Path, whole: bool) -> None:
         source: the folder.
         kept: the folder of the row in the repository.
         whole: whether all the row's results were made with ``source``; then no other states are left in ``kept``.
+
+    Raises:
+        DovetailError: they cannot be copied; none is lost.
     """
     found = sorted(source.glob("*.state"))
     if not found:
         return
-    kept.mkdir(parents=True, exist_ok=True)
+    small = {path.name: path for path in found if path.stat().st_size <= LARGEST}
+    for name, path in small.items():
+        folder_of(kept / name)
+        output.write(kept / name, path.read_bytes())
     for path in kept.glob("*.state") if whole else (kept / each.name for each in found):
-        path.unlink(missing_ok=True)
-    for path in found:
-        if path.stat().st_size <= LARGEST:
-            shutil.copyfile(path, kept / path.name)
+        if path.name not in small:
+            path.unlink(missing_ok=True)
 
 
 _states: ContextVar[States | None] = ContextVar("states", default=None)

@@ -69,6 +69,9 @@ def test_a_part_of_a_row_leaves_the_states_of_its_other_learners(tmp_path: Path)
         States(kept).write(name, b"old")
     States(out).write("one", b"new")
     States(out).write("grown", bytes(learned.LARGEST + 1))
+    with full(1), pytest.raises(DovetailError, match=r"^cannot write .*one\.state: File too large"):
+        learned.keep(out, kept, True)
+    assert {path.read_bytes() for path in kept.iterdir()} == {b"old"}
     learned.keep(out, kept, False)
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == {
         "one.state": b"new",
