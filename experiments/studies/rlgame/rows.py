@@ -149,12 +149,12 @@ def _minimax_draw(done: Done) -> Drawn:
             count = f"{sum(each > 0 for each in more)} of {len(more)} pairs"
             raised.append(f"by {interval(mean(more))} points with `{profile}`, in {count}")
         # What differs from a reading of the study on purpose is not compared with it.
-        lines += t.set_lines(names, _PHASES, phases, compared if profile in w.BOTH else [])
+        lines += t.set_lines(names, _PHASES, phases, compared if profile in w.BOTH else None)
     note = (
         f"{UNKNOWN} Minimax is White, looks five plies ahead, takes its own network's value at the horizon, and learns and explores "
         "as the learners do. Its table of positions, which the study's program fills with bounds as if they were values, is left out. "
         f"It raises White's share over that of the same learners continued {' and '.join(raised)}. "
-        "The last lines differ from `seed-fidelity` in one thing each: the loser is told; a pawn ahead earns 1/N (*step reward 1/N*) or nothing "
+        "The last lines are not compared, as they differ from `seed-fidelity` in one thing each: the loser is told; a pawn ahead earns 1/N (*step reward 1/N*) or nothing "
         "(*no step reward*) in place of 100/N; traces decay by gamma lambda, or are replacing; the value at the end is 0 in place of 1; "
         "a win earns 1 and a pawn ahead 1/N (*rewards of 1*)."
     )

@@ -104,7 +104,7 @@ def set_lines(
     names: Sequence[str],
     study: Sequence[tuple[float, ...] | None],
     parts: Sequence[Sequence[Result]],
-    compared: list[Compared],
+    compared: list[Compared] | None,
 ) -> list[list[str]]:
     """Return two lines for each set, White's wins and Black's.
 
@@ -112,7 +112,7 @@ def set_lines(
         names: of the sets.
         study: two for each set: its wins in percent and ``FIGURES``; None where it has none.
         parts: for each set, what each seed counted.
-        compared: gets White's wins, as Black's are the rest but for draws, and ``FIGURES``.
+        compared: gets White's wins, as Black's are the rest but for draws, and ``FIGURES``; None to compare nothing.
     """
     lines = []
     for number, (name, found) in enumerate(zip(names, parts, strict=True)):
@@ -134,11 +134,11 @@ def beside_wins(
     study: float | None,
     parts: Sequence[Result],
     winner: int,
-    compared: list[Compared],
+    compared: list[Compared] | None,
 ) -> str:
     """Return a side's wins in percent; White's are compared with the study's, if it has any."""
     ours = won(parts, winner)
-    if study is None or winner:
+    if study is None or winner or compared is None:
         return interval(ours)
     compared.append(Compared(title, study, ours, len(parts), PERCENT))
     return signed(interval(ours), compared[-1])
@@ -150,14 +150,14 @@ def beside_figure(
     parts: Sequence[Result],
     winner: int,
     number: int,
-    compared: list[Compared],
+    compared: list[Compared] | None,
 ) -> str:
     """Return one of ``FIGURES``, compared with the study's, if it has one; a dash where the side never won."""
     by_seed = [each["means"][winner][number] for each in parts if each["means"][winner] is not None]
     if not by_seed:
         return "-"
     ours = within(mean(by_seed), *(PAWNS if number else ()))
-    if study is None:
+    if study is None or compared is None:
         return interval(ours, 2)
     limits: dict[str, Any] = {"range": PAWNS} if number else {"seeds": by_seed}
     compared.append(Compared(f"{title}: {FIGURES[number]}", study, ours, len(by_seed), **limits))

@@ -24,6 +24,7 @@ from dovetail.experiments.studies.results import Results
 from dovetail.experiments.studies.rows import (
     ALL,
     PERCENT,
+    SIGNS,
     STUDIES,
     Compared,
     Done,
@@ -386,10 +387,14 @@ MARKED = re.compile(
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_mean_of_ours_has_an_interval_or_is_marked(name: str, tmp_path: Path) -> None:
-    """A number with a decimal point was not counted."""
+    """A number with a decimal point was not counted. As many figures have a sign as the row says."""
     whole = study(name)
     for row in whole.rows:
         drawn = pages.find(whole, row, tmp_path, DOCS / "results").drawn
+        verdicts = [each.verdict for each in drawn.compared] if drawn else []
+        cells = "".join(cell for line in drawn.lines for cell in line) if drawn else ""
+        signs = {verdict: cells.count(sign) for verdict, sign in SIGNS.items()}
+        assert signs == {verdict: verdicts.count(verdict) for verdict in SIGNS}, row.key
         for line in drawn.lines if drawn else ():
             assert drawn is not None
             for column, cell in zip(drawn.columns[1:], line[1:], strict=True):
