@@ -193,7 +193,7 @@ def section(whole: Study, found: Found, picture: str = "") -> list[str]:
     folder = states(OUT, whole.name, row, found.size, again=True).kept
     if folder is not None and (count := len(list(folder.glob("*.state")))):
         facts.append(
-            f"The states of {count} learners are in [{folder}]({folder.relative_to(DOCS)}): with `--again` "
+            f"States of learners ({count}) are in [{folder}]({folder.relative_to(DOCS)}): with `--again` "
             "the command measures them, and trains only learners whose states are not there."
         )
     lines += [" ".join(each for each in facts if each), ""]

@@ -369,12 +369,14 @@ def _large_draw(done: Done) -> Drawn:
         lines.append([f"{name}: games won against random", "-", won])
         distinct += sum(each["random"]["distinct"] for each in whole)
         games += sum(each["random"]["games"] for each in whole)
+    powers = any(unit.get("power") == FASTER for unit, _ in done)
+    quicker = "The lines with c / N² try this: their step shrinks faster. " if powers else ""
     note = (
         f"Weights are checked {BLOCKS} times. A training *diverges* if one passes {LARGEST:,.0f}, where the player stops. The larger step is that of 4 x 4 dots. The "
         "features count boxes, so their square grows with the square of the number of boxes, and a step that is stable on 9 boxes "
         "is not on 16 or 25: weights swing or diverge. The smaller step is scaled down by that growth. The study blames the step "
         "as well, for another reason: its step is c / N, where N counts how often the same features were met, and N grows more slowly here. "
-        "The positions of a decision are shared evenly among its moves; a move that has used up its share is searched less deep in the rest."
+        f"{quicker}The positions of a decision are shared evenly among its moves; a move that has used up its share is searched less deep in the rest."
     )
     text = f"{distinct} of {games} against random"
     return Drawn(HEAD, lines, total(done, "games"), text, (), note, _large_curves(done))

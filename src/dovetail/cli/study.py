@@ -66,8 +66,12 @@ def study(
         raise UsageError(f"--all runs every study, {name} too; leave out one of them")
     if name is None and not all_:
         raise UsageError(f"give a study or --all; the studies are {', '.join(rows.ALL)}")
-    if page and row is not None:
-        raise UsageError(f"--page writes the page of all rows of a study; leave out {row}")
+    ignored = {"--quick": quick, "--part": part, "--seeds": seeds, "--again": again}
+    for given in [row, *(option for option, value in ignored.items() if value)]:
+        if page and given is not None:
+            raise UsageError(
+                f"--page writes the page of all rows from the runs so far; leave out {given}"
+            )
     studies = [rows.study(each) for each in (rows.ALL if name is None else (name,))]
     if page:
         for whole in studies:

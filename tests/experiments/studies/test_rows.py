@@ -368,7 +368,8 @@ def test_the_command_runs_a_row_in_processes_and_resumes(
         (["study", "chess"], "there is no study 'chess'"),
         (["study", "dots", "ten"], "study dots has no row 'ten'"),
         (["study", "--all", "dots"], "--all runs every study, dots too; leave out one of them"),
-        (["study", "dots", "six", "--page"], "--page writes the page of all rows of a study"),
+        (["study", "dots", "six", "--page"], "from the runs so far; leave out six"),
+        (["study", "dots", "--quick", "--page"], "from the runs so far; leave out --quick"),
     ):
         assert command(app, "dovetail", wrong) in (1, 2)
         assert said in capsys.readouterr().err
