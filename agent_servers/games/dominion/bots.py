@@ -83,13 +83,27 @@ class DominionRandom(Agent):
         return decision.rng.choice(cards) if cards else PASS
 
 
-class DominionMoney(DominionBot):
+class MoneyParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``DominionMoney``."""
+
+    golds: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=30,
+            description="With fewer Golds than this in its deck, it buys treasures only; the study's text "
+            "says 2, and its tables are those of 3.",
+        ),
+    ] = 2
+
+
+class DominionMoney(DominionBot, Agent[MoneyParameters]):
     """Dominion: treasures until it has two Golds, then the most expensive (the study's Money)."""
 
     name = "dominion-money"
 
     def wishes(self, seen: Seen) -> Iterable[int]:
-        if seen.owned[GOLD] < 2:
+        if seen.owned[GOLD] < self.parameters.golds:
             return (SILVER, GOLD)
         return (ESTATE, SILVER, DUCHY, GOLD, PROVINCE)
 
@@ -115,8 +129,7 @@ class BlacksmithParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             le=12,
-            description="With fewer Provinces than this in the supply, it buys victory cards only; the "
-            "study's text says 4, and its tables fit 3 better.",
+            description="With fewer Provinces than this in the supply, it buys victory cards only.",
         ),
     ] = 4
 

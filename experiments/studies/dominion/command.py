@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -63,9 +63,9 @@ Points = Annotated[
 ]
 
 
-def _game(players: int, kingdom: Kingdom, tie: str) -> Configuration:
+def _game(players: int, kingdom: Kingdom, tie: str, **options: Any) -> Configuration:
     names = KINGDOM if kingdom == "all" else ("Smithy", "Chapel")
-    return s.table_of(players, names, tie=tie)
+    return s.table_of(players, names, tie=tie, **options)
 
 
 def _others(text: str, players: int) -> list[str]:
@@ -312,14 +312,19 @@ def bots(
     players: Annotated[str, typer.Argument(help="Players by seat, with commas.")],
     games: Annotated[int, typer.Option(min=1, help="Number of games.")] = 100_000,
     kingdom: Cards = "study",
-    tie: Tie = "highest-seat",
+    tie: Tie = "fair",
+    played: Annotated[
+        Literal["aside", "discard"],
+        typer.Option(help="Where played cards lie until the end of the turn."),
+    ] = "aside",
     seed: Seed = 1,
 ) -> None:
     """Play scripted players against each other (tables 3.3.1 and 3.3.2)."""
     names = [name.strip() for name in players.split(",")]
     if not 2 <= len(names) <= 4:
         raise DovetailError(f"{len(names)} players are named; 2 to 4 can play")
-    found = s.bots(_game(len(names), kingdom, tie), names, games, seed)
+    game = _game(len(names), kingdom, tie, played=played)
+    found = s.bots(game, names, games, seed)
     for name, share, points in zip(names, found.share, found.points, strict=True):
         print(f"{name}: {_percent(share, games)} %, {points:.2f} points")
     print(f"{found.rounds:.2f} rounds")

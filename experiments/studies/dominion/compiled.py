@@ -29,6 +29,7 @@ from dovetail.experiments.studies.dominion.players import (
     GREEDY,
     LEARNER,
     MONEY,
+    MONEYS,
     ONE,
     RANDOM,
     SMITHS,
@@ -52,6 +53,7 @@ PLAYERS = {
     "blacksmith": BLACKSMITH,
     "chapel": CHAPELLER,
     "learner": LEARNER,
+    **{f"money-{golds}": MONEYS + golds for golds in range(1, SMITHS - MONEYS)},
     **{f"blacksmith-{left}": SMITHS + left for left in range(1, 13)},
     **{f"big-money-{smithies}": BIG_MONEY + smithies for smithies in range(11)},
 }

@@ -40,6 +40,8 @@ RANDOM, MONEY, GREEDY, BLACKSMITH, CHAPELLER, LEARNER = range(6)
 """The players by number."""
 ACTIONS_FIRST, DEAREST, ONE = range(3)
 """The rules by which a learner plays action cards, by number."""
+MONEYS = 8
+"""With n added: a Money that buys treasures only until it has n Golds."""
 SMITHS = 16
 """With n added: a Blacksmith that turns to victory cards when fewer than n Provinces are left."""
 BIG_MONEY = 32
@@ -50,6 +52,7 @@ _VILLAGE, _WORKERS, _WOODCUTTER = (
     NUMBER["Workers village"],
     NUMBER["Woodcutter"],
 )
+_GOLDS = 2
 _PROVINCES_LEFT = 4
 _CHAPEL_TURNS = 15
 
@@ -111,8 +114,9 @@ def wishes(player: int, game: Game, seat: int, coins: int) -> int:
     if player >= BIG_MONEY:
         kind = _big_money(player - BIG_MONEY, game.owned[seat], game.supply, coins)
         return 0 if kind == NOTHING else BITS[kind]
-    if player == MONEY:
-        return _TREASURES | _VICTORIES if game.owned[seat, GOLD] >= 2 else _TREASURES
+    if player == MONEY or MONEYS < player < SMITHS:
+        golds = _GOLDS if player == MONEY else player - MONEYS
+        return _TREASURES | _VICTORIES if game.owned[seat, GOLD] >= golds else _TREASURES
     if player == GREEDY:
         return _GREEDY
     if player == BLACKSMITH or player > SMITHS:
