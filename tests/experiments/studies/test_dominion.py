@@ -23,6 +23,7 @@ from dovetail.agent_servers.games.dominion.bots import (
     DominionGreedy,
     DominionMoney,
     DominionRandom,
+    MoneyParameters,
 )
 from dovetail.agent_servers.games.dominion.q_learning import REWARDS, DominionQ, DominionQParameters
 from dovetail.agent_servers.learning import splitmix
@@ -53,6 +54,7 @@ BOTS: dict[str, Callable[[], Agent]] = {
     "greedy": DominionGreedy,
     "blacksmith": DominionBlacksmith,
     "chapel": DominionChapel,
+    "money-3": lambda: DominionMoney(MoneyParameters(golds=3)),
     "blacksmith-3": lambda: DominionBlacksmith(BlacksmithParameters(provinces_left=3)),
     "big-money-2": lambda: DominionBigMoney(BigMoneyParameters(smithies=2)),
 }
@@ -424,15 +426,24 @@ def test_errors_take_one_line(
     assert error.count("\n") == 1
 
 
-def test_ties_go_to_the_last_or_to_the_first_of_a_pair() -> None:
-    row = study("dominion").row("bots-2")
-    assert row.work
-    pair = ["money", "chapel"]
-    unit = {"players": 2, "pair": pair, "left": 4, "games": 2_000, "seed": 1}
-    last, first = row.work(unit), row.work({**unit, "ties": "first"})
-    assert last["won"] > first["won"] + 0.03  # of the second
-    assert first["points"] == pytest.approx(last["points"], rel=0.05)
-    assert first["points"][1] > first["points"][0]  # Chapel, not exchanged with Money
+@pytest.mark.parametrize(
+    ("row", "pair", "printed"),
+    [
+        ("bots-2", ["money", "chapel"], (57.81, 40.04, 42.03, 20.53)),
+        ("bots-4", ["chapel", "blacksmith"], (69.25, 20.46, 22.05, 13.72)),
+    ],
+)
+def test_scripted_players_reproduce_the_tables(
+    row: str, pair: list[str], printed: tuple[float, ...]
+) -> None:
+    """With Money's third Gold, played cards discarded at once, fair ties and rounds counted from 0."""
+    work = study("dominion").row(row).work
+    assert work
+    found = work({"players": int(row[-1]), "pair": pair, "games": 8_000, "seed": 1})
+    share, *points, rounds = printed
+    assert 100 * found["won"] == pytest.approx(share, abs=2)
+    assert found["points"] == pytest.approx(points, abs=0.4)
+    assert found["rounds"] == pytest.approx(rounds, abs=0.15)
 
 
 def test_bounds_say_what_a_version_changes_and_what_it_gains() -> None:
