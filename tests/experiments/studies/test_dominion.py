@@ -430,7 +430,7 @@ def test_errors_take_one_line(
     ("row", "pair", "printed"),
     [
         ("bots-2", ["money", "chapel"], (57.81, 40.04, 42.03, 20.53)),
-        ("bots-4", ["chapel", "blacksmith"], (69.25, 20.46, 22.05, 13.72)),
+        ("bots-4", ["greedy", "blacksmith"], (60.12, 25.91, 28.18, 14.92)),
     ],
 )
 def test_scripted_players_reproduce_the_tables(
@@ -439,10 +439,10 @@ def test_scripted_players_reproduce_the_tables(
     """With Money's third Gold, played cards discarded at once, fair ties and rounds counted from 0."""
     work = study("dominion").row(row).work
     assert work
-    found = work({"players": int(row[-1]), "pair": pair, "games": 8_000, "seed": 1})
+    found = work({"players": int(row[-1]), "pair": pair, "games": 20_000, "seed": 1})
     share, *points, rounds = printed
-    assert 100 * found["won"] == pytest.approx(share, abs=2)
-    assert found["points"] == pytest.approx(points, abs=0.4)
+    assert 100 * found["won"] == pytest.approx(share, abs=1)
+    assert found["points"] == pytest.approx(points, abs=0.2)
     assert found["rounds"] == pytest.approx(rounds, abs=0.15)
 
 
