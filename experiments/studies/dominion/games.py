@@ -5,6 +5,9 @@ also draw from ``draw``, the results are identical: the same cards in the same o
 purchases, the same tables bit for bit.
 """
 
+# numba keeps these kernels until this file changes, whatever changes in those that it calls (decision 0012): a checkout
+# that is brought up to date would play by the old ones. 2: players that wait for more Golds.
+
 from __future__ import annotations
 
 import numpy as np

@@ -106,7 +106,7 @@ def test_one_change_at_the_studys_size_has_its_base_in_the_search() -> None:
     assert {key(unit) for unit in changed} == {key(unit) for unit in changes.large()}
     records = [made_up(unit) for unit in [*changes.units(), *base, *changes.large()]]
     section = changes.section(records)
-    assert "440 trainings of 200,000 games" in section[0]
+    assert "460 trainings of 200,000 games" in section[0]
     assert any(line.startswith("| ties to the last seat | 5 | ") for line in section[-16:])
     best = section[-8]  # two methods with four figures each
     assert best.startswith("| epsilon-greedy: best test % | 71.98 | 48.0 ")
