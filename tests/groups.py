@@ -80,6 +80,7 @@ PLACES = {
     "tests/experiments/test_statistics_figures.py": "fast",
     "tests/peer": "fast",
     "tests/peer/test_cores.py": "processes",
+    "tests/peer/test_kernels.py": "processes",
     "tests/peer/test_session.py": "processes",
     "tests/fuzz": "fast",
     "tests/playthroughs": "learners",

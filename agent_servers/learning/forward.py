@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
 from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 

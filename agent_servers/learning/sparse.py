@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import njit
 from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 BIAS = 0.5

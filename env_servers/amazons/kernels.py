@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
 
 FREE, ARROW = 0, 3
 ROOM = 1024

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from dovetail.env_servers.environment import Spec
 from dovetail.env_servers.turn_based import TurnBased
 from dovetail.env_servers.vector import TERMINATED, Column
+from dovetail.peer.kernels import njit
 
 
 @njit(cache=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.env_servers.dominion.cards import (
@@ -25,6 +24,7 @@ from dovetail.env_servers.dominion.cards import (
     PROVINCE,
 )
 from dovetail.env_servers.dominion.rules import BUY, PASS, TRASH
+from dovetail.peer.kernels import njit
 from dovetail.peer.twister import below
 
 Array = NDArray[Any]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.env_servers.bits import popcount
 from dovetail.env_servers.tetris.pieces import tables
+from dovetail.peer.kernels import njit
 
 ROTATIONS, WIDTHS, HEIGHTS, ROWS = tables()
 FEATURES = 8

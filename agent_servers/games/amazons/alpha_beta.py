@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from dovetail.agent_servers.games.amazons.kernels import (
     ARROW,
@@ -37,6 +36,7 @@ from dovetail.agent_servers.games.amazons.kernels import (
     weigh,
     whole_reach,
 )
+from dovetail.peer.kernels import njit
 
 ROOT: Any = np.int64(0)
 REPLY: Any = np.int64(1)

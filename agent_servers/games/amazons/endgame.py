@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.env_servers.amazons.kernels import ARROW, FREE, moves
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 LOST, WON, UNKNOWN = 0, 1, -1

@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.env_servers.amazons.kernels import ALL, ahead, behind
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 Free = tuple[int, int, int, int, int, int, int, int]

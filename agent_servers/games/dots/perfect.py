@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.agent import Agent, Decision, Needs, Seat
 from dovetail.agent_servers.games.dots.position import Position, grid_of
 from dovetail.agent_servers.learning.sampling import pick
 from dovetail.env_servers.dots.rules import Grid, grid
+from dovetail.peer.kernels import njit
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]

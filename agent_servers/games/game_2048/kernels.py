@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.learning.splitmix import draw
 from dovetail.env_servers.game_2048.kernels import put, slide
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 

@@ -10,11 +10,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.learning import sparse
 from dovetail.env_servers.rlgame.kernels import BASE, ENTER, HOME, alive, legal, play, quarter
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 NOTHING, PAWNS, NETWORK = 0, 1, 2

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.env_servers.bits import popcount
 from dovetail.env_servers.tetris.kernels import HEIGHTS, ROTATIONS, ROWS, WIDTHS
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 
@@ -28,7 +28,7 @@ def borrowing(function: Function) -> Function:
     References to parts of them are not counted, which took a quarter of a network's game.
     """
     # The option stands in none of Numba's types, but compiles its own functions.
-    compiled: Function = njit(cache=True, nogil=True, _nrt=False)(function)  # type: ignore[call-overload]
+    compiled: Function = njit(cache=True, nogil=True, _nrt=False)(function)
     return compiled
 
 

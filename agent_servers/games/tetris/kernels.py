@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.tetris.columns import (
@@ -28,6 +27,7 @@ from dovetail.agent_servers.games.tetris.columns import (
 from dovetail.agent_servers.learning.splitmix import draw
 from dovetail.env_servers.bits import popcount
 from dovetail.env_servers.tetris.kernels import FEATURES, HEIGHTS, ROTATIONS, WIDTHS, features
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 

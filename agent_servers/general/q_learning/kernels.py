@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.learning.draws import best, nth
 from dovetail.peer import twister
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 

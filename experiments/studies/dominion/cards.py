@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numba import njit
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
@@ -26,16 +25,15 @@ from dovetail.env_servers.dominion.cards import (
     PROVINCE,
     SILVER,
 )
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 # numba counts who holds an array, which took most of a game's time; without its run time (nrt) it does not, and no
 # array can be made. What is called often is inlined, as a call passes each part of each array of a game.
-kernel: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
-inlined: Callable[[Kernel], Kernel] = njit(  # type: ignore[call-overload]
-    cache=True, nogil=True, _nrt=False, forceinline=True
-)
+kernel: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False)
+inlined: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False, forceinline=True)
 
 NOTHING = -1
 """Instead of a kind."""

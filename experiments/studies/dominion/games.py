@@ -5,13 +5,9 @@ also draw from ``draw``, the results are identical: the same cards in the same o
 purchases, the same tables bit for bit.
 """
 
-# numba keeps these kernels until this file changes, whatever changes in those that it calls (decision 0012): a checkout
-# that is brought up to date would play by the old ones. 2: players that wait for more Golds.
-
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from dovetail.agent_servers.learning.splitmix import bits, draw
 from dovetail.env_servers.dominion.cards import (
@@ -60,6 +56,7 @@ from dovetail.experiments.studies.dominion.q_learning import (
     ask,
     update,
 )
+from dovetail.peer.kernels import njit
 
 FAIR, SHARED, HIGHEST = range(3)
 """Who wins among equals."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dovetail.agent_servers.learning.splitmix import GOLDEN, draw, fraction, scatter
 from dovetail.env_servers.dominion.cards import KINDS, PROVINCE
@@ -18,6 +17,7 @@ from dovetail.experiments.studies.dominion.cards import (
     inlined,
     kernel,
 )
+from dovetail.peer.kernels import njit
 
 TURN, TO_END = KINDS, KINDS + 1
 """What a feature counts; below, how many of that kind the player owns."""

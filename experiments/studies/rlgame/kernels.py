@@ -10,12 +10,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.rlgame.kernels import NETWORK, Board, Leaf, active, search
 from dovetail.agent_servers.learning import sparse, splitmix
 from dovetail.env_servers.rlgame.kernels import BASE, alive, legal, play
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 LEARNER, MINIMAX = 0, 1

@@ -11,12 +11,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.learning import splitmix
 from dovetail.env_servers.rlgame.kernels import BASE, encode
 from dovetail.experiments.studies.rlgame.kernels import NO_WINNER, best_of, mixed, tried
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 LEARNER, RANDOM = 0, 2

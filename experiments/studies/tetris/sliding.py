@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.game_2048.kernels import appear
 from dovetail.agent_servers.general.feature_network.genome import Network
 from dovetail.agent_servers.general.feature_network.kernels import values
 from dovetail.env_servers.game_2048.kernels import slide
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 

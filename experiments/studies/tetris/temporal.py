@@ -16,12 +16,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.agent_servers.games.tetris.columns import room, take
 from dovetail.agent_servers.games.tetris.kernels import ALL, best, described, size
 from dovetail.agent_servers.learning.splitmix import draw
+from dovetail.peer.kernels import njit
 from dovetail.protocol.errors import DovetailError
 
 Array = NDArray[Any]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
 
 N, M = 624, 397
 Array = NDArray[Any]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dovetail.env_servers.connect_four.vector import wins
+from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 STATES = 4

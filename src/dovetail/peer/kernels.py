@@ -1,0 +1,99 @@
+"""``njit`` for Dovetail's kernels: a change of any module that they import has them compiled again.
+
+numba compares what it keeps on disk with the file of the function alone. A checkout that was brought up to date would
+play by the old version of what its kernels call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import caching
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Its types know neither the options of its own kernels nor this one of its configuration.
+_numba: Any = numba
+_PACKAGE = __name__.partition(".")[0]
+_IMPORTS = re.compile(rf"^from ({_PACKAGE}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+
+
+def njit(*signature: str, **options: Any) -> Callable[[F], F]:
+    """Return a decorator, which compiles a function as ``numba.njit`` does with the same arguments."""
+
+    def compiled(function: F) -> F:
+        before = _numba.config.CACHE_LOCATOR_CLASSES
+        _numba.config.CACHE_LOCATOR_CLASSES = before or _LOCATORS
+        try:
+            return cast(F, _numba.njit(*signature, **options)(function))
+        finally:
+            _numba.config.CACHE_LOCATOR_CLASSES = before  # for the kernels of others
+
+    return compiled
+
+
+@cache
+def stamp(module: str) -> str:
+    """Return a digest of a module of Dovetail and of all that it imports, as far as they are Dovetail's."""
+    found: dict[str, bytes] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name], imported = _source(name)
+            waiting += imported
+    whole = hashlib.sha256()
+    for name, digest in sorted(found.items()):
+        whole.update(name.encode() + digest)
+    return whole.hexdigest()
+
+
+@cache
+def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return a digest of a module's file, and the modules that it names in its imports."""
+    data = Path(sys.modules[module].__file__ or "").read_bytes()
+    named = [
+        each
+        for source, names in _IMPORTS.findall(data.decode("utf-8", "replace"))
+        for each in (source, *(f"{source}.{name}" for name in re.findall(r"\w+", names)))
+    ]
+    # The rest are names within a module, and imports for types only.
+    return hashlib.sha256(data).digest(), tuple(each for each in named if each in sys.modules)
+
+
+class _Stamped:
+    """What a place for compiled functions adds to the digest of their file."""
+
+    module = ""
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Any:
+        found = super().from_function(py_func, py_file)  # type: ignore[misc]
+        if found is not None:
+            found.module = py_func.__module__
+        return found
+
+    def get_source_stamp(self) -> Any:
+        return super().get_source_stamp(), stamp(self.module)  # type: ignore[misc]
+
+
+class Chosen(_Stamped, caching.UserProvidedCacheLocator):
+    """The folder that ``NUMBA_CACHE_DIR`` names."""
+
+
+class Beside(_Stamped, caching.InTreeCacheLocator):
+    """The folder ``__pycache__`` beside the file."""
+
+
+class Home(_Stamped, caching.UserWideCacheLocator):
+    """The user's folder for caches, if the one beside the file cannot be written."""
+
+
+_LOCATORS = ",".join(f"{__name__}.{each.__name__}" for each in (Chosen, Beside, Home))
