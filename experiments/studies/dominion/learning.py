@@ -50,8 +50,12 @@ for _name, _worth in SHAPED.items():
     register("reward", _name, Reward(tuple(float(_worth.get(card.name, 0)) for card in CARDS)))
 FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
 """A learning rate of one over the root of the visits of an entry."""
-FOUND: dict[str, Any] = {"reward": "shaped", "initial": 20.0, **FALLING}
-"""In place of what the study does not say: by these settings its pattern comes out (``search``)."""
+BY_HAND: dict[str, Any] = {"reward": "shaped", "initial": 20.0}
+"""In place of what the study does not say."""
+FOUND: dict[str, Any] = {**BY_HAND, **FALLING}
+"""The same with another rate than the study's: by these settings its pattern comes out (``search``)."""
+DISCARD = {"played": "discard"}
+"""A rule of the game that the tables of the study's scripted players ask for (``scripted``)."""
 LINES = (
     "The lines marked *falling rate* use a learning rate that falls with visits, first values up to 20 and the reward *shaped*, set by hand; they are not compared with the study: "
     "[what was tried](dominion-23.md) in place of what the study does not say."
@@ -168,9 +172,12 @@ def both_settings(
 
 def by_setting(done: Done) -> list[tuple[str, Done]]:
     """Return trainings by their settings, each with what is added to the names of its lines."""
-    told = [each for each in done if "options" not in each[0]]
-    found = [each for each in done if "options" in each[0]]
-    return [(name, each) for name, each in (("", told), (", falling rate", found)) if each]
+    found: dict[str, list[tuple[Unit, Result]]] = {"": [], ", falling rate": [], ", *shaped*": []}
+    for unit, result in done:
+        options = unit.get("options", {})
+        name = ", falling rate" if "rate_power" in options else ", *shaped*" if options else ""
+        found[name].append((unit, result))
+    return [(name, each) for name, each in found.items() if each]
 
 
 def beside_study(

@@ -7,6 +7,8 @@ from typing import Any
 
 from dovetail.experiments.studies.dominion import study as s
 from dovetail.experiments.studies.dominion.learning import (
+    BY_HAND,
+    DISCARD,
     FORCED,
     FOUND,
     GBC,
@@ -40,14 +42,11 @@ SETS = [
     GBC,
 ]
 NAMES = ["3 Random", "3 Money", "3 Greedy", "3 Blacksmith", "3 Chapel", "G + B + C"]
-GAME = {"played": "discard"}
-"""As the tables of the scripted players have it."""
 BEST, LAST = "best", "last"
 """Which table is tested: that with the best test, or the last."""
-SHAPED = {name: FOUND[name] for name in ("reward", "initial")}
 SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     "told": ({}, {BEST: "", LAST: ", last table"}),
-    "shaped": (SHAPED, {BEST: ", *shaped*", LAST: ", *shaped*, last table"}),
+    "shaped": (BY_HAND, {BEST: ", *shaped*", LAST: ", *shaped*, last table"}),
     "falling": (FOUND, {BEST: ", falling rate", LAST: ", falling rate, last table"}),
 }
 """The learner's options, and which of its results are shown by what name."""
@@ -75,7 +74,7 @@ def _transfer_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Uni
 
 def _transfer(unit: Unit) -> Result:
     options, _ = SETTINGS[unit["setting"]]
-    study = learner("12", SETS[unit["set"]], 4, FORCED, unit["seed"], options, GAME)
+    study = learner("12", SETS[unit["set"]], 4, FORCED, unit["seed"], options, DISCARD)
     games, again = unit["games"], unit["again"]
     found: Result = {"games": games * 2 + 2 * len(SETS) * again}
 

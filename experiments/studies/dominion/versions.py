@@ -13,6 +13,8 @@ from dovetail.experiments.studies.curves import Picture
 from dovetail.experiments.studies.dominion import curves
 from dovetail.experiments.studies.dominion.learning import (
     BOTH,
+    BY_HAND,
+    DISCARD,
     EPSILON,
     FORCED,
     GBC,
@@ -113,11 +115,18 @@ def _method_figures(results: Sequence[Result], games: tuple[float, float]) -> li
     ]
 
 
+def _method_units(version: str, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    by_hand = {"options": BY_HAND, "game": DISCARD}
+    more = learn_units([version], GBC, BOTH, values, seeds, **by_hand)
+    return both_settings([version], GBC, values, seeds) + more
+
+
 def _methods_draw(version: str, done: Done) -> Drawn:
     lines, compared = beside_study(done, METHOD_TABLES[version], _method_figures)
     note = (
         "The study names neither its reward nor its first values; here a purchase earns its victory points and first "
-        f"values lie between 0 and 1. {LINES} The best of many tests is biased upward, in the study as here; the last "
+        f"values lie between 0 and 1. {LINES} Those marked *shaped* have the study's rate with the same first values and reward, and "
+        "a played card is discarded at once, as the [tables of the scripted players](#scripted-players-4-a-table) ask for. The best of many tests is biased upward, in the study as here; the last "
         "line of each method is free of it."
     )
     picture = curves.methods(done, METHOD_TABLES[version])
@@ -143,7 +152,7 @@ def _method_row(version: str, printed: str, games: int) -> Row:
                 f"{games:,} training games, {{seeds}}", {"games": games, "again": 100_000}
             ),
         },
-        partial(both_settings, [version], GBC),
+        partial(_method_units, version),
         learn,
         partial(_methods_draw, version),
         shares=TRAININGS,
