@@ -47,7 +47,7 @@ GOLDS = 3
 NOTE = (
     "With rules that its tables give away, the pairs without Random have the study's points and wins; those with Random do not. Three rules were found: Money buys treasures only until it has 3 Golds, not 2 as the text says (`dominion-money`, option `golds`); "
     "a played card is discarded at once, so that a Smithy may be shuffled in and drawn again in the same turn (`played`); and rounds are counted from 0. Ties are fair, and each seat begins equally often. "
-    "The Golds were chosen from 11 rules by the pairs of Money, the discarding from 12 changes by those among Greedy, Blacksmith and Chapel; the points of Money against Greedy and Blacksmith, which neither gives alone, come out with both, and so do the shares of wins. The other rows of the study rest on the rules of the text, with played cards aside. "
+    "The Golds were chosen from 11 rules by the pairs of Money, the discarding from 12 changes by those among Greedy, Blacksmith and Chapel; the points of Money against Greedy and Blacksmith, which neither gives alone, come out with both, and so do the shares of wins. The row `transfer` and the lines *shaped* of versions 0 and 1 have these rules; the others rest on those of the text, with played cards aside. "
     "Without Random, rounds are {:.2f} to {:.2f} above the study's, about as much in every row, and Chapel is slightly too strong with four. Other rules for shuffling (12), beginning (7), ties (16) and Chapel's first two turns (7) do not explain that; "
     "ties to the first in turn order among those who had fewer turns fit as well as fair ones. "
     "With Random no exact rule was found in some 200 settings: it may buy nothing, may not buy Copper, Chapel or Smithy, chooses by the size of piles, by price, or down or up a list, draws up to n times; four empty piles, or not all of them, end the game. "
@@ -85,7 +85,7 @@ def _bots(unit: Unit) -> Result:
 
 def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: Done) -> Drawn:
     lines, compared = [], []
-    shorter: list[float] = []
+    longer: list[float] = []
     games = done[0][0]["games"]
     for pair, results in by(
         [({**unit, "pair": tuple(unit["pair"])}, r) for unit, r in done], "pair"
@@ -105,7 +105,7 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: Done) -> D
         if first != "random":
             both.append(Compared(f"{name}: second %", study[0], percent, 1, PERCENT))
             won = signed(won, both[-1])
-            shorter.append(rounds.value - study[3])
+            longer.append(rounds.value - study[3])
         compared += both
         lines.append(
             [
@@ -118,7 +118,7 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: Done) -> D
                 signed(interval(rounds, 2), both[2]),
             ]
         )
-    note = "" if not shorter else NOTE.format(min(shorter), max(shorter))
+    note = "" if not longer else NOTE.format(min(longer), max(longer))
     return Drawn(
         ["pair", "study: second %", "ours", "study: points", "ours", "study: rounds", "ours"],
         lines,
