@@ -63,7 +63,7 @@ def _curves(done: Done, of: int = 1) -> dict[tuple[str, int], Curve]:
 def methods(done: Done, best: Mapping[int, Sequence[float]]) -> Picture:
     """Return both methods by setting, and the study's best tests: percent and games by method."""
     found = [
-        _curve(f"{METHODS[visits]}{setting}", trained[0][0], results)
+        _curve(f"{METHODS[visits]}{setting}".replace("*", ""), trained[0][0], results)
         for setting, trained in by_setting(done)
         for (visits,), results in by(trained, "visits").items()
     ]
