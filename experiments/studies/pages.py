@@ -20,6 +20,7 @@ from dovetail.experiments.studies.rows import (
     BEST,
     SIZES,
     STUDIES,
+    Done,
     Drawn,
     Row,
     SizeName,
@@ -58,7 +59,11 @@ class Found:
 
 
 def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
-    """Return the results of a row at the largest size that is complete, or else begun."""
+    """Return the results of a row at the largest size that is complete, or else begun.
+
+    Raises:
+        DovetailError: they are complete and do not make its table.
+    """
     begun: Found | None = None
     for size in reversed(SIZES):
         if not row.runs or size not in row.sizes:
@@ -71,14 +76,15 @@ def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
         done = results.done(wanted)
         if not done:
             continue
-        assert row.draw is not None
         complete = len(done) == len(wanted)
         if not complete and begun is not None:
             continue
         try:
-            drawn = row.draw(done)
-        except (LookupError, ZeroDivisionError):  # too few pieces for a table
-            continue
+            drawn = _drawn(row, done, f"{out} or {kept}")
+        except DovetailError:
+            if complete:
+                raise
+            continue  # too few pieces for a table
         found = Found(row, size, results.of(wanted), drawn, complete)
         if complete:
             return found
@@ -92,19 +98,23 @@ def at(whole: Study, row: Row, size: SizeName, count: int | None = None, out: Pa
     Raises:
         DovetailError: they do not make its table.
     """
-    assert row.draw is not None
     wanted = units(row, size, count)
     path = file(out, whole.name, row, size)
     results = Results([path])
     done = results.done(wanted)
+    drawn = _drawn(row, done, str(path)) if done else None
+    return Found(row, size, results.of(wanted), drawn, len(done) == len(wanted))
+
+
+def _drawn(row: Row, done: Done, where: str) -> Drawn:
+    assert row.draw is not None
     try:
-        drawn = row.draw(done) if done else None
-    except (LookupError, TypeError, ValueError) as error:
+        return row.draw(done)
+    except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
         raise DovetailError(
-            f"{path}: these results of row {row.key} do not make its table ({type(error).__name__}: {error}): another "
+            f"{where}: these results of row {row.key} do not make its table ({type(error).__name__}: {error}): another "
             "version wrote them, or they were changed; remove the file, and the row is run again"
         ) from error
-    return Found(row, size, results.of(wanted), drawn, len(done) == len(wanted))
 
 
 def compared(whole: Study, found: Found, kept: Path = KEPT) -> str:

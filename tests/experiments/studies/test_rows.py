@@ -268,6 +268,16 @@ def test_a_file_that_has_no_results_is_named(
     assert str(path) in str(caught.value)
 
 
+def test_results_of_another_version_are_not_taken_for_none(sums: Study, tmp_path: Path) -> None:
+    row = sums.row("halves")
+    out, kept = tmp_path / "out", tmp_path / "kept"
+    working.run([(sums, [row])], "quick", out=out, told=lambda line: None)
+    path = working.file(out, "sums", row, "quick")
+    path.write_text(re.sub(r'"result":\{.*?\}', '"result":{}', path.read_text()))
+    with pytest.raises(DovetailError, match="do not make its table .KeyError: 'won'.: another"):
+        pages.find(sums, row, out, kept)
+
+
 def test_a_page_says_at_what_size_it_was_run(sums: Study, tmp_path: Path) -> None:
     row = sums.row("halves")
     out, kept = tmp_path / "out", tmp_path / "kept"
