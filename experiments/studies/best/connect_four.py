@@ -191,7 +191,7 @@ def _size(
 ) -> Size:
     against = f"{perfect['openings']} from openings and {perfect['first']} from the empty board"
     text = (
-        f"{ntuple:,} games of training for the n-tuples and {games:,} for `td` (the documented run: 300,000), {positions} positions, "
+        f"{ntuple:,} games of training for the n-tuples and {games:,} for `td`, {positions} positions, "
         f"{tests} games against each depth, {against} against the solver, for each of {{seeds}}"
     )
     values = {"games": games, "ntuple": ntuple, "positions": positions, "tests": tests, **perfect}
@@ -205,7 +205,7 @@ ROW = Row(
     {
         "quick": _size(200, 500, 20, 4, LATE, 2),
         "part": _size(20_000, 50_000, 200, 40, {"openings": 4, "plies": 2, "first": 2}),
-        "study": _size(120_000, 200_000, 400, 100, {"openings": 20, "plies": 2, "first": 10}),
+        "study": _size(300_000, 200_000, 400, 100, {"openings": 20, "plies": 2, "first": 10}),
     },
     _units,
     _work,
