@@ -68,7 +68,8 @@ def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
     for size in reversed(SIZES):
         if not row.runs or size not in row.sizes:
             continue
-        results = Results([file(each, whole.name, row, size) for each in (kept, out)])
+        files = [file(each, whole.name, row, size) for each in (kept, out)]
+        results = Results(files)
         wanted = units(row, size)
         more = units(row, size, max(results.seeds(), row.sizes[size].seeds))
         if not results.todo(more):  # run with --seeds
@@ -80,7 +81,7 @@ def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
         if not complete and begun is not None:
             continue
         try:
-            drawn = _drawn(row, done, f"{out} or {kept}")
+            drawn = _drawn(row, done, " or ".join(map(str, files)))
         except DovetailError:
             if complete:
                 raise

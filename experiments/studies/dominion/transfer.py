@@ -50,7 +50,9 @@ SETTINGS: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     "falling": (FOUND, {BEST: ", falling rate", LAST: ", falling rate, last table"}),
 }
 """The learner's options, and which of its results are shown by what name."""
-EVERY = 99.9
+EVERY_GAMES = 10_000
+"""Training games before each test, and games of it."""
+ALL = 99.9
 """A share in percent from which a figure is not judged: everybody wins against Random."""
 
 TRANSFER = [
@@ -87,7 +89,7 @@ def _transfer(unit: Unit) -> Result:
         if point.trained == games:
             test(LAST)
 
-    s.run(study, games, 10_000, 10_000, told)
+    s.run(study, games, EVERY_GAMES, EVERY_GAMES, told)
     test(BEST)
     return found
 
@@ -102,7 +104,7 @@ def _transfer_draw(done: Done) -> Drawn:
                 figures = _figures(row, trained[setting, row], which)
                 cells = [interval(figures[0].ours, 2), *(interval(f.ours) for f in figures[1:])]
                 if (setting, which) == ("told", BEST):  # the study has no other
-                    judged = [each for each in figures if each.study < EVERY]
+                    judged = [each for each in figures if each.study < ALL]
                     compared += judged
                     cells = [
                         signed(cell, each) if each in judged else cell
@@ -112,7 +114,7 @@ def _transfer_draw(done: Done) -> Drawn:
     note = (
         "The study says neither how long these six learned, nor by which exploration, nor which of their tables were "
         "tested; here it is forced exploration on version 12 and, unless a line says otherwise, the table with the "
-        "best of 200 tests. Against Random nearly all games of a test are won, so that the best test comes early. "
+        f"best of its tests, {done[0][0]['games'] // EVERY_GAMES} in number. Against Random nearly all games of a test are won, so that the best test comes early. "
         "Rounds are those of the games against the set trained against. The opponents play and rounds are counted as the "
         f"[tables of the scripted players](#scripted-players-4-a-table) have it: Money waits for {GOLDS} Golds, a played card is "
         "discarded at once, and the first round is number 0. Ties are fair, and the learner sits last. The lines marked *shaped* "
