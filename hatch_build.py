@@ -1,6 +1,7 @@
-"""Compiles hot modules into the wheel by mypyc if DOVETAIL_COMPILE=1; without it, does nothing.
+"""Writes the revision into what is built, and compiles hot modules by mypyc if DOVETAIL_COMPILE=1.
 
-`pyproject.toml` lists the modules.  The wheel keeps their sources beside the extension modules,
+The file `_revision.txt` is what `dovetail.peer.provenance` reads where there is no checkout.
+`pyproject.toml` lists the modules that are compiled.  The wheel keeps their sources beside the extension modules,
 which Python prefers.  docs/decisions has the reasons; `make compiled` is the command.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SWITCH = "DOVETAIL_COMPILE"
+REVISION = "_revision.txt"
+"""The file with the revision: at the top of a source distribution, in the package of a wheel."""
 
 
 def wanted() -> bool:
@@ -30,19 +35,54 @@ def wanted() -> bool:
     return value == "1"
 
 
-class CompileHook(BuildHookInterface[BuilderConfig]):
-    """Adds extension modules to a wheel; an editable installation stays plain Python."""
+def revision(root: Path) -> str:
+    """Return what is built: of a checkout by git, of a source distribution what it was built of."""
+    if (root / ".git").exists():
+        words = ["git", "-C", str(root), "describe", "--always", "--dirty"]
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            return subprocess.run(words, capture_output=True, check=True, text=True).stdout.strip()
+    with contextlib.suppress(OSError):
+        return (root / REVISION).read_text(encoding="utf-8").strip()
+    return ""
+
+
+class BuildHook(BuildHookInterface[BuilderConfig]):
+    """Adds the revision, and extension modules to a wheel; an editable installation has neither."""
 
     def dependencies(self) -> list[str]:
         """Return what an isolated build needs: the compiler, and what the sources import."""
-        if not wanted():
+        if self.target_name != "wheel" or not wanted():
             return []
         return ["mypy[mypyc]>=1.16", *self.metadata.core.dependencies]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and name the files for the wheel."""
-        if version != "standard" or not wanted():
+        """Write the revision, compile, and name the files for the archive."""
+        if version != "standard":
             return
+        self._mark(build_data)
+        if self.target_name == "wheel" and wanted():
+            self._compiled(build_data)
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what was only made for the archive."""
+        if self._made is not None:
+            self._made.unlink(missing_ok=True)
+
+    _made: Path | None = None
+
+    def _mark(self, build_data: dict[str, Any]) -> None:
+        found = revision(Path(self.root))
+        if not found:
+            return
+        handle, name = tempfile.mkstemp(suffix=REVISION)
+        self._made = Path(name)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(found + "\n")
+        self._made.chmod(0o644)
+        place = f"dovetail/{REVISION}" if self.target_name == "wheel" else REVISION
+        build_data["force_include"][name] = place
+
+    def _compiled(self, build_data: dict[str, Any]) -> None:
         work = Path(self.root, "build", "compiled")
         stage = work / "stage"
         shutil.rmtree(stage, ignore_errors=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dovetail.broker.appended import Appended, Sync, lock
+from dovetail.peer.syntax import command
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import (
@@ -199,7 +200,7 @@ def copy(path: Path, to: Path, *, strict: bool = False, compact: bool = False) -
             if isinstance(each, Damage):
                 if strict and not each.torn:
                     raise DovetailError(
-                        f"{path} is damaged at {each}; run `dovetail journal repair {path}`"
+                        f"{path} is damaged at {each}; run `{command('journal', 'repair', path)}`"
                     )
                 damage.append(each)
                 continue

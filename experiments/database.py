@@ -15,10 +15,28 @@ BUSY_SECONDS = 60.0
 """How long to wait for another program that writes the same SQLite file."""
 
 
-def shown(url: str | Path) -> str:
-    """Return a URL as messages and pages show it: without the password."""
+Url = str | sa.URL
+"""Of a database: as a user wrote it, or built."""
+
+
+def url_of(path: Path) -> sa.URL:
+    """Return the URL of a SQLite file.
+
+    >>> url_of(Path("feature%2Fx", "a?b.sqlite")).database
+    'feature%2Fx/a?b.sqlite'
+    """
+    # As text, a URL would lose what follows a ? and have its % decoded.
+    return sa.URL.create("sqlite", database=str(path))
+
+
+def shown(url: Url | Path) -> str:
+    """Return a URL as messages and pages show it: without the password, and a file by its path."""
+    if isinstance(url, sa.URL):
+        if url.get_backend_name() == "sqlite" and not url.query:
+            return str(url.database)
+        return url.render_as_string(hide_password=True)
     text = str(url)
-    if "://" not in text:
+    if isinstance(url, Path) or "://" not in text:
         return text
     try:
         parsed = sa.make_url(text)
@@ -33,7 +51,7 @@ def shown(url: str | Path) -> str:
     return parsed.set(host=host.rpartition("@")[2]).render_as_string(hide_password=True)
 
 
-def writing(url: str) -> sa.Engine:
+def writing(url: Url) -> sa.Engine:
     """Open a record for writing; create or upgrade its tables.
 
     Raises:
@@ -55,7 +73,7 @@ def writing(url: str) -> sa.Engine:
     return opened
 
 
-def reading(url: str) -> sa.Engine:
+def reading(url: Url) -> sa.Engine:
     """Open a record that exists; an older one is upgraded first.
 
     Raises:

@@ -147,5 +147,27 @@ def _from_1(connection: sa.Connection) -> None:
     _views(connection)
 
 
-STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_1}
+def _from_2(connection: sa.Connection) -> None:
+    """Add what says which code made an execution and a stage."""
+    for column in ("revision", "python", "numpy", "numba"):
+        _add(connection, s.executions.c[column])
+    _add(connection, s.stages.c.software)
+    executions = s.executions.c
+    before = sa.select(executions.software).where(executions.id == s.stages.c.execution)
+    connection.execute(
+        sa.update(s.stages)
+        .where(s.stages.c.software == "")
+        .values(software=sa.func.coalesce(before.scalar_subquery(), ""))
+    )
+
+
+def _add(connection: sa.Connection, column: sa.Column[Any]) -> None:
+    """Add a column of text to its table, unless an earlier step has made the table with it."""
+    table = column.table.name
+    if column.name not in {each["name"] for each in sa.inspect(connection).get_columns(table)}:
+        made = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
+        connection.execute(sa.DDL(f'ALTER TABLE "{table}" ADD COLUMN {made}'))
+
+
+STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_1, 2: _from_2}
 """By version, what makes the next one of it."""

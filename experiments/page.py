@@ -23,6 +23,7 @@ from dovetail.experiments.sheets import Sheet, conduct, endings, sheet
 from dovetail.experiments.standings import standings
 from dovetail.experiments.sweep import Objective
 from dovetail.experiments.table import standings_table, summary
+from dovetail.peer.syntax import command
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seats import seated
 
@@ -301,7 +302,7 @@ def _games(body: Xml.Element, last: Source) -> None:
             figure = Xml.SubElement(frames, "figure")
             figure.append(drawn)
             _add(figure, "figcaption", caption)
-        _add(body, "pre", f"dovetail replay {journal} {number}")
+        _add(body, "pre", command("replay", journal, number))
 
 
 def _frames(record: EpisodeRecord) -> Iterable[tuple[str, Xml.Element]]:

@@ -27,6 +27,7 @@ from dovetail.peer.plugins import offered_name
 from dovetail.peer.presets import preset
 from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.source import Step
+from dovetail.peer.syntax import file_name
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import merge
 from dovetail.transport.keys import WITHOUT
@@ -76,7 +77,7 @@ class Place:
 
     def _traceback(self, agent: str) -> str:
         """Return where an agent's program has printed a traceback, if it has, to be put behind an error."""
-        log = None if self.logs is None else self.logs / f"agent-{agent}.log"
+        log = None if self.logs is None else self.logs / f"{file_name(f'agent-{agent}')}.log"
         if log is None or not log.exists() or "Traceback" not in log.read_text("utf-8", "replace"):
             return ""
         return f"; the traceback is in {log}"

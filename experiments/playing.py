@@ -161,12 +161,12 @@ class Playing:
             other = rows.pop(0)
             if stage.number in finished:
                 continue
-            row = finished[stage.number] = self._row(stage)
+            row = finished[stage.number] = self._row(stage, self._store.made(other))
             for episode in self._store.results(other):
                 self._store.add(row, episode)
             self._store.finish_stage(self._execution, stage.number, row, {})
 
-    def _row(self, stage: Stage) -> int:
+    def _row(self, stage: Stage, software: str = "") -> int:
         return self._store.begin_stage(
             self._execution,
             stage.number,
@@ -175,6 +175,7 @@ class Playing:
             stage.trained,
             stage.part.seats,
             stage.part.rotate,
+            software,
         )
 
     def _together(self, batch: Sequence[Stage], stage: Stage, finished: dict[int, int]) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from dovetail.experiments.scratch import Scratch
+from dovetail.peer.syntax import file_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail.transport.endpoint import PATH_MOST
@@ -226,7 +227,7 @@ class Processes:
         self.stop()
 
     def _log(self, name: str) -> Path:
-        return self.logs / f"{name}.log"
+        return self.logs / f"{file_name(name)}.log"
 
     def _last_words(self, name: str) -> str:
         lines = self._log(name).read_text("utf-8", "replace").strip().splitlines()

@@ -52,13 +52,16 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 _CONDITION = re.compile(r"^\s*([A-Za-z_]+)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$")
 
 
-def url_of(where: str | Path) -> str:
-    """Return the URL of a record: itself a URL, a SQLite file, or the folder of an experiment."""
-    text = str(where)
-    if "://" in text:
-        return text
+Where = str | Path | sa.URL
+"""A record: the folder of an experiment, a SQLite file, or the URL of a database."""
+
+
+def url_of(where: Where) -> database.Url:
+    """Return the URL of a record."""
+    if isinstance(where, sa.URL) or (isinstance(where, str) and "://" in where):
+        return where
     path = Path(where)
-    return f"sqlite:///{path / FILE if path.is_dir() else path}"
+    return database.url_of(path / FILE if path.is_dir() else path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,9 @@ class Records:
         DovetailError: there is no record, or a newer version of Dovetail wrote it.
     """
 
-    def __init__(self, where: str | Path) -> None:
+    def __init__(self, where: Where) -> None:
         self.url = url_of(where)
-        if not str(where).count("://") and Path(where).is_dir() and not _exists(self.url):
+        if isinstance(where, str | Path) and Path(where).is_dir() and not _exists(self.url):
             raise DovetailError(
                 f"{where} has no {FILE}; name the folder that `dovetail run` wrote, such as out/NAME"
             )
@@ -308,7 +311,7 @@ def read_state(text: str) -> bytes:
     return data
 
 
-def saved(where: str | Path, name: str) -> Saved:
+def saved(where: Where, name: str) -> Saved:
     """Return the state that ``AGENT`` or ``AGENT@EXECUTION`` names in a record."""
     agent, at, number = name.partition("@")
     if at and not number.isdecimal():
@@ -326,7 +329,7 @@ def _part(file: str, agent: str) -> dict[str, Any]:
     return found
 
 
-def _exists(url: str) -> bool:
+def _exists(url: database.Url) -> bool:
     return Path(str(sa.make_url(url).database)).is_file()
 
 

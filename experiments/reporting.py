@@ -12,10 +12,11 @@ from dovetail.experiments import database, kept, over_seeds, playing
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.output import write
 from dovetail.experiments.page import Source, page
-from dovetail.experiments.records import Records
+from dovetail.experiments.records import Records, Where
 from dovetail.experiments.schedule import Played, more, stages
 from dovetail.experiments.store import stage_results
 from dovetail.experiments.sweep import Keys, Objective
+from dovetail.peer.syntax import command
 from dovetail.protocol.errors import DovetailError
 
 REPORT = "report.html"
@@ -23,7 +24,7 @@ AGAIN = "experiment.json"
 """The file that plays an experiment again, with all its settings."""
 
 
-def make(folder: Path, where: str | Path | None = None, exact: int = kept.GAMES) -> Path:
+def make(folder: Path, where: Where | None = None, exact: int = kept.GAMES) -> Path:
     """Write the report of the last experiment in a folder; return its path.
 
     Args:
@@ -105,8 +106,8 @@ def replayed(records: Records, file: ExperimentFile, execution: int) -> tuple[li
 def _command(folder: Path, source: Source) -> str:
     again = folder / AGAIN
     if again.is_file():
-        return f"dovetail run {again}"
-    return f"dovetail run FILE --set seed={source.file.seed}"
+        return command("run", again)
+    return command("run", "FILE", "--set", f"seed={source.file.seed}")
 
 
 def _asked(folder: Path) -> tuple[float | None, Objective | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -126,7 +127,7 @@ def execute(
     if connect is None:
         check(plan)
     with prepared(out, plan) as folder:
-        url = store or f"sqlite:///{folder / FILE}"
+        url = store or database.url_of(folder / FILE)
         results = Store(url)
         rows: dict[Key, list[int]] = {}
         try:
@@ -147,7 +148,7 @@ def execute(
         return done
 
 
-def told(folder: Path, url: str) -> None:
+def told(folder: Path, url: database.Url) -> None:
     """Write the report, and say where it is."""
     path = reporting.make(folder, url)
     Console(highlight=False).print(f"report     {path}", soft_wrap=True)
@@ -195,7 +196,9 @@ def begin(results: Store, file: ExperimentFile, resume: bool, where: str) -> int
         number, began = other
         changed = ", ".join(changes(msgspec.json.decode(began), msgspec.json.decode(text)))
         learned = [name for name in results.saved(number) if name in file.agents]
-        keep = [f'`agents.{name}.state = "{where}:{name}@{number}"`' for name in learned]
+        keep = [
+            f"`agents.{name}.state = {json.dumps(f'{where}:{name}@{number}')}`" for name in learned
+        ]
         raise DovetailError(
             f"the interrupted run of {file.name} began with other values of {changed}; "
             "resume it with those, or run without --resume"
@@ -243,7 +246,7 @@ def play(
     source: Source,
     execution: int,
     folder: Path,
-    url: str,
+    url: database.Url,
     options: Options,
     rows: dict[Key, list[int]] | None = None,
 ) -> Execution:

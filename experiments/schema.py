@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 2
-"""Of this form.  Version 1 kept seats and outcomes as JSON, and no version."""
+VERSION = 3
+"""Of this form.  Version 1 kept seats and outcomes as JSON, and no version; 2 did not know which
+code made a stage."""
 
 metadata = sa.MetaData()
 
@@ -28,6 +29,10 @@ executions = sa.Table(
     sa.Column("variant", sa.String, nullable=False, server_default=""),
     sa.Column("software", sa.String, nullable=False, server_default=""),
     sa.Column("platform", sa.String, nullable=False, server_default=""),
+    sa.Column("revision", sa.String, nullable=False, server_default=""),
+    sa.Column("python", sa.String, nullable=False, server_default=""),
+    sa.Column("numpy", sa.String, nullable=False, server_default=""),
+    sa.Column("numba", sa.String, nullable=False, server_default=""),
 )
 """An experiment file played once, with one seed; times in seconds since 1970, UTC."""
 
@@ -53,8 +58,12 @@ stages = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False, server_default="1"),
     sa.Column("started", sa.Float),
     sa.Column("finished", sa.Float),
+    sa.Column("software", sa.String, nullable=False, server_default=""),
 )
-"""A stretch of a phase, or one playing of an evaluation after ``trained`` learning episodes."""
+"""A stretch of a phase, or one playing of an evaluation after ``trained`` learning episodes.
+
+``software`` says what played it: a resumed execution may have stages of several versions.
+"""
 
 seatings = sa.Table(
     "seatings",

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from dovetail._version import __version__
 from dovetail.experiments import database
 from dovetail.experiments import schema as s
+from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
 from dovetail.protocol.seats import seated
@@ -29,7 +29,7 @@ class Store:
         DovetailError: there is no database at the URL, or a newer version of Dovetail wrote it.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: database.Url) -> None:
         self.url = url
         self._waiting: list[tuple[int, Episode]] = []
         self._written = time.monotonic()
@@ -57,6 +57,7 @@ class Store:
             variant: what a sweep calls its settings.
             settings: what a sweep set, by key of the file.
         """
+        made = provenance.here()
         row = sa.insert(s.executions).values(
             name=name,
             file=file,
@@ -64,8 +65,12 @@ class Store:
             started=time.time(),
             trial=trial,
             variant=variant,
-            software=f"dovetail {__version__}",
-            platform=f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+            software=made.software,
+            platform=f"Python {made.python}, {platform.system()} {platform.machine()}",
+            revision=made.revision,
+            python=made.python,
+            numpy=made.numpy,
+            numba=made.numba,
         )
         try:
             with self._engine.begin() as connection:
@@ -132,6 +137,15 @@ class Store:
         with self._engine.begin() as connection:
             return [(r.kind, r.name, r.trained, r.id) for r in connection.execute(query)]
 
+    def made(self, stage: int) -> str:
+        """Return the software that played a stage; empty if it is not recorded."""
+        with self._engine.begin() as connection:
+            return str(
+                connection.execute(
+                    sa.select(s.stages.c.software).where(s.stages.c.id == stage)
+                ).scalar_one()
+            )
+
     def last(self, name: str, file: str) -> tuple[int, bool] | None:
         """Return the last execution of exactly this file, and whether it finished, if there is one."""
         with self._engine.begin() as connection:
@@ -165,8 +179,20 @@ class Store:
         trained: int,
         agents: Sequence[str],
         rotate: bool,
+        software: str = "",
     ) -> int:
-        """Record that a stage starts; delete what an interrupted attempt left."""
+        """Record that a stage starts; delete what an interrupted attempt left.
+
+        Args:
+            execution: its number.
+            number: of the stage in the schedule.
+            kind: of the stage.
+            name: of the stage.
+            trained: learning episodes before it.
+            agents: in the order of the file.
+            rotate: whether they change seats.
+            software: what played the stage; empty if this program does.
+        """
         old = sa.select(s.stages.c.id, s.stages.c.attempt).where(
             s.stages.c.execution == execution, s.stages.c.number == number
         )
@@ -191,6 +217,7 @@ class Store:
                         rotate=rotate,
                         attempt=attempt,
                         started=time.time(),
+                        software=software or str(provenance.here()),
                     )
                 ).inserted_primary_key
                 assert key is not None

@@ -38,7 +38,7 @@ class Trials:
 
     plan: Plan
     folder: Path
-    url: str
+    url: database.Url
     executions: list[int]
     """Their numbers in the store, in the order of the trials."""
     series: list[Series]
@@ -94,13 +94,13 @@ def execute(
     if options.connect is None:
         check(plan)
     with runner.prepared(out, plan) as folder:
-        url = store or f"sqlite:///{folder / FILE}"
+        url = store or database.url_of(folder / FILE)
         return _All(plan, folder, url, resume, jobs, options).play()
 
 
 class _All:
     def __init__(
-        self, plan: Plan, folder: Path, url: str, resume: bool, jobs: int, options: Options
+        self, plan: Plan, folder: Path, url: database.Url, resume: bool, jobs: int, options: Options
     ) -> None:
         self._plan = plan
         self._folder = folder
@@ -269,7 +269,7 @@ class _Task:
     source: Source
     execution: int
     folder: Path
-    url: str
+    url: database.Url
     options: Options
 
     def play(self) -> Execution:

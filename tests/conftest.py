@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 import zmq
 
+from dovetail.peer import provenance
 from tests.forking import Forker
 from tests.groups import GROUPS, TOGETHER, group
 
 TOP = Path(__file__).resolve().parents[1]
 _fast = False
+provenance.here()  # asks git once, before fast tests may start no program
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -81,6 +81,7 @@ PLACES = {
     "tests/peer": "fast",
     "tests/peer/test_cores.py": "processes",
     "tests/peer/test_kernels.py": "processes",
+    "tests/peer/test_provenance.py": "processes",
     "tests/peer/test_session.py": "processes",
     "tests/fuzz": "fast",
     "tests/playthroughs": "learners",

@@ -11,6 +11,7 @@ from dovetail.bridges import arguments, conversion
 from dovetail.env_servers.environment import Environment, Spec, Turn
 from dovetail.peer.presets import local
 from dovetail.peer.registry import one_line
+from dovetail.peer.syntax import command
 from dovetail.protocol.errors import DovetailError
 
 
@@ -42,7 +43,7 @@ def no_module(kind: type[Environment], configuration: Any) -> None:
     if ":" in text and text != local(kind, "id"):
         raise DovetailError(
             f"id {text!r} names a module, which only the program that serves the environment may "
-            f"import: dovetail env {kind.name} --set id={text}"
+            f"import: {command('env', kind.name, '--set', f'id={text}')}"
         )
 
 

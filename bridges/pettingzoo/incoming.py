@@ -12,6 +12,7 @@ from dovetail.bridges.outcomes import from_returns
 from dovetail.env_servers.environment import Environment, Spec, Turn, View
 from dovetail.peer.presets import local
 from dovetail.peer.registry import one_line
+from dovetail.peer.syntax import command
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 
@@ -99,7 +100,7 @@ class PettingZoo(Environment):
         if options.id != local(type(self), "id"):
             raise DovetailError(
                 f"id {options.id!r} names a module, which only the program that serves the environment "
-                f"may import: dovetail env pettingzoo --set id={options.id}"
+                f"may import: {command('env', 'pettingzoo', '--set', f'id={options.id}')}"
             )
         from dovetail.peer import plugins
 

@@ -40,7 +40,7 @@ def export(file: Path, arena: Arena, archive: Path) -> None:
     database_file, journal = where / FILE, where / JOURNAL
     with Store(database_file):
         pass  # says what is wrong with it
-    engine = database.engine(sa.make_url(f"sqlite:///{database_file}"), "BEGIN")
+    engine = database.engine(database.url_of(database_file), "BEGIN")
     try:
         with private(archive) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as out:
             out.write(file, DESCRIPTION)
@@ -107,7 +107,7 @@ def _fill(given: zipfile.ZipFile, path: Path, tables: list[sa.Table]) -> None:
         )
     with Store(path, create=True):
         pass
-    engine = database.engine(sa.make_url(f"sqlite:///{path}"), "BEGIN IMMEDIATE")
+    engine = database.engine(database.url_of(path), "BEGIN IMMEDIATE")
     try:
         with engine.begin() as connection:
             for table in [each for each in tables if each is not s.arena]:

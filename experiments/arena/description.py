@@ -16,6 +16,7 @@ from dovetail.peer import presets
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.plugins import offered_name
 from dovetail.peer.source import Source
+from dovetail.peer.syntax import command
 from dovetail.peer.wording import explained
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import ClockRule
@@ -249,5 +250,5 @@ def token(path: Path, arena: Arena) -> str:
         return (folder(path, arena) / TOKEN).read_text(encoding="utf-8").strip()
     except OSError as error:
         raise DovetailError(
-            f"cannot read {error.filename}: {error.strerror}; run `dovetail arena {path}` first"
+            f"cannot read {error.filename}: {error.strerror}; run `{command('arena', path)}` first"
         ) from None

@@ -23,7 +23,7 @@ class Tables:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        url = sa.make_url(f"sqlite:///{path}")
+        url = database.url_of(path)
         self._engine = database.engine(url, "BEGIN IMMEDIATE")
         self._reader = database.engine(url, "BEGIN")
 

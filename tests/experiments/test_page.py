@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dovetail.experiments import drawing, reporting
+from dovetail.experiments import database, drawing, reporting
 from dovetail.experiments import page as page_module
 from dovetail.experiments.records import Records
 from dovetail.experiments.runner import Execution, execute
@@ -91,7 +91,7 @@ def test_the_file_beside_it_plays_the_same_again(played: Execution, tmp_path: Pa
 def test_a_report_of_a_run_that_is_not_over_says_so(played: Execution, tmp_path: Path) -> None:
     with Records(played.folder) as records:
         [row] = records.rows("executions")
-    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    store = Store(database.url_of(tmp_path / "results.sqlite"))
     store.begin("small", row["file"], 5)
     store.close()
     page = Page(reporting.make(tmp_path).read_text())
@@ -100,7 +100,7 @@ def test_a_report_of_a_run_that_is_not_over_says_so(played: Execution, tmp_path:
 
 
 def test_nothing_to_report(tmp_path: Path) -> None:
-    Store(f"sqlite:///{tmp_path / 'results.sqlite'}").close()
+    Store(database.url_of(tmp_path / "results.sqlite")).close()
     with pytest.raises(DovetailError, match="has no executions to report"):
         reporting.make(tmp_path)
 

@@ -19,7 +19,7 @@ import pytest
 
 from dovetail import Experiment
 from dovetail.broker.serve import serve
-from dovetail.experiments import places, report
+from dovetail.experiments import database, places, report
 from dovetail.experiments.file import read
 from dovetail.experiments.playing import Playing
 from dovetail.experiments.processes import Processes
@@ -209,7 +209,7 @@ def test_a_resumed_run_says_that_the_users_own_code_has_changed(
     game = tmp_path / "my game.py"
     game.touch()
     file = read(small, {"environment.name": f"{game}:Game"})
-    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    store = Store(database.url_of(tmp_path / "results.sqlite"))
     number = begin(store, file, False, "out")
     os.utime(game, (store.started(number) - 1,) * 2)
     assert begin(store, file, True, "out") == number
@@ -244,7 +244,7 @@ def test_a_process_that_dies_ends_the_experiment_with_one_line(
     """SIGKILL for the second learner, in the middle of a stage."""
     file = read(small, {"phases.0.episodes": 1_000_000, "phases.0.evaluate_every": 0})
     killed: list[int] = []
-    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    store = Store(database.url_of(tmp_path / "results.sqlite"))
 
     def take(row: int, episode: Episode) -> None:
         if not killed:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.experiments import database
 from dovetail.experiments.file import AgentPart, EnvironmentPart, ExperimentFile, Tournament
 from dovetail.experiments.formats.stopping import Stopping
 from dovetail.experiments.schedule import Played, Stage
@@ -263,7 +264,7 @@ def test_a_stored_tournament_has_fastchess_s_numbers(tmp_path: Path) -> None:
     """LL 1, LD 5, WL 20, DD 10, WD 14, WW 4: what fastchess prints of these pairs."""
     kinds = [(0.0, 0.0)] + [(0.0, 0.5)] * 5 + [(1.0, 0.0)] * 20 + [(0.5, 0.5)] * 10
     kinds += [(1.0, 0.5)] * 14 + [(1.0, 1.0)] * 4
-    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    store = Store(database.url_of(tmp_path / "results.sqlite"))
     row = store.begin_stage(store.begin("x", "", 0), 0, "tournament", "cup", 0, ["a", "b"], True)
     for number, pair in enumerate(kinds):
         for index, mine in enumerate(pair, 2 * number):

@@ -13,6 +13,7 @@ import pytest
 from dovetail.experiments import database
 from dovetail.experiments.records import Records
 from dovetail.experiments.store import Store
+from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
 
@@ -35,7 +36,7 @@ def result(index: int) -> Episode:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(f"sqlite:///{tmp_path / 'new' / 'results.sqlite'}")
+    return Store(database.url_of(tmp_path / "new" / "results.sqlite"))
 
 
 def begin(store: Store, number: int = 0) -> tuple[int, int]:
@@ -128,7 +129,7 @@ def test_the_end_of_an_experiment_waits_for_another_writer_or_costs_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
-    store = Store(f"sqlite:///{tmp_path / 'results.sqlite'}")
+    store = Store(database.url_of(tmp_path / "results.sqlite"))
     execution, _ = begin(store)
     with closing(sqlite3.connect(tmp_path / "results.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -198,7 +199,7 @@ def old(tmp_path: Path) -> Path:
 
 def test_a_database_of_the_first_version_is_upgraded(tmp_path: Path) -> None:
     path = old(tmp_path)
-    store = Store(f"sqlite:///{path}")
+    store = Store(database.url_of(path))
     first, second = store.results(4)
     assert (first.outcome, first.seed, first.turns) == ([1.0, 0.0], 11, 9)
     assert [(s.agent, s.total, s.breaches) for s in first.seats] == [
@@ -217,13 +218,67 @@ def test_a_database_of_the_first_version_is_upgraded(tmp_path: Path) -> None:
         assert not [name for (name,) in tables if name.endswith("_1")]
 
 
+def test_a_database_of_the_second_version_is_upgraded(store: Store, tmp_path: Path) -> None:
+    execution, stage = begin(store)
+    store.close()
+    path = tmp_path / "new" / "results.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        for name in ("revision", "python", "numpy", "numba"):
+            connection.execute(f"ALTER TABLE executions DROP COLUMN {name}")
+        connection.execute("ALTER TABLE stages DROP COLUMN software")
+        connection.execute("UPDATE executions SET software = 'dovetail 0.1.0'")
+        connection.execute("UPDATE dovetail_schema SET version = 2")
+        connection.commit()
+    with Records(path) as records:
+        [row] = records.rows("executions")
+        assert (row["id"], row["software"], row["numpy"]) == (execution, "dovetail 0.1.0", "")
+        [part] = records.rows("stages")
+        assert (part["id"], part["software"]) == (stage, "dovetail 0.1.0")
+
+
+def test_a_record_says_which_code_made_it(store: Store) -> None:
+    made = provenance.Provenance("9.8", "abc-dirty.12345678", "3.11.9", "2.3.0", "0.62.1")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provenance, "here", lambda: made)
+        begin(store)
+    store.close()
+    with Records(store.url) as records:
+        [row] = records.rows("executions")
+        [part] = records.rows("stages")
+    assert (row["software"], row["revision"]) == (
+        "dovetail 9.8 (abc-dirty.12345678)",
+        "abc-dirty.12345678",
+    )
+    assert (row["python"], row["numpy"], row["numba"]) == ("3.11.9", "2.3.0", "0.62.1")
+    assert part["software"] == (
+        "dovetail 9.8 (abc-dirty.12345678), Python 3.11.9, numpy 2.3.0, numba 0.62.1"
+    )
+
+
+NAMES = ("run%41", "feature%2Fx", "out?x=1", "a#b", "a b", "a&b=c;d", "ü:@x", "%", "c:d")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_of_any_name_has_its_own_database(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    store = Store(database.url_of(folder / "results.sqlite"))
+    begin(store)
+    store.close()
+    assert (folder / "results.sqlite").is_file()
+    assert database.shown(store.url) == str(folder / "results.sqlite")
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    for where in (folder, str(folder), folder / "results.sqlite", store.url):
+        with Records(where) as records:
+            assert len(list(records.rows("executions"))) == 1
+
+
 def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path) -> None:
     path = old(tmp_path)
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE episodes SET outcome = '[1.0]'")  # one score for two seats
         before = list(connection.iterdump())
     with pytest.raises(DovetailError, match=r"cannot upgrade .* nothing was changed"):
-        Store(f"sqlite:///{path}")
+        Store(database.url_of(path))
     with sqlite3.connect(path) as connection:
         assert list(connection.iterdump()) == before
 
@@ -237,7 +292,7 @@ def test_a_newer_database_costs_one_line(store: Store, tmp_path: Path) -> None:
 
 
 def test_two_programs_write_one_database(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'shared.sqlite'}"
+    url = database.url_of(tmp_path / "shared.sqlite")
     one, other = Store(url), Store(url)
     stages = [begin(each)[1] for each in (one, other)]
     for index in range(50):

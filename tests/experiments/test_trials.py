@@ -16,7 +16,7 @@ import pytest
 from dovetail.agent_servers.general.td import TD
 from dovetail.cli import results as commands
 from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.experiments import over_seeds, runner, sweep, trials
+from dovetail.experiments import database, over_seeds, runner, sweep, trials
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.over_seeds import Series
 from dovetail.experiments.records import Records
@@ -293,7 +293,7 @@ def test_a_search_in_processes_that_is_killed_ends_as_undisturbed(
     assert len(set(whole.executions)) == 3
     command = [sys.executable, "-m", "dovetail", "run", str(seeded), "--out"]
     out = tmp_path / "killed" / "seeded"
-    killed([*command, str(tmp_path / "killed")], f"sqlite:///{out / 'results.sqlite'}", 1)
+    killed([*command, str(tmp_path / "killed")], database.url_of(out / "results.sqlite"), 1)
     subprocess.run([*command, str(tmp_path / "killed"), "--resume"], check=True)
     for name in ("summary.txt", "results.json"):
         assert (out / name).read_text() == (whole.folder / name).read_text()
@@ -306,7 +306,7 @@ def test_a_sweep_killed_twice_ends_as_undisturbed(tmp_path: Path) -> None:
     command += ["--jobs", "2", "--out"]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, stdout=subprocess.DEVNULL)
     out = tmp_path / "killed" / "connect_four_sweep"
-    url = f"sqlite:///{out / 'results.sqlite'}"
+    url = database.url_of(out / "results.sqlite")
     killed([*command, str(tmp_path / "killed")], url, after=6)
     killed([*command, str(tmp_path / "killed"), "--resume"], url, after=17)
     resume = [*command, str(tmp_path / "killed"), "--resume"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from dovetail.experiments import database
 from dovetail.experiments.numbers import numbers
 from dovetail.experiments.records import Records
 from dovetail.experiments.reporting import file_of, replayed
@@ -124,7 +125,7 @@ def test_the_password_of_a_database_is_not_shown() -> None:
 def test_an_execution_that_runs_shows_its_finished_stages(results: Path, tmp_path: Path) -> None:
     with Records(results) as records:
         row = next(records.rows("executions", where=["id=1"]))
-    store = Store(f"sqlite:///{tmp_path / 'part.sqlite'}")
+    store = Store(database.url_of(tmp_path / "part.sqlite"))
     store.begin("part", row["file"], 5)
     store.close()
     hub = Hub("tcp://127.0.0.1:9")

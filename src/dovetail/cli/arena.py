@@ -25,6 +25,7 @@ from dovetail.cli.common import (
 )
 from dovetail.cli.group import Group, group
 from dovetail.peer.plain import plain
+from dovetail.peer.syntax import command
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -373,7 +374,7 @@ def import_(
     """
     from dovetail.experiments.arena import archive as archives
 
-    print(f"run it with: dovetail arena {archives.restore(archive, target)}")
+    print(f"run it with: {command('arena', archives.restore(archive, target))}")
 
 
 def sign_in(
