@@ -166,7 +166,7 @@ def _add(connection: sa.Connection, column: sa.Column[Any]) -> None:
     table = column.table.name
     if column.name not in {each["name"] for each in sa.inspect(connection).get_columns(table)}:
         made = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
-        connection.execute(sa.DDL(f'ALTER TABLE "{table}" ADD COLUMN {made}'))
+        connection.execute(sa.text(f'ALTER TABLE "{table}" ADD COLUMN {made}'))
 
 
 STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_1, 2: _from_2}

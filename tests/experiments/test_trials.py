@@ -262,7 +262,7 @@ def test_ctrl_c_ends_all_trials(seeded: Path, tmp_path: Path) -> None:
     assert "Traceback" not in errors
 
 
-def finished(url: str) -> int:
+def finished(url: database.Url) -> int:
     """Return how many executions are complete."""
     try:
         with Records(url) as records:
@@ -271,7 +271,7 @@ def finished(url: str) -> int:
         return 0
 
 
-def killed(command: list[str], url: str, after: int) -> None:
+def killed(command: list[str], url: database.Url, after: int) -> None:
     """Run a command, and kill it as soon as so many executions are complete."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as program:
         while finished(url) < after:
