@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import subprocess
 import threading
 import time
@@ -12,7 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO
 
+from dovetail.peer.orphans import end_group, ends_with_this
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.owner import Owner
 
 LONGEST = 1 << 16
 """Bytes of a line from it at most."""
@@ -41,6 +42,7 @@ class Child:
         farewell: bytes = b"",
     ) -> None:
         self.name = name
+        self._owner = Owner()
         self._farewell = farewell
         try:
             self._process = subprocess.Popen(
@@ -49,6 +51,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                preexec_fn=ends_with_this(),
             )
         except OSError as error:
             raise DovetailError(f"{name} cannot be started: {error}") from None
@@ -145,7 +148,9 @@ class Child:
         return DovetailError(f"{self.name} has ended {how}")
 
     def close(self) -> None:
-        """Ask the program to leave; end it and what it has started."""
+        """Ask the program to leave; end it and what it has started.  In a forked child nothing happens."""
+        if not self._owner.here:
+            return
         with suppress(OSError, ValueError):
             os.write(self._in.fileno(), self._unsent + self._farewell)
         self._in.close()
@@ -154,10 +159,11 @@ class Child:
         self.end()
 
     def end(self) -> None:
-        """End the program and what it has started, at once."""
+        """End the program and what it has started, at once; a forked child does not."""
+        if not self._owner.here:
+            return
         self._in.close()
         if not self._out.closed:
-            with suppress(ProcessLookupError, PermissionError):  # children may outlive it
-                os.killpg(self._process.pid, signal.SIGKILL)
+            end_group(self._process)  # children may outlive it
         self._process.wait()
         self._out.close()

@@ -185,7 +185,7 @@ class Core:
         if now >= self._heartbeat:
             self._heartbeat = now + self.tables.settings.heartbeat
             self._sessions.beat(now)
-            self.runs.report()
+            self.runs.report(now)
 
     def allow(self, access: Access, now: float) -> None:
         """Let the holders of keys do what another access file says."""

@@ -55,6 +55,11 @@ class Schedule:
         self._next += 1
         return self._next - 1
 
+    @property
+    def first(self) -> int:
+        """The index that ``take`` returns next."""
+        return self._again[0] if self._again else self._next
+
     def some(self, most: int) -> list[int]:
         """Return the indices of up to so many next episodes and move on."""
         again = [self._again.popleft() for _ in range(min(most, len(self._again)))]
@@ -145,6 +150,8 @@ class Run:
     """By place, who plays in place of an agent that is lost; empty if none does."""
     remarks: list[str] = field(default_factory=list)
     """What was lost, a line each."""
+    held: float | None = None
+    """Since when it has been seen to wait, with no episode in progress."""
 
     @property
     def waits(self) -> bool:
@@ -182,9 +189,10 @@ class Run:
         self.finished += not again
         return again
 
-    def progress(self) -> m.Progress:
-        """Return how far the run is."""
-        return m.Progress(self.number, self.finished, self.running, self.asked.episodes)
+    def progress(self, waiting: str = "") -> m.Progress:
+        """Return how far the run is, and what it waits for."""
+        total = self.asked.episodes
+        return m.Progress(self.number, self.finished, self.running, total, waiting)
 
     @property
     def running(self) -> int:

@@ -20,6 +20,7 @@ from dovetail.broker.stack import Slot
 from dovetail.broker.stack_reading import problem as unsuitable
 from dovetail.broker.stacked import Stacked, groups
 from dovetail.broker.tables import Tables
+from dovetail.broker.waiting import waiting
 from dovetail.broker.watching import Watching
 from dovetail.protocol import messages as m
 
@@ -286,10 +287,10 @@ class Runs:
 
     # -- all of them -----------------------------------------------------------------------------
 
-    def report(self) -> None:
+    def report(self, now: float) -> None:
         """Tell each experiment, and who watches, how far its runs are, if that has changed."""
         for run in self:
-            progress = run.progress()
+            progress = run.progress(waiting(run, self.of, now))
             if progress != run.told:
                 run.told = progress
                 run.experiment.outbox.tell(progress)

@@ -22,6 +22,7 @@ from dovetail.peer.address import ADDRESS
 from dovetail.peer.collector import patient
 from dovetail.peer.serving import Host
 from dovetail.transport.keys import Guard, Key
+from dovetail.transport.owner import Owner
 
 log = logging.getLogger("dovetail.broker")
 
@@ -92,7 +93,7 @@ def serve(
     before = []
     if threading.current_thread() is threading.main_thread():
         before = [(each, signal.signal(each, leave)) for each in (signal.SIGINT, signal.SIGTERM)]
-    failed = True
+    failed, owner = True, Owner()
     try:
         if ready is not None:
             ready(server)
@@ -108,7 +109,9 @@ def serve(
             server.pump(min(WAKE, left))
         failed = False
     finally:
-        if failed:  # what is in progress must not end with a mistake of this program
+        if not owner.here:  # a child that a hosted environment or agent has forked
+            pass
+        elif failed:  # what is in progress must not end with a mistake of this program
             server.abandon()
         else:
             server.close()

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
@@ -36,6 +38,8 @@ from dovetail.transport.keys import Key
 
 if TYPE_CHECKING:
     from dovetail.experiments.sitting import Opponent, Sitting
+
+_log = logging.getLogger("dovetail")
 
 NAP = 0.002
 """Seconds for which a task of an event loop sleeps while nothing arrives."""
@@ -82,7 +86,11 @@ class RunFailed(DovetailError):
 
 
 class Run:
-    """A run in progress: iterate over it for the results, in the order in which episodes end."""
+    """A run in progress: iterate over it for the results, in the order in which episodes end.
+
+    Leaving the loop early, by ``break``, an exception or an interrupt, cancels the run; ``poll``
+    and ``take`` return results and leave it as it is.
+    """
 
     def __init__(self, experiment: Experiment, number: int, asked: m.Run) -> None:
         self.number = number
@@ -97,6 +105,8 @@ class Run:
         """How this experiment itself ended the run, if it did."""
         self._results: deque[m.Episode] = deque()
         self._ended = 0
+        self._waited_for = ""
+        """The last line about it that was shown."""
 
     def __repr__(self) -> str:
         state = "in progress" if self.done is None else self.done.reason
@@ -107,10 +117,14 @@ class Run:
         """Yield results as they arrive, and leave the event loop free; as ``__iter__``."""
         import asyncio
 
-        while (results := self.poll(0.0)) is not None:
-            for each in results:
-                yield each
-            await asyncio.sleep(0 if results else NAP)
+        try:
+            while (results := self.poll(0.0)) is not None:
+                for each in results:
+                    yield each
+                await asyncio.sleep(0 if results else NAP)
+        except BaseException:
+            self._leave()
+            raise
 
     async def finished(self) -> Results:
         """Return all results, once the run is over; as ``wait``, for programs with an event loop."""
@@ -119,11 +133,23 @@ class Run:
     def __iter__(self) -> Iterator[m.Episode]:
         """Yield the result of each episode as it arrives; interrupted ones have ``scored`` False.
 
+        A loop that is left before the last result cancels the run.
+
         Raises:
             DovetailError: the run failed, or the broker is gone.
         """
-        while (results := self.poll()) is not None:
-            yield from results
+        try:
+            while (results := self.poll()) is not None:
+                yield from results
+        except BaseException:  # among them GeneratorExit, after ``break``
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """Cancel the run, whose results have lost their reader."""
+        if self.done is None:
+            self._asked_for = "cancelled"
+            self._experiment.abandon(self.number)
 
     def poll(self, timeout: float | None = None) -> list[m.Episode] | None:
         """Return the results received, waiting briefly for the first; None once all were returned.
@@ -249,6 +275,12 @@ class Experiment:
         self._early: dict[int, list[m.Message]] = {}
         self._turns: deque[m.WatchedTurn] = deque(maxlen=100_000)
         self._welcomed = False
+        self._entered = 0
+        """Calls that send or receive at this moment."""
+        self._abandoned: list[int] = []
+        """Runs still to be cancelled, whose loops were left."""
+        self._unanswered: set[int] = set()
+        """Requests whose answers nothing waits for."""
         self.name = ""
         """This experiment's name at the broker, once it has answered."""
 
@@ -559,7 +591,8 @@ class Experiment:
         message.id = number
         self._open[number] = message
         try:
-            self._connection.send([message])
+            with self._inside():
+                self._connection.send([message])
         except BaseException as error:  # it must not be sent again after a break
             del self._open[number]
             if isinstance(error, OverflowError):
@@ -580,6 +613,34 @@ class Experiment:
         """Drop the answer to a posted request, whether or not it has arrived."""
         self._open.pop(number, None)
         self._answers.pop(number, None)
+
+    def abandon(self, run: int) -> None:
+        """Cancel a run without waiting for the answer.
+
+        A generator may be closed at any moment, in the middle of another call too; the message is
+        then sent at the end of that call.
+        """
+        self._abandoned.append(run)
+        if not self._entered:
+            self._cancel_abandoned()
+
+    def _cancel_abandoned(self) -> None:
+        while self._abandoned:
+            run = self._abandoned.pop()
+            with suppress(DovetailError):  # without a connection the broker cancels it by itself
+                if run in self._runs:
+                    self._unanswered.add(self.post(m.Cancel(0, run)))
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Note that the connection is in use."""
+        self._entered += 1
+        try:
+            yield
+        finally:
+            self._entered -= 1
+            if self._abandoned and not self._entered:
+                self._cancel_abandoned()
 
     def join(self, hello: m.Hello) -> Connection:
         """Return another connection to this broker, for a peer that says ``hello``."""
@@ -602,16 +663,20 @@ class Experiment:
         Raises:
             DovetailError: the broker is gone, was silent too long, or lost this session.
         """
-        messages = self._connection.receive(timeout)
         repeats: list[m.Message] = []
-        for message in messages:
-            if self._inbox.take(getattr(message, "seq", 0), repeats):
-                self._take(message)
+        with self._inside():
+            messages = self._connection.receive(timeout)
+            for message in messages:
+                if self._inbox.take(getattr(message, "seq", 0), repeats):
+                    self._take(message)
         if self._connection.departed and not messages:  # messages that came before ``bye`` count
             raise DovetailError("the broker has left")
 
     def _take(self, message: m.Message) -> None:
         match message:
+            case m.Reply() | m.Error() if message.id in self._unanswered:
+                self._unanswered.discard(message.id)
+                self._open.pop(message.id, None)
             case m.Reply() | m.Saved():
                 if message.id in self._open:
                     self._answers[message.id] = message
@@ -636,6 +701,9 @@ class Experiment:
     def _heard(self, run: Run, message: m.Episode | m.Episodes | m.Progress | m.Done) -> None:
         if isinstance(message, m.Progress):
             run.progress = message if message.finished >= run.progress.finished else run.progress
+            if message.waiting and message.waiting != run._waited_for:
+                _log.warning("run %d waits: %s", run.number, message.waiting)
+            run._waited_for = message.waiting
         elif isinstance(message, m.Done):
             run.done = message
             del self._runs[run.number]
@@ -659,6 +727,9 @@ class Experiment:
         if welcome.resumed:
             self._connection.send(list(self._open.values()))
             return
+        for number in self._unanswered:
+            self._open.pop(number, None)
+        self._unanswered.clear()
         for run in list(self._runs.values()):
             run.done = m.Done(run.number, run.progress.finished, "failed", "the broker restarted")
         self._runs.clear()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,10 @@ from dovetail.protocol.errors import DovetailError
 
 BUSY_SECONDS = 60.0
 """How long to wait for another program that writes the same SQLite file."""
+
+_engines: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
+_parents: list[sa.Pool] = []
+"""In a forked child: its parent's connections."""
 
 
 Url = str | sa.URL
@@ -99,8 +105,11 @@ def reading(url: Url) -> sa.Engine:
 def engine(url: sa.URL, begin: str) -> sa.Engine:
     """Return an engine whose transactions on SQLite start with ``begin``; nothing is opened yet."""
     if url.get_backend_name() != "sqlite":
-        return sa.create_engine(url)
+        made = sa.create_engine(url)
+        owned(made)
+        return made
     made = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+    owned(made)
 
     # Python's sqlite3 begins transactions late and not before DDL; we begin them ourselves.
     @sa.event.listens_for(made, "connect")
@@ -112,6 +121,21 @@ def engine(url: sa.URL, begin: str) -> sa.Engine:
         connection.exec_driver_sql(begin)
 
     return made
+
+
+def owned(made: sa.Engine) -> None:
+    """Have a forked child open connections of its own, and leave its parent's as they are."""
+    _engines.add(made)
+
+
+def _forked() -> None:
+    for made in list(_engines):
+        _parents.append(made.pool)  # collected, its connections would be closed
+        made.dispose(close=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def line(error: Exception) -> str:

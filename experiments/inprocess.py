@@ -25,10 +25,11 @@ from dovetail.broker.server import Server
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment
-from dovetail.peer.link import CLOSED
+from dovetail.peer.link import CLOSED, THEIRS
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.transport.owner import Owner
 
 _DECODERS: dict[str, codec.Decoder[m.Message]] = {
     role: codec.Decoder(accepted, codec.UNLIMITED) for role, accepted in codec.AT_BROKER.items()
@@ -46,6 +47,7 @@ class LocalLink:
     departed = False
 
     def __init__(self, server: Server, hello: m.Hello) -> None:
+        self._owner = Owner()
         self._server = server
         self._local = Local(reader=_DECODERS[hello.role])
         hello.token = server.settings.token
@@ -58,6 +60,7 @@ class LocalLink:
         Raises:
             DovetailError: this connection is closed.
         """
+        self._owner.check(*THEIRS)
         self._check()
         self._server.post(self._local, [codec.encode(message) for message in messages])
 
@@ -67,6 +70,7 @@ class LocalLink:
         Raises:
             DovetailError: this connection is closed.
         """
+        self._owner.check(*THEIRS)
         self._check()
         server, inbox = self._server, self._local.inbox
         end = time.monotonic() + (0.5 if timeout is None else timeout)
@@ -88,7 +92,9 @@ class LocalLink:
         return LocalLink(self._server, hello)
 
     def close(self) -> None:
-        """Leave."""
+        """Leave; in a forked child nothing happens."""
+        if not self._owner.here:
+            return
         self._server.post(self._local, [m.Bye()])
         self._server.pump(0.0)
 
@@ -115,6 +121,7 @@ class InProcess:
         settings: Settings | None = None,
         journal: Path | None = None,
     ) -> None:
+        self._owner = Owner()
         self.server = Server(bind, settings, None if journal is None else Journal(journal))
         if environments:
             self.server.attach(EnvironmentHost(environments))
@@ -131,8 +138,9 @@ class InProcess:
         return Experiment(LocalLink(self.server, m.Hello(m.VERSION, "experiment", name)))
 
     def close(self) -> None:
-        """End everything; experiments cannot be used any more."""
-        self.server.close()
+        """End everything; experiments cannot be used any more.  In a forked child nothing happens."""
+        if self._owner.here:
+            self.server.close()
 
     def __enter__(self) -> Experiment:
         return self.experiment()

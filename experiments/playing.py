@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from dovetail.experiments.schedule import Played, Stage, more, stages
 from dovetail.experiments.shards import DealtRun
 from dovetail.experiments.statistics.units import games
 from dovetail.experiments.store import Store
+from dovetail.peer.cores import available
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
 
@@ -186,7 +186,7 @@ class Playing:
         if one.tournament != other.tournament or one.round_number != other.round_number:
             return False
         found = next(each for each in self._file.tournaments if each.name == one.tournament)
-        limit = found.parallel or len(os.sched_getaffinity(0))
+        limit = found.parallel or available()
         limit = max(limit, 1 + len(self._place.others))  # short meetings leave no shard idle
         return len(batch) < limit and stage.number not in finished
 

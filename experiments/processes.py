@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import functools
 import logging
 import os
 import re
@@ -14,15 +11,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
 from dovetail.experiments.scratch import Scratch
+from dovetail.peer.orphans import end_group, ends_with_this
 from dovetail.peer.syntax import file_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail.transport.endpoint import PATH_MOST
+from dovetail.transport.owner import Owner
 
 log = logging.getLogger("dovetail")
 
@@ -36,9 +35,6 @@ ORDINARY = re.compile(
     rf"{LISTENS}|(environment|agent) .+ ready at .+ as |dovetail: waiting for a broker at "
 )
 """What programs print when nothing is wrong, so that it does not explain why one has ended."""
-
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 class Processes:
@@ -69,6 +65,7 @@ class Processes:
         broker: Sequence[str] = (),
         address: str | None = None,
     ) -> None:
+        self._owner = Owner()
         if logs is not None:
             _empty(logs)
         self._folder = Scratch()
@@ -144,7 +141,7 @@ class Processes:
         """
         words = [word.replace("{address}", self.address) for word in command]
         if name in self._running:  # it has ended, and is started again
-            _end_group(self._running[name])
+            end_group(self._running[name])
         with open(self._log(name), "ab") as output:
             try:
                 self._running[name] = subprocess.Popen(
@@ -196,7 +193,12 @@ class Processes:
         return {name: process.pid for name, process in self._running.items()}
 
     def stop(self) -> None:
-        """Stop all, in reverse order of their start; what they have started and left behind is killed."""
+        """Stop all, in reverse order of their start; what they have started and left behind is killed.
+
+        In a forked child nothing happens.
+        """
+        if not self._owner.here:
+            return
         running = list(reversed(self._running.values()))
         for process in running:
             if process.poll() is None:
@@ -208,7 +210,7 @@ class Processes:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            _end_group(process)
+            end_group(process)
         self._running.clear()
         self._folder.remove()
         if self._cores is not None:
@@ -236,12 +238,6 @@ class Processes:
         return f": {lines[-1].removeprefix('dovetail: ')[:300]}"
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill what a program that has ended has left behind, such as the child of a shell."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing, or zombies on macOS
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def _empty(logs: Path) -> None:
     """Create a folder for logs and delete earlier logs."""
     try:
@@ -250,22 +246,6 @@ def _empty(logs: Path) -> None:
             each.unlink()
     except OSError as error:
         raise DovetailError(f"cannot write into {logs}: {error.strerror}") from None
-
-
-def ends_with_this(core: int | None = None) -> Callable[[], None] | None:
-    """Return a ``preexec_fn`` for a child that ends when this process does for any reason; None if the system has none.
-
-    ``core`` also keeps the child on that core.
-    """
-    return None if _LIBC is None else functools.partial(_prepare, core)
-
-
-def _prepare(core: int | None) -> None:
-    """Prepare a child of this process; called in the child before it starts."""
-    assert _LIBC is not None
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if core is not None:
-        os.sched_setaffinity(0, {core})
 
 
 def _signal(number: int) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
 import tempfile
 from pathlib import Path
 
-from dovetail.peer.locking import lock
+from dovetail.peer.locking import OPENED, lock, take
+from dovetail.transport.owner import Owner
 
 PREFIX = "dovetail-"
 LOCK = "lock"
@@ -20,6 +20,7 @@ class Scratch:
     """A new temporary folder; those whose processes were killed are removed first."""
 
     def __init__(self) -> None:
+        self._owner = Owner()
         for each in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
             _remove(each)
         while True:
@@ -31,8 +32,8 @@ class Scratch:
                 continue  # another process took it for one that was left, and removes it
 
     def remove(self) -> None:
-        """Remove it, with everything in it; once is enough."""
-        if self._held >= 0:
+        """Remove it, with everything in it; once is enough.  In a forked child nothing happens."""
+        if self._held >= 0 and self._owner.here:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._held)
             self._held = -1
@@ -42,13 +43,14 @@ def _remove(path: Path) -> None:
     """Remove the folder of a lock, if it is this user's and no process has the lock."""
     try:
         found = path.parent.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+        if not stat.S_ISDIR(found.st_mode) or not mine:
             return
-        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        file = os.open(path, OPENED | getattr(os, "O_NOFOLLOW", 0))
     except OSError:  # another process has just removed it
         return
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take(file)
         shutil.rmtree(path.parent, ignore_errors=True)
     except OSError:
         pass  # in use

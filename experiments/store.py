@@ -18,6 +18,7 @@ from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
 from dovetail.protocol.seats import seated
+from dovetail.transport.owner import Owner
 
 BATCH_SECONDS = 1.0
 
@@ -31,6 +32,7 @@ class Store:
 
     def __init__(self, url: database.Url) -> None:
         self.url = url
+        self._owner = Owner()
         self._waiting: list[tuple[int, Episode]] = []
         self._written = time.monotonic()
         self._seating: dict[int, tuple[list[str], bool]] = {}
@@ -352,7 +354,9 @@ class Store:
             return stage_results(connection, stage)
 
     def close(self) -> None:
-        """Write what is pending and close."""
+        """Write what is pending and close; in a forked child what is pending is its parent's."""
+        if not self._owner.here:
+            return
         try:
             self.flush()
         finally:

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.experiments.processes import ends_with_this
+from dovetail.peer.orphans import ends_with_this
 
 
 @contextmanager

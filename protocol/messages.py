@@ -1302,6 +1302,8 @@ class Progress(Message):
     """Episodes in progress."""
     total: int
     """Episodes that the run asked for."""
+    waiting: str = ""
+    """If no episode could begin for 2 s: one line for a person that names what the run waits for."""
 
 
 class Done(Message):

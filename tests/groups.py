@@ -48,6 +48,7 @@ PLACES = {
     "tests/broker/test_faults.py": "processes",
     "tests/broker/test_limits.py": "processes",
     "tests/broker/test_mistakes.py": "processes",
+    "tests/broker/test_owners.py": "processes",
     "tests/chaos": "processes",
     "tests/cli": "processes",
     "tests/clients/test_clients.py": "clients",

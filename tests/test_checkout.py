@@ -58,3 +58,50 @@ def test_a_checkout_without_links_imports(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout.strip() == str(tmp_path / "x" / "broker" / "core.py"), done.stderr
+
+
+ELSEWHERE = """
+import importlib, os, pkgutil, signal, socket, sys
+for name in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "readline", "syslog", "curses"):
+    sys.modules[name] = None
+for place, names in (
+    (os, "fork forkpty killpg getuid geteuid sched_getaffinity sched_setaffinity register_at_fork "
+         "O_CLOEXEC O_NOFOLLOW setsid getpgid"),
+    (signal, "SIGKILL SIGHUP SIGUSR1 SIGUSR2 SIGPIPE"),
+    (socket, "AF_UNIX send_fds recv_fds"),
+):
+    for name in names.split():
+        if hasattr(place, name):
+            delattr(place, name)
+import dovetail
+
+def walk(package):
+    for each in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        part = each.name.split(".")[1]
+        if part in {"bench", "tests", "docs", "clients", "hatch_build"} or each.name.endswith("__main__"):
+            continue
+        if each.name == "dovetail.bridges.mcp.server":  # the library behind it asks for the system
+            continue
+        module = importlib.import_module(each.name)
+        print(each.name)
+        if each.ispkg:
+            walk(module)
+
+walk(dovetail)
+from dovetail import InProcess
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.env_servers.connect_four import ConnectFour
+with InProcess([ConnectFour], [Random]) as experiment:
+    player = experiment.create("random")
+    print(len(experiment.run("connect_four", [player, player], episodes=3).wait()), "played")
+"""
+
+
+def test_every_module_imports_and_plays_in_process_without_what_windows_lacks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE], cwd=TOP, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = done.stdout.splitlines()
+    assert len(lines) > 200
+    assert lines[-1] == "3 played"

@@ -518,6 +518,8 @@ type Progress struct {
 	Running int64
 	// Episodes that the run asked for.
 	Total int64
+	// If no episode could begin for 2 s: one line for a person that names what the run waits for.
+	Waiting string
 }
 
 func (m *Progress) wire(w *wire) {
@@ -525,6 +527,7 @@ func (m *Progress) wire(w *wire) {
 	need(w, "finished", &m.Finished, integer)
 	need(w, "running", &m.Running, integer)
 	need(w, "total", &m.Total, integer)
+	opt(w, "waiting", &m.Waiting, "", text)
 }
 
 func (*Progress) kind() string { return "progress" }

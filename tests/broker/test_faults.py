@@ -634,7 +634,8 @@ def test_a_journal_cut_short_is_read_up_to_the_cut_and_written_on(tmp_path: Path
 def test_goodbye_of_the_broker_reaches_everybody(broker: Broker, experiment: Experiment) -> None:
     player = experiment.create("player")
     run = experiment.run("count", [player, player], episodes=10**6)
-    next(iter(run))
+    while not run.poll():
+        pass
     broker.over.set()
     with pytest.raises(DovetailError, match=r"the broker has left|the broker is shutting down"):
         for _ in run:

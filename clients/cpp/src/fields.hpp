@@ -697,6 +697,7 @@ void visit(V& v, M& m, Of<messages::Progress>) {
     v.required("finished", m.finished);
     v.required("running", m.running);
     v.required("total", m.total);
+    v.optional("waiting", m.waiting);
 }
 
 template <class V, class M>

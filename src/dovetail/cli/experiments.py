@@ -124,9 +124,11 @@ def run(
     if connect is not None and in_process:
         raise UsageError("--connect and --in-process cannot be used together")
     path = located(file)
-    cores = len(os.sched_getaffinity(0))
     from dovetail.experiments.runner import Options
     from dovetail.experiments.trials import execute
+    from dovetail.peer.cores import available
+
+    cores = available()
 
     log_to_stderr()
     logging.getLogger("dovetail").setLevel(logging.INFO if verbose else logging.NOTSET)

@@ -213,9 +213,10 @@ def started(journal: Path, token: str | None) -> Iterator[str]:
 
 def _programs(address: str, token: str | None) -> Iterator[str]:
     """Run the games and agents; yield the broker's address."""
-    from dovetail.experiments.processes import ends_with_this
+    from dovetail.peer.orphans import ends_with_this
+    from dovetail.transport.owner import Owner
 
-    programs = []
+    programs, owner = [], Owner()
     try:
         for kind, names in (("env", GAMES), ("agent", AGENTS)):
             line = [sys.executable, "-m", "dovetail", kind, *names, "--connect", address]
@@ -227,9 +228,10 @@ def _programs(address: str, token: str | None) -> Iterator[str]:
             )
         yield address
     finally:
-        for program in programs:
+        mine = programs if owner.here else []
+        for program in mine:
             program.terminate()
-        for program in programs:
+        for program in mine:
             try:
                 program.wait(5)
             except subprocess.TimeoutExpired:

@@ -19,6 +19,7 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import WITHOUT, Key, chosen
+from dovetail.transport.owner import Owner
 
 INHERIT = 3.0
 """Seconds for which a starting peer asks again for a name that is taken.
@@ -33,6 +34,9 @@ SLOW = 1.0
 """Seconds without an answer after which a starting peer says what it waits for."""
 
 CLOSED = "this connection is closed; open another, and create its agents and runs there"
+
+THEIRS = "this connection", "open another one here"
+"""How a forked child is refused its parent's connection."""
 
 _log = logging.getLogger("dovetail")
 LOOK = 0.5
@@ -71,6 +75,7 @@ class Link:
         key: Key | Path | str | None = None,
     ) -> None:
         self.address = address
+        self._owner = Owner()
         self._key = chosen(key)
         self._silence = Silence(give_up)
         self._idle = idle
@@ -128,8 +133,10 @@ class Link:
         None waits indefinitely, but returns an empty list periodically.
 
         Raises:
-            DovetailError: the broker refuses this peer, or was silent for ``give_up`` seconds.
+            DovetailError: the broker refuses this peer, or was silent for ``give_up`` seconds; or a
+                forked child uses its parent's connection.
         """
+        self._owner.check(*THEIRS)
         if self._first:
             first, self._first = self._first, []
             return first
@@ -186,10 +193,12 @@ class Link:
 
         Raises:
             TypeError: a value in them cannot be encoded (or another of ``codec.UNSENDABLE``).
-            DovetailError: a message is larger than the broker accepts.
+            DovetailError: a message is larger than the broker accepts, or a forked child uses its
+                parent's connection.
         """
         if not messages:
             return
+        self._owner.check(*THEIRS)
         if self._dealer is None:
             raise DovetailError(CLOSED)
         frames = [codec.encode(message) for message in messages]
@@ -222,9 +231,9 @@ class Link:
     def close(self, *, goodbye: bool = True) -> None:
         """Disconnect; with ``bye`` the broker discards the session.
 
-        Nothing is sent if the broker has already sent ``bye``.
+        Nothing is sent if the broker has already sent ``bye``.  In a forked child nothing happens.
         """
-        if self._dealer is None:
+        if self._dealer is None or not self._owner.here:
             return
         goodbye = goodbye and not self.departed
         if goodbye:

@@ -23,6 +23,7 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import Key
+from dovetail.transport.owner import Owner
 
 _log = logging.getLogger("dovetail")
 PROMPT = 0.005
@@ -84,7 +85,7 @@ def serve_host(
         software=f"dovetail-python {__version__}",
     )
     with _signals(stop), patient():
-        cores = Follower()
+        cores, owner = Follower(), Owner()
         link = Link(address, hello, wait, stop, key=key)
         try:
             if (welcome := link.session.welcome) is not None:
@@ -102,9 +103,10 @@ def serve_host(
                 more = f": {why}" if why else ""
                 _log.warning("the broker at %s has ended this connection%s", address, more)
         finally:
-            cores.close()
-            link.close()
-            host.handle([m.Bye()])
+            if owner.here:  # and not a child that user code has forked
+                cores.close()
+                link.close()
+                host.handle([m.Bye()])
 
 
 def _announce(hello: m.Hello, address: str, welcome: m.Welcome) -> None:

@@ -1110,6 +1110,8 @@ struct Progress {
     std::int64_t running = 0;
     /// Episodes that the run asked for.
     std::int64_t total = 0;
+    /// If no episode could begin for 2 s: one line for a person that names what the run waits for.
+    std::string waiting = {};
 };
 
 /// A run is over. The message `done`, broker to experiment or observer.

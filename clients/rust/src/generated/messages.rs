@@ -1893,6 +1893,8 @@ pub struct Progress {
     pub running: i64,
     /// Episodes that the run asked for.
     pub total: i64,
+    /// If no episode could begin for 2 s: one line for a person that names what the run waits for.
+    pub waiting: String,
 }
 
 record! { Progress "type" = "progress";
@@ -1900,6 +1902,7 @@ record! { Progress "type" = "progress";
     finished "finished",
     running "running",
     total "total",
+    waiting "waiting" = Default::default(),
 }
 
 /// A run is over.

@@ -1891,12 +1891,15 @@ export interface Progress {
   running: number;
   /** Episodes that the run asked for. */
   total: number;
+  /** If no episode could begin for 2 s: one line for a person that names what the run waits for. */
+  waiting: string;
 }
 export const Progress = message<Progress>("progress", {
   run: s.required(s.integer),
   finished: s.required(s.small),
   running: s.required(s.small),
   total: s.required(s.small),
+  waiting: s.optional(s.text, ""),
 });
 
 /** A run is over. */

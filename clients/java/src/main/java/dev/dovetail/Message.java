@@ -4038,11 +4038,17 @@ public sealed interface Message extends Encodable {
      * @param finished Episodes that are over and will not be played again.
      * @param running Episodes in progress.
      * @param total Episodes that the run asked for.
+     * @param waiting If no episode could begin for 2 s: one line for a person that names what the run waits for.
      */
-    record Progress(long run, long finished, long running, long total) implements Message {
-        /** {@return {@code Progress} with these fields} */
+    record Progress(long run, long finished, long running, long total, String waiting) implements Message {
+        /** {@return {@code Progress} with defaults in the other fields} */
         public static Progress of(long run, long finished, long running, long total) {
-            return new Progress(run, finished, running, total);
+            return new Progress(run, finished, running, total, "");
+        }
+
+        /** {@return a copy with another {@code waiting}} */
+        public Progress withWaiting(String waiting) {
+            return new Progress(run, finished, running, total, waiting);
         }
 
         @Override
@@ -4053,6 +4059,7 @@ public sealed interface Message extends Encodable {
                     .put("finished", finished)
                     .put("running", running)
                     .put("total", total)
+                    .put("waiting", waiting, "")
                     .map();
         }
 
@@ -4062,7 +4069,8 @@ public sealed interface Message extends Encodable {
                     fields.required("run", Reader.INTEGER),
                     fields.required("finished", Reader.INTEGER),
                     fields.required("running", Reader.INTEGER),
-                    fields.required("total", Reader.INTEGER));
+                    fields.required("total", Reader.INTEGER),
+                    fields.optional("waiting", Reader.TEXT, ""));
         }
     }
 
