@@ -48,5 +48,5 @@ def _agent(instance: Instance, run: Run, of: Callable[[Instance], list[Run]]) ->
         other = others[0]
         where = f"run {other.number} of {quoted(other.experiment.name)}"
         game, left = quoted(other.asked.environment), other.asked.episodes - other.finished
-        return f"{agent} plays in {where} ({game}, {left} episodes left); it goes on once that run is over or cancelled"
+        return f"{agent} plays in {where} ({game}, {left} episodes left); wait until that run is over, or cancel it"
     return f"{agent} cannot begin another episode yet"
