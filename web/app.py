@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import hmac
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,12 +34,12 @@ from dovetail.web.guard import LOCAL, Guard
 from dovetail.web.hub import Hub
 from dovetail.web.positions import encode, picture
 from dovetail.web.routes import Route
+from dovetail.web.sessions import Sessions
 from dovetail.web.tables import Plan, Sitter, Table
 
 log = logging.getLogger("dovetail.web")
 
 HERE = Path(__file__).parent
-COOKIE = "dovetail-page"
 MOST_SEATS = 16
 """Of a game that is started here."""
 LONGEST_PROBLEM = 300
@@ -77,6 +75,7 @@ class Page:
         arena: Path | None = None,
     ) -> None:
         self.hub = hub
+        self._sessions = Sessions()
         self._journal = journal
         self._more: list[Route] = []
         self._tabs = {"/": "Now", "/play": "Play"}
@@ -93,8 +92,9 @@ class Page:
 
             del self._tabs["/play"]
             self._tabs["/arena"] = "Arena"
-            self._more += ArenaPages(arena, self.shown, self._posted, hub.whose).routes()
-        self._secret = secrets.token_bytes(32)
+            self._more += ArenaPages(
+                arena, self.shown, self._posted, hub.whose, self._sessions
+            ).routes()
         self._drawing = asyncio.Semaphore(MOST_DRAWN)
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
@@ -136,27 +136,21 @@ class Page:
 
     def shown(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
         """Return a page made from a template."""
-        cookie = request.cookies.get(COOKIE) or secrets.token_urlsafe(16)
         path = request.url.path
         here = next(
             (each for each in self._tabs if each == path[: len(each)] and each != "/"), path
         )
         text = self._templates.get_template(f"{name}.html").render(
-            csrf=self._stamp(cookie), tabs=self._tabs, here=here, **values
+            csrf=self._sessions.stamp(request), tabs=self._tabs, here=here, **values
         )
         answer = HTMLResponse(text, status)
-        secure = request.url.scheme == "https"
-        answer.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=secure)
+        self._sessions.mark(request, answer)
         return answer
-
-    def _stamp(self, cookie: str) -> str:
-        return hmac.new(self._secret, cookie.encode(), hashlib.sha256).hexdigest()
 
     async def _posted(self, request: Request) -> FormData:
         """Return a form that came from our own page."""
         form = await request.form(max_fields=1000, max_files=0)
-        wanted = self._stamp(request.cookies.get(COOKIE, ""))
-        if not hmac.compare_digest(str(form.get("csrf", "")).encode(), wanted.encode()):
+        if not self._sessions.stamped(request, str(form.get("csrf", ""))):
             raise HTTPException(403, "This form has expired; reload the page and submit it again.")
         return form
 

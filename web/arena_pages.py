@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
+import math
 import secrets
 import tempfile
 import threading
@@ -34,12 +34,14 @@ from dovetail.web.arena_figures import (
     opponents,
     table_rows,
 )
+from dovetail.web.attempts import Attempts
+from dovetail.web.doors import network
 from dovetail.web.files import csv_file
 from dovetail.web.positions import encode
 from dovetail.web.routes import Route
+from dovetail.web.sessions import Sessions
 from dovetail.web.shown import Shown
 
-COOKIE = "dovetail-entrant"
 FRESH = 5.0
 """Seconds for which a table is shown before it is made again, at least."""
 REST = 10.0
@@ -73,6 +75,7 @@ class ArenaPages:
         shown: makes a page.
         posted: returns a form that came from our own page.
         connected: returns whose the connected program of a name is; empty if there is none.
+        sessions: of the browsers that have signed in.
 
     Raises:
         DovetailError: the file is not an arena's, or the arena was never run.
@@ -84,6 +87,7 @@ class ArenaPages:
         shown: Shown,
         posted: Callable[[Request], Awaitable[FormData]],
         connected: Callable[[str], str],
+        sessions: Sessions,
     ) -> None:
         self._file = file
         self._arena = description.read(file)
@@ -94,7 +98,8 @@ class ArenaPages:
         self._shown = shown
         self._posted = posted
         self._connected = connected
-        self._secret = secrets.token_bytes(32)
+        self._sessions = sessions
+        self._attempts = Attempts()
         self._tables: dict[tuple[str, int], Kept] = {}
         self._lock = threading.Lock()
         """A table is made once, however many ask for it."""
@@ -160,6 +165,13 @@ class ArenaPages:
 
     async def ladders(self, request: Request) -> Response:
         """All ladders, with who leads."""
+        return await self._ladders(request)
+
+    async def _ladders(
+        self, request: Request, status: int = 200, problem: str = "", secret: str = ""
+    ) -> Response:
+        # Drawn for each page that is shown: the page of a planted cookie would show a known code.
+        secret = secret or secrets.token_hex(16)
 
         def read() -> dict[str, Any]:
             season, seasons = self._season(request)
@@ -175,9 +187,12 @@ class ArenaPages:
         return self._shown(
             request,
             "arena",
+            status,
             arena=self._arena,
             entrant=await self._entrant(request),
-            code=sign_in.code,
+            secret=secret,
+            code=sign_in.code(secret),
+            problem=problem,
             **values,
         )
 
@@ -303,29 +318,37 @@ class ArenaPages:
     async def mine(self, request: Request) -> Response:
         """Sign an entrant or the operator in, to show what only they may see."""
         form = await self._posted(request)
+        answer = RedirectResponse("/arena", 303)
         if "leave" in form:
-            answer = RedirectResponse("/arena", 303)
-            answer.delete_cookie(COOKIE)
+            self._sessions.end(request, answer)
             return answer
         if "code" in form:
-            code = sign_in.code(str(form["csrf"]))
+            secret = str(form["code"])[:100]
+            code = sign_in.code(secret)
             who = await asyncio.to_thread(self._proved, code)
             if who is None:
-                raise HTTPException(
-                    403,
-                    f"No key that may enter has shown this code; run `dovetail arena sign-in {code}`, wait "
-                    "until it says that it is connected, and try again.",
+                text = (
+                    f"No key that may enter has shown this code; run `dovetail arena sign-in {code}`, wait until "
+                    "it says that it is connected, and try again."
                 )
+                return await self._ladders(request, 403, text, secret)
         else:
+            address, now = network(request.client.host if request.client else ""), time.monotonic()
+            wait = self._attempts.wait(address, now)
+            if wait:
+                text = f"Too many wrong access tokens; wait {math.ceil(wait)} s, then try again."
+                return await self._ladders(request, 429, text)
             who = await asyncio.to_thread(self._whose, str(form.get("token", "")).strip())
             if who is None:
-                raise HTTPException(403, "This is not a valid access token; ask for a new one.")
-        answer = RedirectResponse("/operator" if who == description.OWN else "/arena", 303)
-        signed = await asyncio.to_thread(self._sign, who)
-        secure = request.url.scheme == "https"
-        answer.set_cookie(
-            COOKIE, f"{who}:{signed}", httponly=True, samesite="strict", secure=secure
-        )
+                self._attempts.failed(address, now)
+                text = "This is not a valid access token; ask for a new one."
+                return await self._ladders(request, 403, text)
+        shown = await asyncio.to_thread(self._valid, who)
+        if shown is None:  # banned at this moment
+            return await self._ladders(request, 403, f"{who} may not sign in.")
+        if who == description.OWN:
+            answer = RedirectResponse("/operator", 303)
+        self._sessions.begin(request, answer, who, shown)
         return answer
 
     def _proved(self, code: str) -> str | None:
@@ -336,25 +359,22 @@ class ArenaPages:
 
     def _whose(self, given: str) -> str | None:
         """Return whose access token this is, an entrant's or the operator's; None if it is neither."""
-        if given and hmac.compare_digest(self._own.encode(), given.encode()):
+        if given and hmac.compare_digest(self._own.encode(), given.encode(errors="replace")):
             return description.OWN
         return self._store.entrant(given)
 
-    def _sign(self, who: str) -> str:
-        """Return what only this page can sign, and only while the token or key is valid that was shown."""
-        shown = self._own if who == description.OWN else self._store.shown(who)
-        if shown is None:
-            return ""
-        text = f"{who}\n{shown}"
-        return hmac.new(self._secret, text.encode(), hashlib.sha256).hexdigest()
+    def _valid(self, who: str) -> str | None:
+        """Return what an entrant, or the operator, has to have shown to be signed in now; None if it may not."""
+        return self._own if who == description.OWN else self._store.shown(who)
 
     async def _entrant(self, request: Request) -> str:
-        """Return the entrant whose token or key this browser has shown; empty if there is none."""
-        who, _, given = request.cookies.get(COOKIE, "").rpartition(":")
-        if not given:
+        """Return the entrant whose token or key this browser has shown, while it is valid; empty if there is none."""
+        found = self._sessions.signed(request)
+        if found is None:
             return ""
-        wanted = await asyncio.to_thread(self._sign, who)
-        return who if wanted and hmac.compare_digest(given.encode(), wanted.encode()) else ""
+        valid = await asyncio.to_thread(self._valid, found.who)
+        known = valid is not None and hmac.compare_digest(valid.encode(), found.shown.encode())
+        return found.who if known else ""
 
     # -- the operator -----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import uvicorn
 
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.app import application
+from dovetail.web.doors import Doors, protocols, room, sparing
 from dovetail.web.guard import LOCAL
 from dovetail.web.hub import Hub
 
@@ -72,12 +73,15 @@ def serve(
     app = application(
         hub, journal=journal, stores=stores, arena=arena, hosts=hosts, password=password
     )
+    sparing()
+    http, socket = protocols(Doors(room()))
     settings = uvicorn.Config(
         app,
+        http=http,
         log_level="warning",
         lifespan="off",
         timeout_graceful_shutdown=1,
-        ws="websockets-sansio",
+        ws=socket,
         ws_max_size=LONGEST,
     )
     server = _Server(settings, hub)

@@ -18,9 +18,9 @@ from dovetail.protocol.errors import DovetailError
 CODE = re.compile(r"[0-9a-f]{16}")
 
 
-def code(stamp: str) -> str:
-    """Return the code of a browser; it does not give away the stamp of the browser's forms."""
-    return hashlib.sha256(f"sign in {stamp}".encode()).hexdigest()[:16]
+def code(secret: str) -> str:
+    """Return the code that a page shows which has a secret in its form; it does not give the secret away."""
+    return hashlib.sha256(f"sign in {secret}".encode(errors="replace")).hexdigest()[:16]
 
 
 def name(code: str) -> str:

@@ -176,20 +176,33 @@ def test_an_entrant_signs_in_by_a_code_that_its_key_has_shown(
         for secret in (tokens["alice"], key.public, key.secret):  # void, or not for the page
             assert sign_in(client, secret) == 403
 
+        pages: dict[TestClient, str] = {}
+
         def code(browser: TestClient) -> str:
-            found = re.search("dovetail arena sign-in ([0-9a-f]{16})<", browser.get("/arena").text)
+            """Return the code of a page that is opened now; its form is sent by ``enter``."""
+            pages[browser] = browser.get("/arena").text
+            return shown(browser)
+
+        def shown(browser: TestClient) -> str:
+            found = re.search("dovetail arena sign-in ([0-9a-f]{16})<", pages[browser])
             assert found
             return found[1]
 
         def enter(browser: TestClient) -> int:
-            form = {"csrf": stamp(browser, "/arena"), "code": "1"}
-            return browser.post("/arena/mine", data=form).status_code
+            secret = re.search('name="code" value="([0-9a-f]+)"', pages[browser])
+            assert secret
+            form = {"csrf": stamp(browser, "/arena"), "code": secret[1]}
+            answer = browser.post("/arena/mine", data=form)
+            if answer.status_code == 403:
+                before, pages[browser] = shown(browser), answer.text
+                assert shown(browser) == before  # the same page again, with what is wrong
+            return answer.status_code
 
         def connected(entrant: str, state: str = "ready") -> None:
-            name = f"sign-in-{code(client)}"
+            name = f"sign-in-{shown(client)}"
             hub.catalogue = {"peers": [{"name": name, "state": state, "entrant": entrant}]}
 
-        assert code(client) == code(client) != code(other)
+        assert len({code(client), code(client), code(other)}) == 3
         assert enter(client) == 403
         for entrant in ("", "carol", "baseline:four/random"):
             connected(entrant)
@@ -203,15 +216,16 @@ def test_an_entrant_signs_in_by_a_code_that_its_key_has_shown(
         store.mark("alice", "active", "")
         assert enter(client) == 200
         assert "You are <b>alice</b>" in client.get("/arena").text
-        shown = client.get(path).text
+        text = client.get(path).text
         for each in ("secret line &lt;b&gt;", 'id="faults"', 'id="log"', "invited alice"):
-            assert each in shown
+            assert each in text
         baseline = client.get(f"/arena/four/{max(store.players())}").text
         assert 'id="log"' not in baseline
         client.post("/arena/mine", data={"csrf": stamp(client, "/arena"), "leave": "1"})
-        shown = client.get(path).text
+        text = client.get(path).text
         for each in ("secret line", 'id="faults"', 'id="log"'):
-            assert each not in shown
+            assert each not in text
+        code(client)
         connected(OWN)
         assert enter(client) == 200
         assert client.get("/operator").status_code == 200

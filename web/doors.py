@@ -1,0 +1,294 @@
+"""How many connections the page has, and for how long each may keep it waiting.
+
+A connection without a whole request is trusted least: when there are too many, the oldest of those makes room, so
+that a visitor gets in however many half requests are open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import time
+from collections import Counter
+from functools import partial
+from ipaddress import IPv6Address, ip_address
+from typing import Any, Protocol, cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import get_remote_addr
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+log = logging.getLogger("dovetail.web")
+
+MOST = 4000
+"""Connections in all, if the process may have as many open files."""
+SPARE = 200
+"""Open files that are left for everything else."""
+SHARE = 4
+"""What part of all connections one address may have; loopback, where a proxy connects from, twice that."""
+HEAD_SECONDS, BODY_SECONDS, READ_SECONDS = 10.0, 20.0, 30.0
+"""How long a request's head and its body may take, and how long a visitor may read nothing of an answer."""
+LOGGED = 10.0
+"""Seconds between two lines of one kind in the log."""
+
+
+def room() -> int:
+    """Return how many connections the page may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST if soft == resource.RLIM_INFINITY else max(8, min(MOST, soft - SPARE))
+
+
+def network(address: str) -> str:
+    """Return what counts as one visitor's address: of IPv6 its /64, which one visitor has to itself."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        if not found.is_loopback:
+            return str(IPv6Address(int(found) >> 64 << 64))
+    return str(found)
+
+
+class Sparing(logging.Filter):
+    """Lets one line of each kind through in a while, with the number of those before it that were left out."""
+
+    def __init__(self, every: float = LOGGED) -> None:
+        super().__init__()
+        self._every = every
+        self._last: dict[str, float] = {}
+        self._omitted: Counter[str] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is written; it is a method of ``logging.Filter``."""
+        kind, now = str(record.msg)[:200], time.monotonic()
+        if now - self._last.get(kind, -self._every) < self._every:
+            self._omitted[kind] += 1
+            return False
+        if len(self._last) > 1000:
+            self._last.clear()
+        self._last[kind] = now
+        omitted = self._omitted.pop(kind, 0)
+        if omitted:
+            text = f"{record.getMessage()} ({omitted} more such lines were left out)"
+            record.msg, record.args = text, None
+        return True
+
+
+class Connection(Protocol):
+    """A connection, as the doors know it."""
+
+    @property
+    def waiting(self) -> bool:
+        """True while it has no whole request that is being answered."""
+
+    def hang_up(self) -> None:
+        """Close it at once."""
+
+
+class Doors:
+    """Counts connections, in all and by address.
+
+    Args:
+        most: connections in all.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._open: dict[Connection, str] = {}
+        """The address of each, the oldest first."""
+        self._count: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def enter(self, connection: Connection, address: str) -> bool:
+        """Return whether a new connection may stay; an older one without a request may have to make room."""
+        mine = network(address)
+        each = max(1, self.most * (2 if _loopback(mine) else 1) // SHARE)
+        if self._count[mine] >= each and not self._make_room(mine):
+            log.warning(
+                "%s has %d connections, the most for one address; others are refused", mine, each
+            )
+            return False
+        if len(self._open) >= self.most and not self._make_room(None):
+            log.warning(
+                "there are %d connections, the most for the page; others are refused", self.most
+            )
+            return False
+        self._open[connection] = mine
+        self._count[mine] += 1
+        return True
+
+    def _make_room(self, address: str | None) -> bool:
+        for each, its in self._open.items():
+            if each.waiting and address in (None, its):
+                log.warning("too many connections wait without a request; the oldest are closed")
+                self.leave(each)
+                each.hang_up()
+                return True
+        return False
+
+    def leave(self, connection: Connection) -> None:
+        """Forget a connection."""
+        address = self._open.pop(connection, None)
+        if address is not None:
+            self._count[address] -= 1
+            if not self._count[address]:
+                del self._count[address]
+
+    def replace(self, transport: Any, by: Connection) -> None:
+        """Count a WebSocket in place of the HTTP connection that it was."""
+        for each in self._open:
+            if getattr(each, "transport", None) is transport:
+                address = self._open.pop(each)
+                self._open[by] = address
+                return
+
+
+def _loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return True  # a socket of this machine
+
+
+class Http(H11Protocol):
+    """An HTTP connection that has to say what it wants in time."""
+
+    def __init__(self, doors: Doors, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._doors = doors
+        self._phase = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._reading: asyncio.TimerHandle | None = None
+        self._refused = False
+
+    @property
+    def waiting(self) -> bool:
+        """True while it has no whole request that is being answered."""
+        return self._phase != "answer"
+
+    def hang_up(self) -> None:
+        """Close it at once."""
+        self._cancel()
+        self.transport.abort()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count it, or refuse it."""
+        super().connection_made(transport)
+        address = get_remote_addr(transport)
+        if not self._doors.enter(self, address[0] if address else ""):
+            self._refused = True
+            transport.abort()
+            return
+        self._enter("head")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._cancel()
+        self._doors.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, and see what is still missing."""
+        if self._refused or self.transport.is_closing():
+            return
+        super().data_received(data)
+        self._look(idle="head")
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, for which uvicorn has a time limit until it begins."""
+        super().on_response_complete()
+        self._look(idle="idle")
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Become a WebSocket."""
+        self._cancel()
+        self._phase = "answer"
+        super().handle_websocket_upgrade(event)
+
+    def pause_writing(self) -> None:
+        """Give a visitor that reads nothing some time."""
+        super().pause_writing()
+        self._reading = self.loop.call_later(
+            READ_SECONDS, self._late, "read an answer", READ_SECONDS
+        )
+
+    def resume_writing(self) -> None:
+        """Continue."""
+        super().resume_writing()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _look(self, idle: str) -> None:
+        if isinstance(self.transport.get_protocol(), Http) and not self.transport.is_closing():
+            state = self.conn.their_state
+            whole = state not in (h11.IDLE, h11.SEND_BODY)
+            self._enter("answer" if whole else "body" if state is h11.SEND_BODY else idle)
+
+    def _enter(self, phase: str) -> None:
+        if phase == self._phase:
+            return
+        self._phase = phase
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        seconds = {"head": HEAD_SECONDS, "body": BODY_SECONDS}.get(phase)
+        if seconds is not None:
+            self._timer = self.loop.call_later(
+                seconds, self._late, f"send a request's {phase}", seconds
+            )
+
+    def _late(self, what: str, seconds: float) -> None:
+        log.warning("a visitor did not %s within %g s; such connections are closed", what, seconds)
+        self.hang_up()
+
+    def _cancel(self) -> None:
+        for each in (self._timer, self._reading):
+            if each is not None:
+                each.cancel()
+        self._timer = self._reading = None
+
+
+class Socket(WebSocketsSansIOProtocol):
+    """A WebSocket, which takes the place of the HTTP connection that asked for it."""
+
+    waiting = False
+
+    def __init__(self, doors: Doors, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._doors = doors
+
+    def hang_up(self) -> None:
+        """Close it at once."""
+        self.transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count it."""
+        super().connection_made(transport)
+        self._doors.replace(transport, self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self._doors.leave(self)
+        super().connection_lost(exc)
+
+
+def protocols(doors: Doors) -> tuple[type[asyncio.Protocol], type[asyncio.Protocol]]:
+    """Return uvicorn's protocols, HTTP and WebSocket, behind doors."""
+    http, socket = partial(Http, doors), partial(Socket, doors)
+    return cast("type[asyncio.Protocol]", http), cast("type[asyncio.Protocol]", socket)
+
+
+def sparing() -> None:
+    """Keep visitors from filling the log."""
+    for name in ("uvicorn.error", "asyncio", "dovetail.web"):
+        found = logging.getLogger(name)
+        if not any(isinstance(each, Sparing) for each in found.filters):
+            found.addFilter(Sparing())
