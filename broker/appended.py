@@ -23,7 +23,7 @@ BATCH = 1.0
 
 
 class Appended:
-    """A file that grows at its end.  A write that failed is repeated from where it began.
+    """A file that grows at its end.  A write that failed is cut off, and repeated from where it began.
 
     Args:
         path: of the file.
@@ -45,7 +45,7 @@ class Appended:
         end: int,
         sync: Sync,
         *,
-        mode: int = 0o644,
+        mode: int = 0o600,
         locked: int | None = None,
     ) -> None:
         self.path = path
@@ -57,6 +57,7 @@ class Appended:
             if end == 0:
                 self._put(title)
         except OSError:
+            self._cut()
             os.close(self._file)
             raise
         self._dirty = threading.Event()
@@ -73,14 +74,15 @@ class Appended:
             OSError: the disk refuses; nothing of ``data`` counts as written.
         """
         begun = self._end
-        self._put(data)
-        if self.sync == "always":
-            try:
+        try:
+            self._put(data)
+            if self.sync == "always":
                 os.fdatasync(self._file)
-            except OSError:
-                self._end = begun  # it will be written again, and must not be there twice
-                raise
-        elif self.sync == "batch":
+        except OSError:
+            self._end = begun  # it will be written again, and must not be there twice
+            self._cut()
+            raise
+        if self.sync == "batch":
             self._dirty.set()
 
     def _put(self, data: bytes) -> None:
@@ -89,6 +91,11 @@ class Appended:
             more = os.pwrite(self._file, memoryview(data)[written:], self._end + written)
             written += more
         self._end += written
+
+    def _cut(self) -> None:
+        """Remove what a write has left behind that failed, so that no later reader finds a part of it."""
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._file, self._end)
 
     def _force(self) -> None:
         while True:
@@ -128,12 +135,12 @@ class Mapped(Appended):
     """
 
     ROOM = 1 << 17
-    """Bytes reserved at a time, or room for 16 such writes; a reservation costs some 90 us."""
+    """Bytes reserved beyond a write, at most; a reservation costs some 90 us."""
     LARGE = 1 << 12
     """Bytes from which on a call costs less than memory does, which has a page fault for each new page."""
 
     def __init__(
-        self, path: Path, title: bytes, end: int, sync: Sync, *, mode: int = 0o644
+        self, path: Path, title: bytes, end: int, sync: Sync, *, mode: int = 0o600
     ) -> None:
         self._map: mmap.mmap | None = None
         self._start = self._room = 0
@@ -143,7 +150,7 @@ class Mapped(Appended):
     def _put(self, data: bytes) -> None:
         end = self._end + len(data)
         if end > self._room or self._map is None:
-            self._reserve(end, max(self.ROOM, 16 * len(data)))
+            self._reserve(end)
             assert self._map is not None
         if len(data) >= self.LARGE:
             super()._put(data)
@@ -151,20 +158,27 @@ class Mapped(Appended):
         self._map[self._end - self._start : end - self._start] = data
         self._end = end
 
-    def _reserve(self, end: int, more: int) -> None:
+    def _reserve(self, end: int) -> None:
         start = self._end - self._end % mmap.ALLOCATIONGRANULARITY
-        room = end - end % more + more
+        room = end - end % self.ROOM + self.ROOM
         os.posix_fallocate(self._file, start, room - start)
-        if self._map is not None:
-            self._map.close()
+        self._unmap()
         self._map = mmap.mmap(self._file, room - start, offset=start)
         self._start, self._room = start, room
+
+    def _cut(self) -> None:
+        self._unmap()  # what is mapped must not be beyond the end of the file
+        super()._cut()
+
+    def _unmap(self) -> None:
+        if self._map is not None:
+            self._map.close()
+            self._map = None
 
     def close(self, *, force: bool = True) -> None:
         """Force everything to the device, unless it is of no use any more, and close."""
         if self._map is not None:
-            self._map.close()
-            self._map = None
+            self._unmap()
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._end)
         super().close(force=force)
@@ -180,7 +194,7 @@ class InUse(DovetailError):
         self.path = path
 
 
-def lock(path: Path, mode: int = 0o644) -> int:
+def lock(path: Path, mode: int = 0o600) -> int:
     """Open a file that only one process at a time may write; return its descriptor.
 
     Raises:

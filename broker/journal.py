@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -14,16 +15,17 @@ from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import (
     TITLE,
+    VERSION,
     AnyRecord,
     EpisodeRecord,
     NumberRecord,
     StateRecord,
     Written,
     entries,
-    version_1,
+    version,
     write,
 )
-from dovetail.protocol.logfile import Damage, pack
+from dovetail.protocol.logfile import Damage, new_framing, framing
 
 
 class Journal:
@@ -57,22 +59,32 @@ class Journal:
         """Take in what was written, and return where more is; no other process writes from the first look on."""
         held = lock(path)
         try:
-            if version_1(path):
+            if version(path) < VERSION:
                 os.close(held)  # another file takes its place
                 held = -1
                 upgrade(path)
                 held = lock(path)
-            end = self._read()
+            framed = framing(path, TITLE)
+            end = self._read(0 if framed is None else len(framed.head))
+            if framed is None and end:
+                raise DovetailError(
+                    f"{path} has a damaged head, without which no record can be read; move it away, "
+                    "or choose another with --journal"
+                )
             _set_aside(path, end)
         except BaseException:
             if held >= 0:
                 os.close(held)
             raise
-        return Appended(path, TITLE, end, sync, locked=held)
+        self._framing = framed or new_framing(TITLE)
+        return Appended(path, self._framing.head, end, sync, locked=held)
 
-    def _read(self) -> int:
-        """Take in what was written; return where to continue."""
-        end = 0
+    def _read(self, end: int) -> int:
+        """Take in what was written; return where to continue.
+
+        Args:
+            end: where the first record begins.
+        """
         for each in entries(self.path):
             if isinstance(each, Damage):
                 if each.torn:
@@ -111,7 +123,8 @@ class Journal:
         """Have ``flush`` append records."""
         for record in records:
             record.time = time.time()
-            self._waiting.append(pack(self.number + len(self._waiting) + 1, codec.encode(record)))
+            number = self.number + len(self._waiting) + 1
+            self._waiting.append(self._framing.pack(number, codec.encode(record)))
 
     def unwritable(self, error: OSError) -> str:
         """Return a line for people about an error of ``flush``."""
@@ -151,18 +164,33 @@ class Journal:
 def upgrade(path: Path) -> None:
     """Write a journal again in the present format, in the place of the old one.
 
+    The old file is kept if something in it is damaged, as ``.v1`` or ``.v2``.
+
     Raises:
-        DovetailError: it is damaged, or in use.
+        DovetailError: it has no checksums and is damaged; or it is in use.
         OSError: it cannot be written.
     """
     held = lock(path)
-    old = path.with_name(path.name + ".v1")
+    form = version(path)
     try:
-        os.link(path, old)
-        if not copy(path, path, strict=True):
+        old = _linked(path, f"{path.name}.v{form}")
+        if not copy(path, path, strict=form == 1):
             old.unlink()  # all of it is in the new file
     finally:
         os.close(held)
+
+
+def _linked(path: Path, name: str) -> Path:
+    """Give a file a second name, or the first free one like it; return that."""
+    for number in itertools.count():
+        other = path.with_name(f"{name}.{number}" if number else name)
+        try:
+            os.link(path, other)
+        except FileExistsError:
+            if not other.samefile(path):
+                continue
+        return other
+    raise AssertionError
 
 
 def _set_aside(path: Path, end: int) -> None:

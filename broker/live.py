@@ -29,11 +29,13 @@ from dovetail.broker.intake import Intake
 from dovetail.broker.journal import Journal
 from dovetail.protocol import codec
 from dovetail.protocol.journal import AnyRecord
-from dovetail.protocol.logfile import Damage, pack, scan
+from dovetail.protocol.logfile import Damage, Framing, framing, new_framing, scan
 
 log = logging.getLogger("dovetail.broker")
 
-TITLE = b"dovetail live 1\n"
+TITLE = b"dovetail live 2\n"
+_NAME = b"dovetail live "
+"""What the title has in every version."""
 GROWTH = 8 << 20
 """Bytes after which a new snapshot takes the place of the old one and what followed it."""
 BULKY = 1 << 10
@@ -136,6 +138,7 @@ class Live:
         self._sync: Sync = journal.sync
         self._addresses: dict[int, tuple[Any, str]] = {}
         self._file: Appended | None = None
+        self._framing: Framing = new_framing(TITLE)
         self._number = self._size = self._events = 0
         self._limit = GROWTH
 
@@ -179,6 +182,9 @@ class Live:
     def _read(self) -> tuple[Head | None, list[Event]]:
         head: Head | None = None
         events: list[Event] = []
+        if framing(self.path, TITLE) is None and self._titled():
+            self._set_aside()
+            return head, events
         for each in scan(self.path, TITLE):
             if isinstance(each, Damage):
                 if not each.torn:
@@ -192,6 +198,10 @@ class Live:
                 self._set_aside()
                 break
         return head, events
+
+    def _titled(self) -> bool:
+        with self.path.open("rb") as file:
+            return file.read(len(_NAME)) == _NAME
 
     def _set_aside(self) -> None:
         """Keep the file for the version that wrote it."""
@@ -228,12 +238,13 @@ class Live:
         state = snapshot.write(core, names)
         number = self._journal.number
         head = Head(version=version(), secret=secret, now=now, records=number, state=state)
-        data = pack(1, msgspec.msgpack.encode(head))
+        framed = new_framing(TITLE)
+        data = framed.pack(1, msgspec.msgpack.encode(head))
         new = self.path.with_name(self.path.name + ".new")
         with contextlib.suppress(FileNotFoundError):
             new.unlink()
         kind = Mapped if hasattr(os, "posix_fallocate") else Appended
-        file = kind(new, TITLE, 0, self._sync, mode=0o600)
+        file = kind(new, framed.head, 0, self._sync)
         try:
             file.append(data)
             file.force()
@@ -243,7 +254,7 @@ class Live:
             raise
         if self._file is not None:
             self._file.close(force=False)
-        self._file = file
+        self._file, self._framing = file, framed
         self.events.clear()
         self._number, self._size, self._events = 1, len(data), 0
         self._limit = len(data) + max(GROWTH, 4 * len(data))
@@ -255,7 +266,7 @@ class Live:
             OSError: the disk refuses; the next call tries again.
         """
         assert self._file is not None
-        data = pack(self._number + 1, _encode(self.events))
+        data = self._framing.pack(self._number + 1, _encode(self.events))
         self._file.append(data)
         self._number += 1
         self._size += len(data)

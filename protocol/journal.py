@@ -1,8 +1,8 @@
 """The journal: its records, how to read them, and how to write them all at once.
 
-A file of checked records (``logfile``), each a MessagePack map; JOURNAL.md has the format, and that
-of version 1, which is read as well.  A record that a crash cut short does not count; one that is
-damaged is skipped.
+A file of checked records (``logfile``), each a MessagePack map; JOURNAL.md has the format, and those
+of versions 1 and 2, which are read as well.  A record that a crash cut short does not count; one that
+is damaged is skipped.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import heapq
 import logging
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +22,15 @@ from msgspec import Struct
 
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.logfile import LONGEST, MARK, Damage, pack, scan
+from dovetail.protocol.logfile import LONGEST, MARK_2, Damage, Entry, new_framing, framing, scan, scan_2
 from dovetail.protocol.messages import Episode, Mode
 
 log = logging.getLogger("dovetail")
 
-TITLE = b"dovetail journal 2\n"
+TITLE = b"dovetail journal 3\n"
+TITLE_2 = b"dovetail journal 2\n"
+VERSION = 3
+"""Of the format that is written."""
 
 
 class Record(Struct, tag_field="record", tag=str.lower, omit_defaults=True):
@@ -161,17 +165,17 @@ def entries(path: Path) -> Iterator[Written | Damage]:
         DovetailError: there is no journal at ``path``.
     """
     try:
-        with path.open("rb") as file:
-            head = file.read(len(TITLE) + len(MARK))
-        if not head:
-            return
-        new = head.startswith(TITLE) or head.endswith(MARK)
-        found = _checked(path) if new else _version_1(path)
-        first = next(found)
-        if isinstance(first, Damage) and first.end == path.stat().st_size:
-            raise DovetailError(f"{path} is not a Dovetail journal")
-        yield first
-        yield from found
+        form = version(path)
+        if form == 1:
+            found = _version_1(path)
+            first = next(found, None)
+            if isinstance(first, Damage) and first.end == path.stat().st_size:
+                raise DovetailError(f"{path} is not a Dovetail journal")
+            if first is not None:
+                yield first
+            yield from found
+        else:
+            yield from _checked(scan_2(path, TITLE_2) if form == 2 else scan(path, TITLE))
     except OSError as error:
         hint = _inside(path) if path.is_dir() else ""
         raise DovetailError(f"cannot read the journal {path}: {error.strerror}{hint}") from None
@@ -185,29 +189,34 @@ def _inside(folder: Path) -> str:
     return f"; name a journal in it, such as {found[-1]}"
 
 
-def version_1(path: Path) -> bool:
-    """Whether a journal has the format of version 1."""
+def version(path: Path) -> int:
+    """Return the version of a journal's format; an empty file has the present one.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     with path.open("rb") as file:
-        head = file.read(len(TITLE) + len(MARK))
-    return bool(head) and not head.startswith(TITLE) and not head.endswith(MARK)
+        head = file.read(len(TITLE) + len(MARK_2))
+    if head.startswith(TITLE) or TITLE.startswith(head):
+        return VERSION
+    if head.startswith(TITLE_2) or head.endswith(MARK_2):
+        return 2
+    return 1 if framing(path, TITLE) is None else VERSION
 
 
-def _checked(path: Path) -> Iterator[Written | Damage]:
-    whole = False
-    for each in scan(path, TITLE):
+def _checked(found: Iterator[Entry | Damage]) -> Iterator[Written | Damage]:
+    for each in found:
         if isinstance(each, Damage):
             yield each
             continue
-        whole = True
         try:
             record = _decoder.decode(each.data)
         except _UNREADABLE as error:
-            what = f"record {each.number} is whole, and unknown to this version: {error}"
+            said = "".join(c if c.isprintable() else "?" for c in str(error)[:200])
+            what = f"record {each.number} is whole, and unknown to this version: {said}"
             yield Damage(each.start, each.end, what)
             continue
         yield Written(each.number, each.start, each.end, record)
-    if not whole and path.stat().st_size == len(TITLE):
-        yield Written(0, 0, len(TITLE), NumberRecord(1))
 
 
 def _version_1(path: Path) -> Iterator[Written | Damage]:
@@ -265,14 +274,21 @@ def write(to: Path, records: Iterable[AnyRecord]) -> None:
         OSError: it cannot be written.
     """
     temporary = to.with_name(to.name + ".new")
+    framed = new_framing(TITLE)
     try:
-        with temporary.open("wb") as file:
-            file.write(TITLE)
+        with open(temporary, "wb", opener=_private) as file:  # noqa: PTH123 - a path takes no opener
+            if to.exists():
+                shutil.copymode(to, temporary)
+            file.write(framed.head)
             for number, record in enumerate(records, 1):
-                file.write(pack(number, codec.encode(record)))
+                file.write(framed.pack(number, codec.encode(record)))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(to)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

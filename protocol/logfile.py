@@ -1,27 +1,35 @@
 """A file of checked records: the frame around what the broker writes down.
 
-After a line of text that names the format, each record is a mark, its length, its number, a
-CRC-32 of all that and of its bytes, then the bytes.  Whatever is damaged is found, and what
-follows it is read.
+After a line of text that names the format, a head has the file's own mark: random bytes, which
+begin each record.  The contents of records come from peers, which never learn the mark, so that
+nothing they choose can be taken for a record, whatever is torn or damaged around it.  Then come a
+record's length, its number, a CRC-32 of all that and of its content, and the content.  From one
+mark to the next there is one record, so that reading takes time in proportion to the size.
 """
 
 from __future__ import annotations
 
 import mmap
+import secrets
 import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MARK = b"\xc1DVR"
-"""Begins each record; MessagePack never uses its first byte."""
-_HEAD = struct.Struct(">4sIQ")
+MARK = 16
+"""Bytes of a file's mark."""
+_FIELDS = struct.Struct(">IQ")
 _SUM = struct.Struct(">I")
-HEAD = _HEAD.size + _SUM.size
-"""Bytes before a record's own."""
+HEAD = MARK + _FIELDS.size + _SUM.size
+"""Bytes before a record's content."""
+_COPY = MARK + _SUM.size
+COPIES = 2
+"""How often the head of a file has its mark, each time with its own checksum."""
 LONGEST = 1 << 30
 """The longest record that is believed."""
+HIGHEST = 1 << 62
+"""The highest number of a record that is believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +59,52 @@ class Damage:
         return f"{where}: {self.what}"
 
 
-def pack(number: int, data: bytes) -> bytes:
-    """Return a record as it stands in the file."""
-    head = _HEAD.pack(MARK, len(data), number)
-    return head + _SUM.pack(zlib.crc32(data, zlib.crc32(head))) + data
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """How the records of one file are framed.
+
+    Args:
+        title: the line that names the format.
+        mark: that of the file.
+    """
+
+    title: bytes
+    mark: bytes
+
+    @property
+    def head(self) -> bytes:
+        """What the file begins with."""
+        copy = self.mark + _SUM.pack(zlib.crc32(self.mark, zlib.crc32(self.title)))
+        return self.title + copy * COPIES
+
+    def pack(self, number: int, data: bytes) -> bytes:
+        """Return a record as it stands in the file."""
+        start = self.mark + _FIELDS.pack(len(data), number)
+        return start + _SUM.pack(zlib.crc32(data, zlib.crc32(start))) + data
+
+
+def new_framing(title: bytes) -> Framing:
+    """Return the framing of a new file, whose mark is drawn by the system."""
+    return Framing(title, secrets.token_bytes(MARK))
+
+
+def framing(path: Path, title: bytes) -> Framing | None:
+    """Return the framing of a file, or None if its head is not that of this format.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        head = file.read(len(title) + _COPY * COPIES)
+    for start in range(len(title), len(head), _COPY):
+        found = Framing(title, head[start : start + MARK])
+        if head[start : start + _COPY] == found.head[len(title) : len(title) + _COPY]:
+            return found
+    return None
 
 
 def scan(path: Path, title: bytes) -> Iterator[Entry | Damage]:
-    """Yield what a file holds, in order.
+    """Yield what a file holds, in order; the numbers of its records rise.
 
     Args:
         path: of the file.
@@ -67,65 +113,133 @@ def scan(path: Path, title: bytes) -> Iterator[Entry | Damage]:
     Raises:
         OSError: it cannot be read.
     """
+    found = framing(path, title)
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size == 0:
             return
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
-            yield from _scan(data, size, title)
+            if found is not None:
+                yield from _scan(data, size, found)
+            else:
+                torn = len(data[:].rstrip(b"\0")) < len(title) + _COPY * COPIES
+                what = "a head that was cut short" if torn else "not the head of this format"
+                yield Damage(0, size, what, torn=torn)
 
 
-def _scan(data: mmap.mmap, size: int, title: bytes) -> Iterator[Entry | Damage]:
-    position = len(title)
-    if data[:position] != title:
-        first = data.find(MARK)
-        position = size if first < 0 else first
-        yield Damage(0, position, "not the title of this format", torn=position == size)
-    number = 0
+def _scan(data: mmap.mmap, size: int, framing: Framing) -> Iterator[Entry | Damage]:
+    mark, head = framing.mark, framing.head
+    position, number, whole = len(head), 0, True
+    if data[:position] != head:
+        yield Damage(0, position, "the head of the file")
     while position < size:
-        entry = _entry(data, position, size)
-        if entry is None:
-            end = position
-            while entry is None and (end := data.find(MARK, end + 1)) >= 0:
-                entry = _entry(data, end, size)
-            if entry is None:
-                cut = _cut(data[position:size].rstrip(b"\0"))
-                what = "a record that was cut short" if cut else "damaged"
-                yield Damage(position, size, what, torn=cut)
-                return
-            yield Damage(position, end, f"damaged; the next whole record is {entry.number}")
-            number = entry.number - 1
-        if entry.number != number + 1:
-            what = f"record {entry.number} follows record {number}"
-            yield Damage(entry.start, entry.start, what)
-        number = entry.number
-        position = entry.end
-        yield entry
+        following = data.find(mark, position + 1)
+        end = size if following < 0 else following
+        entry = _entry(data, position, end, mark)
+        if entry is not None:
+            if entry.number <= number:
+                text = f"record {entry.number} after record {number}; numbers rise"
+                yield Damage(entry.start, entry.end, text)
+            else:
+                if whole and entry.number > number + 1:
+                    text = f"record {entry.number} follows record {number}"
+                    yield Damage(entry.start, entry.start, text)
+                number = entry.number
+                yield entry
+            position = entry.end
+        whole = position == end
+        if not whole:
+            yield _damage(data, position, end, mark, last=end == size)
+        position = end
 
 
-def _entry(data: mmap.mmap, start: int, size: int) -> Entry | None:
-    """Return the record that begins at a position, if it is whole."""
+def _entry(data: mmap.mmap, start: int, end: int, mark: bytes) -> Entry | None:
+    """Return the record that begins at a position, if it is whole.
+
+    Args:
+        data: the file.
+        start: the position.
+        end: where the next mark is, or the end of the file.
+        mark: that of the file.
+    """
     body = start + HEAD
-    if body > size:
+    if body > end or data[start : start + MARK] != mark:
         return None
-    mark, length, number = _HEAD.unpack_from(data, start)
-    if mark != MARK or length > size - body or length > LONGEST:
+    length, number = _FIELDS.unpack_from(data, start + MARK)
+    if length > end - body or length > LONGEST or not 0 < number <= HIGHEST:
         return None
     content = data[body : body + length]
-    if (
-        zlib.crc32(content, zlib.crc32(data[start : start + _HEAD.size]))
-        != (_SUM.unpack_from(data, start + _HEAD.size)[0])
-    ):
+    (told,) = _SUM.unpack_from(data, body - _SUM.size)
+    if zlib.crc32(content, zlib.crc32(data[start : body - _SUM.size])) != told:
         return None
     return Entry(number, start, body + length, content)
 
 
-def _cut(rest: bytes) -> bool:
-    """Whether what stands at the end of the file is the beginning of a record that is longer.
+def _damage(data: mmap.mmap, start: int, end: int, mark: bytes, *, last: bool) -> Damage:
+    """Return what stands between two records, or after the last, and is none.
 
-    Args:
-        rest: without zeros at its end: room that was reserved for more.
+    Zeros at the end of the file are room that was reserved for more.
     """
-    if not MARK.startswith(rest[:4]):
-        return False
-    return len(rest) < HEAD or _HEAD.unpack_from(rest)[1] > len(rest) - HEAD
+    rest = data[start:end]
+    if not last:
+        return Damage(start, end, "damaged; a record follows")
+    rest = rest.rstrip(b"\0")
+    cut = mark.startswith(rest[:MARK])
+    if cut and len(rest) >= HEAD:
+        cut = _FIELDS.unpack_from(rest, MARK)[0] > len(rest) - HEAD
+    return Damage(start, end, "a record that was cut short" if cut else "damaged", torn=cut)
+
+
+MARK_2 = b"\xc1DVR"
+"""What began each record in files whose marks were all the same."""
+_HEAD_2 = struct.Struct(">4sIQI")
+
+
+def scan_2(path: Path, title: bytes) -> Iterator[Entry | Damage]:
+    """Yield what a file holds in which all marks are ``MARK_2``; arguments and errors as of ``scan``.
+
+    A peer can have put a mark into the content of a record.  So the length of a record that is not
+    whole is believed, and nothing inside of it is read.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        if size == 0:
+            return
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
+            yield from _scan_2(data, size, title)
+
+
+def _scan_2(data: mmap.mmap, size: int, title: bytes) -> Iterator[Entry | Damage]:
+    position, number, whole = len(title), 0, True
+    if data[:position] != title:
+        yield Damage(0, position, "not the title of this format")
+    while position < size:
+        start = position
+        head = data[start : start + _HEAD_2.size]
+        if not head.startswith(MARK_2):
+            following = data.find(MARK_2, start + 1)
+            position = size if following < 0 else following
+            whole = False
+            torn = position == size and MARK_2.startswith(data[start:size].rstrip(b"\0"))
+            what = "a record that was cut short" if torn else "damaged"
+            yield Damage(start, position, what, torn=torn)
+            continue
+        length = int.from_bytes(head[4:8], "big")
+        position = start + _HEAD_2.size + length
+        if len(head) < _HEAD_2.size or position > size:
+            yield Damage(start, size, "a record that was cut short", torn=True)
+            return
+        _, _, told, checksum = _HEAD_2.unpack(head)
+        content = data[start + _HEAD_2.size : position]
+        if zlib.crc32(content, zlib.crc32(head[:16])) != checksum or not told <= HIGHEST:
+            whole = False
+            torn = position == size and content.endswith(b"\0")
+            yield Damage(start, position, "damaged", torn=torn)
+        elif told <= number:
+            text = f"record {told} after record {number}; numbers rise"
+            yield Damage(start, position, text)
+        else:
+            if whole and told > number + 1:
+                yield Damage(start, start, f"record {told} follows record {number}")
+            number, whole = told, True
+            yield Entry(told, start, position, content)

@@ -30,7 +30,7 @@ from dovetail.broker.server import Server
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, read
-from dovetail.protocol.logfile import pack
+from dovetail.protocol.logfile import new_framing
 
 
 def again(core: Core) -> Core:
@@ -333,7 +333,8 @@ def test_a_version_whose_records_differ_does_not_read_it(
 ) -> None:
     head = msgspec.msgpack.encode({"version": "9.9.9 other", "snapshot": {}})
     events = msgspec.msgpack.encode({"events": 3})
-    written = live_module.TITLE + pack(1, head) + pack(2, events)
+    framing = new_framing(live_module.TITLE)
+    written = framing.head + framing.pack(1, head) + framing.pack(2, events)
     (tmp_path / "games.live").write_bytes(written)
     shell = Shell(tmp_path / "games")
     assert "a different version of dovetail recorded them" in caplog.text

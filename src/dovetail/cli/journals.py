@@ -48,19 +48,24 @@ def check(journal: JournalPath) -> None:
 
     Example: dovetail journal check dovetail.journal
     """
-    from dovetail.protocol.journal import Written, entries, version_1
+    from dovetail.protocol.journal import Written, entries, version
 
     kinds: Counter[str] = Counter()
     damage = []
     for each in entries(journal):
         if isinstance(each, Written):
-            kinds[str(each.record.__struct_config__.tag)] += each.number > 0
+            kinds[str(each.record.__struct_config__.tag)] += 1
         else:
             damage.append(each)
             print(f"{journal}: {each}")
     print(f"{journal}: {kinds['played']:,} episodes, {kinds['kept']:,} saved states")
-    if version_1(journal):
+    if version(journal) == 1:
         warn("this is the format of version 1, without checksums; damage can go unnoticed")
+    elif version(journal) == 2:
+        warn(
+            "this is the format of version 2, in which a peer can forge records of a damaged file; "
+            "a broker or `dovetail journal compact` writes it again"
+        )
     if damage:
         raise DovetailError(f"{journal} is damaged; `dovetail journal repair` keeps what is whole")
 
