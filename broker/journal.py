@@ -22,10 +22,11 @@ from dovetail.protocol.journal import (
     StateRecord,
     Written,
     entries,
+    private,
     version,
     write,
 )
-from dovetail.protocol.logfile import Damage, new_framing, framing
+from dovetail.protocol.logfile import Damage, framing, new_framing
 
 
 class Journal:
@@ -199,7 +200,7 @@ def _set_aside(path: Path, end: int) -> None:
         file.seek(end)
         rest = file.read()
     if rest:
-        with path.with_name(path.name + ".torn").open("ab") as torn:
+        with open(path.with_name(path.name + ".torn"), "ab", opener=private) as torn:
             torn.write(rest)
 
 

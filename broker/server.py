@@ -17,11 +17,12 @@ from dovetail import transport
 from dovetail.broker.access import Access
 from dovetail.broker.core import Settings
 from dovetail.broker.feed import BEHIND, Feed, encode
+from dovetail.broker.held import RETRY, Held
 from dovetail.broker.intake import AT_ONCE, LARGE, Intake, halves
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import Live, fresh
 from dovetail.broker.local import Local
-from dovetail.broker.outbox import Address, Audience, without_heartbeats
+from dovetail.broker.outbox import Address, Audience
 from dovetail.peer.cores import Leader
 from dovetail.peer.serving import Host
 from dovetail.protocol import messages as m
@@ -29,7 +30,6 @@ from dovetail.protocol.errors import DovetailError
 
 log = logging.getLogger("dovetail.broker")
 
-RETRY_JOURNAL = 1.0
 ROUNDS = 64
 """Exchanges with peers in this program before the others have their turn."""
 EXACT = 0.01
@@ -71,8 +71,7 @@ class Server:
         self._router: transport.AnyRouter | None = router
         self.address = None if router is None else router.address
         self._begin()
-        self._held: list[tuple[Address, m.Message]] = []
-        self._retry = 0.0
+        self._held = Held(self._tell)
         self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
         self._feed = Feed(self._show, self._behind, self.core.tables.out)
         self._exchanging = False
@@ -127,7 +126,7 @@ class Server:
             timeout = 0.0
         if self._router is not None:
             self._read(self._router, min(timeout, self._feed.wait), now)
-        elif timeout > 0 and not core.tables.out.messages and not self._held:
+        elif timeout > 0 and not core.tables.out.messages and not self._held.said:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline() and not self._local:  # what was said is taken in first
             self._tick(now)
@@ -138,7 +137,7 @@ class Server:
             for connection, why in core.tables.dropped.items():
                 self._router.drop(connection, why)
         core.tables.dropped.clear()
-        if self._live is not None and self._live.full and not self._held:
+        if self._live is not None and self._live.full and not self._held.said:
             self._live.renew(self.core, self._secret, now)
         self._still = self._told and bool(self._local)
 
@@ -148,7 +147,7 @@ class Server:
         self._told, self._exchanging = False, True
         until = min(core.deadline(), now + EXACT)
         for _ in range(ROUNDS):
-            if not said or self._told or self._held:
+            if not said or self._told or self._held.said:
                 break
             for _ in range(len(said)):
                 local, messages = said.popleft()
@@ -206,6 +205,8 @@ class Server:
                 if live is not None:
                     live.events.append((arrived, [connection, *portion]))
                 self._intake.take(connection, portion, arrived)
+            if not self._held.takes(connection, sum(map(len, frames))):
+                core.tables.slowed[connection] = RETRY
             if len(frames[-1]) > LARGE:  # its sender has work before the next connection is read
                 self._commit(arrived)
         while core.tables.slowed:  # strangers' too
@@ -234,24 +235,23 @@ class Server:
     def _commit(self, now: float) -> None:
         """Write down, then tell."""
         records, out = self.core.take_shared()
-        if not (out or records or self._held):
+        held = self._held
+        if not (out or records or held.said):
             return
         if self.journal is not None:
-            if self._held:
-                out = without_heartbeats(out, self._tell)
-                if now < self._retry and not records:
-                    self._held += out
+            if held.said:
+                held.add(out)
+                if now < held.retry and not records:
                     return
-                out = self._held + out
-                self._held = []
-            if records or self._retry or self._live is not None:
+                out = held.release()
+            if records or held.retry or self._live is not None:
                 if records:
                     self.journal.add(records)
                 try:
                     if self._live is not None and self._live.events:
                         self._live.flush()
                     self.journal.flush()
-                    self._retry = 0.0
+                    held.over()
                 except OSError as error:
                     self._hold(out, error, now)
                     return
@@ -260,12 +260,10 @@ class Server:
     def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
         """Keep back everything but heartbeats until the journal can be written again."""
         assert self.journal is not None
-        self._held = without_heartbeats(out, self._tell)
-        if not self._retry:
-            text = self.journal.unwritable(error)
+        text = self.journal.unwritable(error)
+        if not self._held.retry:
             log.error(text)
-            self._tell([(e, m.Error("journal", text)) for e in self.core.tables.experiments()])
-        self._retry = now + RETRY_JOURNAL
+        self._held.begin(out, text, self.core.tables.experiments(), now)
 
     def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
         feed = self._feed
@@ -329,10 +327,10 @@ class Server:
         """End everything in progress, tell every peer, and close socket and journal."""
         now = self._now()
         self.core.close(now)
-        self._retry = 0.0
+        self._held.retry = 0.0
         self._commit(now)
         self._feed.flush()
-        self._release(self.core.tables.next, discard=not self._held)
+        self._release(self.core.tables.next, discard=not self._held.said)
 
     def abandon(self) -> None:
         """Close socket and files after a failure; what is in progress stays on disk for the next broker."""

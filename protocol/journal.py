@@ -22,7 +22,16 @@ from msgspec import Struct
 
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.logfile import LONGEST, MARK_2, Damage, Entry, new_framing, framing, scan, scan_2
+from dovetail.protocol.logfile import (
+    LONGEST,
+    MARK_2,
+    Damage,
+    Entry,
+    framing,
+    new_framing,
+    scan,
+    scan_2,
+)
 from dovetail.protocol.messages import Episode, Mode
 
 log = logging.getLogger("dovetail")
@@ -276,7 +285,7 @@ def write(to: Path, records: Iterable[AnyRecord]) -> None:
     temporary = to.with_name(to.name + ".new")
     framed = new_framing(TITLE)
     try:
-        with open(temporary, "wb", opener=_private) as file:  # noqa: PTH123 - a path takes no opener
+        with open(temporary, "wb", opener=private) as file:
             if to.exists():
                 shutil.copymode(to, temporary)
             file.write(framed.head)
@@ -290,5 +299,6 @@ def write(to: Path, records: Iterable[AnyRecord]) -> None:
         raise
 
 
-def _private(path: str, flags: int) -> int:
+def private(path: str, flags: int) -> int:
+    """Open a file as ``open`` does; one that is made is readable for its user alone."""
     return os.open(path, flags, 0o600)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
+import zlib
 from pathlib import Path
 from typing import Any, get_args
 from unittest.mock import Mock
@@ -19,13 +21,14 @@ from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import (
     TITLE,
+    TITLE_2,
     EpisodeRecord,
     StateRecord,
     Written,
     entries,
     read,
 )
-from dovetail.protocol.logfile import Damage, Entry, Framing, new_framing, scan
+from dovetail.protocol.logfile import MARK_2, Damage, Entry, Framing, new_framing, scan
 
 
 def play(path: Path, episodes: int = 3, **options: Any) -> list[Any]:
@@ -300,3 +303,87 @@ def test_who_tears_a_write_cuts_it_off(
     file.append(framing.pack(2, b"two"))
     file.close()
     assert path.read_bytes() == before + framing.pack(2, b"two")
+
+
+def forged(number: int) -> list[bytes]:
+    """Return records as an attacker writes them, of each format."""
+    data = codec.encode(StateRecord("champion", "td", b"the attacker's"))
+    head = struct.pack(">4sIQ", MARK_2, len(data), number)
+    second = head + struct.pack(">I", zlib.crc32(data, zlib.crc32(head))) + data
+    return [second, new_framing(TITLE).pack(number, data)]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_torn_write_of_a_peers_state_forges_nothing(
+    tmp_path: Path, version: int, monkeypatch: Any
+) -> None:
+    """A full disk tore it, the torn part stayed, and the broker was killed and started again."""
+    path = tmp_path / "games"
+    journal = Journal(path)
+    journal.write([StateRecord("champion", "td", b"ours")])
+    state = b"".join(each for number in range(2, 9) for each in forged(number)) * 9
+    real, calls = os.pwrite, iter([len(state) // 2, None])
+
+    def full(file: int, data: Any, where: int) -> int:
+        share = next(calls)
+        if share is None:
+            raise OSError(28, "No space left on device")
+        return real(file, bytes(data)[:share], where)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        patch.setattr(os, "ftruncate", Mock(side_effect=OSError(5, "Input/output error")))
+        with pytest.raises(OSError, match="No space"):
+            journal.write([StateRecord("mine", "td", state)])
+    os.close(journal._file._file)  # killed
+    if version == 2:
+        ours = codec.encode(StateRecord("champion", "td", b"ours"))
+        mine = codec.encode(StateRecord("mine", "td", state))
+        heads = [struct.pack(">4sIQ", MARK_2, len(e), n) for n, e in ((1, ours), (2, mine))]
+        sums = [struct.pack(">I", zlib.crc32(ours, zlib.crc32(heads[0]))), b"\0\0\0\0"]
+        torn = heads[0] + sums[0] + ours + heads[1] + sums[1] + mine
+        path.write_bytes(TITLE_2 + torn[: len(torn) // 2])
+    assert [(e.name, e.state) for e in read(path) if isinstance(e, StateRecord)] == [
+        ("champion", b"ours")
+    ]
+    again = Journal(path)
+    assert again.states == {"champion": b"ours"}
+    again.write([StateRecord("mine", "td", b"small")])
+    again.close()
+    assert Journal(path).states == {"champion": b"ours", "mine": b"small"}
+    assert damage(path) == []
+
+
+def test_the_second_format_is_upgraded_and_kept_if_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "games"
+    bodies = [codec.encode(StateRecord(f"state {n}", "td", bytes(n))) for n in range(1, 6)]
+    heads = [struct.pack(">4sIQ", MARK_2, len(e), n) for n, e in enumerate(bodies, 1)]
+    packed = [
+        head + struct.pack(">I", zlib.crc32(body, zlib.crc32(head))) + body
+        for head, body in zip(heads, bodies, strict=True)
+    ]
+    path.write_bytes(TITLE_2 + b"".join(packed))
+    assert len(list(read(path))) == 5
+    Journal(path).close()
+    assert path.read_bytes().startswith(TITLE)
+    assert len(list(read(path))) == 5
+    assert not path.with_name("games.v2").exists()
+    packed[2] = packed[2][:-1] + b"x"
+    path.write_bytes(broken := TITLE_2 + b"".join(packed))
+    (tmp_path / "games.v2").write_text("another")
+    Journal(path).close()
+    names = [each.name for each in read(path) if isinstance(each, StateRecord)]
+    assert names == ["state 1", "state 2", "state 4", "state 5"]
+    assert (tmp_path / "games.v2").read_text() == "another"
+    assert (tmp_path / "games.v2.1").read_bytes() == broken
+
+
+def test_a_journal_whose_head_is_lost_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "games"
+    play(path, 1)
+    data = bytearray(path.read_bytes())
+    data[len(TITLE) : len(TITLE) + 40] = bytes(40)
+    path.write_bytes(data)
+    with pytest.raises(DovetailError, match="games has a damaged head, without which no record"):
+        Journal(path)
+    assert path.read_bytes() == data

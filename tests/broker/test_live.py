@@ -29,7 +29,7 @@ from dovetail.broker.serve import serve
 from dovetail.broker.server import Server
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.journal import EpisodeRecord, read
+from dovetail.protocol.journal import EpisodeRecord, StateRecord, read
 from dovetail.protocol.logfile import new_framing
 
 
@@ -452,3 +452,48 @@ def test_heartbeats_are_heard_while_the_disk_is_full(tmp_path: Path, monkeypatch
     assert after.count(("reply", 0)) == 1
     assert any(settled for _, settled in after)
     shell.server.close()
+
+
+@pytest.mark.parametrize("durable", [True, False])
+@pytest.mark.parametrize("before", [True, False])
+def test_who_says_hello_while_the_disk_is_full_hears_why_it_waits(
+    tmp_path: Path, monkeypatch: Any, durable: bool, before: bool
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    journal = Journal(tmp_path / "games")
+    server = Server(None, Settings(), journal, Live(journal) if durable else None)
+    router = Strangers()
+    server._router = router
+
+    def hears(name: bytes, *frames: m.Message) -> list[tuple[str, str]]:
+        nonlocal now
+        now += 0.5
+        router.heard.clear()
+        router.coming.append((name, [codec.encode(each) for each in frames]))
+        server.pump(0.0)
+        return [(e["type"], e.get("code", "")) for e in router.heard if e["type"] != "ping"]
+
+    if before:  # something is held back already
+        hears(b"one", m.Hello(1, "experiment"))
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", Mock(side_effect=OSError(28, "No space left")))
+        full.setattr(os, "posix_fallocate", Mock(side_effect=OSError(28, "No space left")))
+        full.setattr(Mapped, "LARGE", 0)
+        if not durable:
+            server.core.tables.records.append(StateRecord("a", "td", b""))
+        if before:
+            assert hears(b"one", m.Catalogue(1)) == [("error", "journal")]
+        assert hears(b"two", m.Hello(1, "agent", "late")) == [("error", "journal")]
+        assert hears(b"two", m.Hello(1, "agent", "late")) == []
+        assert "No space left; the broker waits" in router_text(router, hears, b"three")
+    after = [each for _ in range(3) for each in hears(b"two", m.Ping(1))]
+    assert ("welcome", "") in after
+    assert ("error", "journal") not in after
+    assert hears(b"four", m.Hello(1, "agent", "later")) == [("welcome", "")]
+    server.close()
+
+
+def router_text(router: Strangers, hears: Callable[..., Any], name: bytes) -> str:
+    hears(name, m.Hello(1, "observer"))
+    return " ".join(each.get("message", "") for each in router.heard)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dovetail import transport
+from dovetail.peer.plain import plain
 from dovetail.peer.session import NameTaken, Session
 from dovetail.peer.silence import Silence
 from dovetail.protocol import codec
@@ -99,12 +100,20 @@ class Link:
         end = None if wait is None else begun + wait
         told = False
         taken: float | None = None
+        unready = ""
         while self.session.welcome is None and not stop.is_set():
             if not told and taken is None and time.monotonic() - begun > SLOW:
                 told = True
                 self._warn(f"waiting for a broker at {self.address}")
             try:
-                self._first += self.receive(0.1)
+                heard = self._receive(dealer, 0.1)
+                self._first += heard
+                for each in heard:
+                    if isinstance(each, m.Error) and each.code == "journal" and not unready:
+                        text = " ".join(plain(each.message).split())
+                        unready = f"the broker at {self.address} answers: {text}"
+                        told = True
+                        self._warn(unready)
             except NameTaken as error:
                 now = time.monotonic()
                 if taken is None:
@@ -117,6 +126,8 @@ class Link:
                 stop.wait(AGAIN)
                 dealer.send([self.session.greet(time.monotonic())])
             if taken is None and end is not None and time.monotonic() > end:
+                if unready:
+                    raise DovetailError(unready)
                 why = f" ({dealer.trouble})" if dealer.trouble else ""
                 raise DovetailError(
                     f"no broker answers at {self.address}{why}; start one with `dovetail broker`"
@@ -143,6 +154,9 @@ class Link:
         dealer = self._dealer
         if dealer is None:
             raise DovetailError(CLOSED)
+        return self._receive(dealer, timeout)
+
+    def _receive(self, dealer: transport.AnyDealer, timeout: float | None) -> list[m.Message]:
         frames = dealer.receive(LOOK if timeout is None or timeout > LOOK else timeout)
         if not frames:
             self._nothing(time.monotonic())
