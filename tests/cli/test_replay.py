@@ -161,7 +161,7 @@ def test_a_damaged_journal_is_checked_and_repaired(dovetail: Any, journal: Path,
     journal.write_bytes(data)
     answer = dovetail("journal", "check", str(journal))
     assert answer.code == 1
-    assert f"{journal}: bytes 19 to " in answer.out
+    assert f"{journal}: bytes 59 to " in answer.out
     assert "3 episodes" in answer.out
     answer = dovetail("verify", str(journal), "--env", game)
     assert answer.code == 1
