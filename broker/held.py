@@ -75,7 +75,7 @@ class Held:
         self._taken.clear()
 
     def takes(self, connection: Address, size: int) -> bool:
-        """Whether a connection may go on, from which so many bytes came; what it said is kept in memory."""
+        """Return whether to read on from a connection; what it said is kept in memory until it can be written."""
         if not self.said:
             return True
         taken = self._taken[connection] = self._taken.get(connection, 0) + size
