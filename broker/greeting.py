@@ -5,10 +5,9 @@ from __future__ import annotations
 import hmac
 import re
 from collections import Counter
-from typing import Any
 
 from dovetail.broker import limits
-from dovetail.protocol import codec
+from dovetail.protocol import codec, jsontext
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
@@ -51,10 +50,10 @@ def check(
             "a name has control characters, which a terminal would obey; leave them out",
         )
     for offer in hello.offers:
-        if not _plain(offer.parameters):
+        if not jsontext.plain(offer.parameters):
             raise ProtocolError(
                 "invalid",
-                f"the parameters of {offer.name!r} have a value that JSON lacks; give a JSON Schema",
+                f"the parameters of {offer.name!r} have a value that JSON lacks, such as NaN; give a JSON Schema",
             )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -84,19 +83,3 @@ def carries(hello: m.Hello, token: str | None) -> bool:
 def same(first: m.Hello | None, hello: m.Hello) -> bool:
     """Whether a ``hello`` comes again; as bytes, since arrays in one that is not checked have no equality."""
     return first is not None and codec.encode(first) == codec.encode(hello)
-
-
-def _plain(value: Any) -> bool:
-    """Whether a value has only what JSON has, or numbers that are not finite."""
-    left = [value]
-    while left:
-        each = left.pop()
-        if isinstance(each, dict):
-            if not all(isinstance(key, str) for key in each):
-                return False
-            left += each.values()
-        elif isinstance(each, list | tuple):
-            left += each
-        elif not (each is None or isinstance(each, str | int | float)):
-            return False
-    return True

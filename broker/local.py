@@ -57,7 +57,7 @@ class Local:
         if self.host is None or not self.encoded:
             return codec.encode(message)
         try:
-            frame = codec.encode(message)
+            frame = codec.own(message)
             most = core.tables.settings.limits.frame
             if len(frame) <= most:
                 return frame

@@ -193,7 +193,9 @@ class EnvironmentHost:
                     view.reward = float(view.reward)
                 if type(view.legal) not in LEGAL:
                     view.legal = _listed(view.legal)
-                if type(view.observation) not in PLAIN:
+                if type(view.observation) in (dict, list):
+                    codec.check_values(view.observation)
+                elif type(view.observation) not in PLAIN:
                     # In process as over a socket: a seat sees what can travel.
                     view.observation = codec.decode(codec.encode(view.observation))
             if COMPILED and not _exact(turn):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, TextIO
 
 from dovetail.experiments.records import CHUNK, plain
 from dovetail.peer.extras import needed
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 
 Row = Mapping[str, Any]
@@ -54,7 +54,7 @@ def text(out: TextIO, columns: list[str], given: Iterable[Row], form: str) -> No
         writer.writerow(columns)
         writer.writerows([_cell(row[name]) for name in columns] for row in given)
         return
-    lines = (json.dumps({name: _value(row[name]) for name in columns}) for row in given)
+    lines = (jsontext.write({name: _value(row[name]) for name in columns}) for row in given)
     if form == "jsonl":
         out.writelines(f"{line}\n" for line in lines)
         return

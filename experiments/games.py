@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 
 from dovetail.env_servers.replay import replay
+from dovetail.protocol import jsontext
 from dovetail.protocol.journal import EpisodeRecord, episodes, uncounted
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.scenes import Scene, choices_of
@@ -158,7 +158,7 @@ def _wrapped(words: list[str]) -> list[str]:
 
 
 def _quoted(value: Any) -> str:
-    return json.dumps(str(value), ensure_ascii=False)
+    return jsontext.option(str(value))
 
 
 def _json(value: Any) -> str:

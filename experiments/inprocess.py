@@ -62,7 +62,7 @@ class LocalLink:
         """
         self._owner.check(*THEIRS)
         self._check()
-        self._server.post(self._local, [codec.encode(message) for message in messages])
+        self._server.post(self._local, [codec.own(message) for message in messages])
 
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Run the broker until it has messages, for at most ``timeout`` seconds.

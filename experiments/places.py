@@ -5,7 +5,6 @@ Each place gives an ``Experiment`` and seats the agents of the file; results are
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
@@ -28,6 +27,7 @@ from dovetail.peer.presets import preset
 from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.source import Step
 from dovetail.peer.syntax import file_name
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import merge
 from dovetail.transport.keys import WITHOUT
@@ -129,7 +129,7 @@ class Place:
             name,
             part.type,
             file.agent_seed(name),
-            json.dumps(part.parameters),
+            jsontext.option(part.parameters),
             "untrained" if state is None else f"from a state of {len(state):,} bytes",
         )
         try:
@@ -274,7 +274,7 @@ def _started(
         elif file.environment.command is None:
             # Set where it is served, too: some options are the local user's only.
             given = file.environment.configuration.items()
-            more = [word for k, v in given for word in ("--set", f"{k}={json.dumps(v)}")]
+            more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
             processes.start("environment", ["env", name, *at, "--name", "environment", *more])
         else:
             with _for("environment", "command"):
@@ -323,7 +323,7 @@ def _hosted(file: ExperimentFile) -> list[str]:
     if file.environment.hosted:
         words += ["--env", file.environment.name]
         for key, value in file.environment.configuration.items():
-            words += ["--set", f"{key}={json.dumps(value)}"]
+            words += ["--set", f"{key}={jsontext.option(value)}"]
     parts = [file.agents[name] for name in file.used() if file.agents[name].hosted]
     for kind in dict.fromkeys(part.type for part in parts):
         words += ["--agent", kind]

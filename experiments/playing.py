@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from dovetail.experiments.shards import DealtRun
 from dovetail.experiments.statistics.units import games
 from dovetail.experiments.store import Store
 from dovetail.peer.cores import available
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
 
@@ -384,7 +384,7 @@ class Playing:
     def _check(self, stage: Stage, book: Book) -> None:
         """Try openings that the user wrote before the first game that begins with them."""
         part = stage.part
-        known = json.dumps(book.lines)
+        known = jsontext.write(book.lines)
         if known in self._tried:
             return
         try:

@@ -24,6 +24,7 @@ from dovetail.experiments.file import ExperimentFile, Mistake, Seed, located
 from dovetail.peer.extras import needed
 from dovetail.peer.source import Source
 from dovetail.peer.wording import explained, meant
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 
@@ -313,18 +314,18 @@ def text(value: Any) -> str:
         short = f"{value:.6g}"
         return short if float(short) == value else repr(value)
     if not isinstance(value, str):
-        return json.dumps(value)
+        return jsontext.option(value)
     try:
         json.loads(value)
     except ValueError:
         # Spaces and signs of equality separate settings.
-        return json.dumps(value) if not value or set(value) & set(" =") else value
-    return json.dumps(value)  # it reads as another kind of value
+        return jsontext.option(value) if not value or set(value) & set(" =") else value
+    return jsontext.option(value)  # it reads as another kind of value
 
 
 def exact(value: Any) -> str:
     """Return a value of a setting as text from which it can be read back."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else jsontext.option(value)
 
 
 def _check(sweep: SweepPart, base: ExperimentFile) -> None:

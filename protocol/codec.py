@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
@@ -45,6 +46,57 @@ encode = _encoder.encode
 
 Raises one of ``UNSENDABLE`` for a value that cannot.
 """
+
+_CONTAINERS = (dict, list, tuple)
+
+
+def check_values(value: Any) -> None:
+    """Check that a value has only what the contract lets travel, where the encoder lets more through.
+
+    Raises:
+        TypeError: a map has a key that is not text (S3.6), or there is a time stamp.
+    """
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if not isinstance(key, str):
+                shown = repr(key)[:40]
+                raise TypeError(f"keys of maps are text, not {shown} ({type(key).__name__}) (S3.6)")
+            check_values(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            if not isinstance(each, int | float | str):
+                check_values(each)
+    elif isinstance(value, datetime.date | datetime.time | datetime.timedelta):
+        raise TypeError(f"a {type(value).__name__} cannot travel; write it as text or a number")
+
+
+def own(message: messages.Message) -> bytes:
+    """Return the frame of a message whose values a user made.
+
+    Raises one of ``UNSENDABLE``, also for what ``check_values`` refuses.
+    """
+    for name in _FREE.get(type(message), ()):
+        value = getattr(message, name)
+        if isinstance(value, _CONTAINERS) or type(value) is datetime.datetime:
+            check_values(value)
+    if isinstance(message, messages.Turn):
+        for view in message.seats:
+            for value in (view.observation, view.afterstates, view.scene):
+                if isinstance(value, _CONTAINERS):
+                    check_values(value)
+    return encode(message)
+
+
+_FREE: dict[type[messages.Message], tuple[str, ...]] = {
+    messages.Action: ("action", "measures"),
+    messages.Turn: ("scene", "info"),
+    messages.Reply: ("body",),
+    messages.Run: ("configuration",),
+    messages.ExperimentCreate: ("parameters",),
+    messages.ExperimentMessage: ("body",),
+    messages.ExperimentStep: ("actions",),
+}
+"""Fields that may have any value."""
 
 UNSENDABLE = (TypeError, OverflowError, ValueError, RecursionError)
 """What ``encode`` raises for: an object, too large an integer, half a surrogate pair, a list in itself."""
@@ -136,9 +188,19 @@ def decode(frame: bytes) -> Any:
     """Return the value in ``frame``, whatever it is; tensors become numpy arrays.
 
     Raises:
-        ProtocolError: code ``limit`` or ``malformed``; ``invalid`` for a time stamp out of range.
+        ProtocolError: code ``limit`` or ``malformed``; ``invalid`` for a time stamp or a key that is not text.
     """
-    return _any.decode(frame)
+    value = _any.decode(frame)
+    _check_received(value)
+    return value
+
+
+def _check_received(value: Any) -> None:
+    if isinstance(value, _CONTAINERS) or type(value) is datetime.datetime:
+        try:
+            check_values(value)
+        except TypeError as error:
+            raise ProtocolError("invalid", str(error)) from None
 
 
 _payload: Decoder[Any] = Decoder(Any, UNLIMITED)
@@ -146,7 +208,11 @@ _payload: Decoder[Any] = Decoder(Any, UNLIMITED)
 
 def opened(value: Any) -> Any:
     """Return a payload as an object, decoding it if it came from another process."""
-    return _payload.decode(bytes(value)) if isinstance(value, msgspec.Raw) else value
+    if not isinstance(value, msgspec.Raw):
+        return value
+    found = _payload.decode(bytes(value))
+    _check_received(found)
+    return found
 
 
 AT_BROKER: dict[str, Any] = {

@@ -426,6 +426,140 @@ def values() -> Iterator[tuple[str, Any]]:
     yield "extension that is not Dovetail's", msgspec.msgpack.Ext(7, b"\x01\x02")
 
 
+# -- values of spaces ------------------------------------------------------------------------------
+
+
+def members() -> Iterator[tuple[spaces.Space, Any, bool]]:
+    """Yield spaces, values, and whether the space has the value (S8.1)."""
+    nan, infinity, large = math.nan, math.inf, 2**63
+    below = np.nextafter(np.float32(0.1), np.float32(0))
+    above = np.nextafter(np.float32(0.1), np.float32(1))
+    table: list[tuple[spaces.Space, list[Any], list[Any]]] = [
+        (
+            spaces.Discrete(3),
+            [0, 2],
+            [-1, 3, 1.0, True, "1", None, [1], b"\x01", np.array(1, np.int64), large],
+        ),
+        (spaces.Discrete(2, -1), [-1, 0], [1, -2]),
+        (spaces.Discrete(large, -large), [-large, -1], [0, large]),
+        (spaces.Discrete(large), [large - 1, 0], [-1, large]),
+        (
+            spaces.Box([2], 0.0, 1.0),
+            [[0, 1], [0.5, 0.5], [1, 0.0], np.array([0, 1], np.float32)],
+            [
+                *([True, False], [True, 1], [0.5, False], [0, 2], [-0.5, 0], [0], [0, 0, 0]),
+                *([[0, 0]], [[0], [0]], [nan, 0], [None, 0], ["a", "b"], 0, "ab", None, {}, []),
+                *(np.array([0, 1], kind) for kind in (np.float64, np.float16, np.int8, np.bool_)),
+                *(np.array([nan, 0], np.float32), np.array([0, 1.5], np.float32)),
+                *(np.array([[0, 1]], np.float32), [np.array(0, np.float32)] * 2),
+            ],
+        ),
+        # Bounds and plain numbers are rounded to the dtype.
+        (
+            spaces.Box([2], 0, 0.1),
+            [np.array([0.1, 0], np.float32), [0.1, 0], [float(np.float32(0.1)), 0]],
+            [np.array([above, 0], np.float32), [0.11, 0], [float(above), 0]],
+        ),
+        (
+            spaces.Box([1], [0.1], [0.7]),
+            [np.array([0.1], np.float32), [0.1], [0.7], np.array([0.7], np.float32)],
+            [np.array([below], np.float32), [0.09], [0.71]],
+        ),
+        (
+            spaces.Box([], 0.1, 0.3, "float16"),
+            [0.1, 0.3, 0.3000001, np.array(0.3, np.float16), np.array(0.1, np.float16)],
+            [0.301, 0.09, np.array(0.1, np.float32)],
+        ),
+        (spaces.Box([], -0.1, 0.1, "float64"), [0.1, -0.1, 0], [0.10000000000000002, -0.2]),
+        (spaces.Box([], 16777217, 16777217), [16777216, 16777217, 16777216.0], [16777218]),
+        (spaces.Box([], 0, 3.5e38), [1e30, infinity, 3.5e38], [-1, nan]),
+        (spaces.Box([], -infinity, 1e38), [-infinity, -3.5e38, 1e38], [infinity, 3.5e38, 2e38]),
+        (spaces.Box([]), [0, 1.5, -infinity, infinity, large], [nan, [0], [], "0", True]),
+        (
+            spaces.Box([2], 0, infinity, "int32"),
+            [[0, 1], [2**31 - 1, 0], np.array([0, 1], np.int32)],
+            [
+                *([True, False], [1, True], [0, 2**31], [-1, 0], [0.0, 1.0], [1, 0.5]),
+                *(np.array([0, 1], kind) for kind in (np.int64, np.uint32, np.float32, np.bool_)),
+            ],
+        ),
+        (spaces.Box([], -1.5, 1.5, "int8"), [-1, 0, 1], [-2, 2, 0.0, False]),
+        (
+            spaces.Box([], 0, float(2**53), "int64"),
+            [2**53, 0, np.array(2**53, np.int64)],
+            [2**53 + 1, -1, np.array(2**53 + 1, np.int64)],
+        ),
+        (
+            spaces.Box([2], [0, large], 2**64 - 1, "uint64"),
+            [[0, large], [2**64 - 1, 2**64 - 1], np.array([0, large], np.uint64)],
+            [[0, large - 1], [-1, large], [0, True], np.array([0, large - 1], np.uint64)],
+        ),
+        (
+            spaces.Box([2], dtype="bool"),
+            [[True, False], np.array([True, False])],
+            [[0, 1], [True, 0], [0.0, 1.0], np.array([0, 1], np.int8)],
+        ),
+        (spaces.Box([1], 1, 1, "bool"), [[True]], [[False], [1]]),
+        (
+            spaces.Box([2, 2], [[0, 0], [1, 1]], [[1, 1], [2, 2]]),
+            [[[0, 1], [1, 2]], np.array([[0, 1], [1, 2]], np.float32)],
+            [[[0, 1], [0, 1]], [[0, 1], [1, 3]], [0, 1, 1, 2], [[0, 1], [1]]],
+        ),
+        (spaces.Box([0], dtype="int8"), [[], np.zeros(0, np.int8)], [[1], 0, None]),
+        (spaces.Box([2, 0]), [[[], []], np.zeros((2, 0), np.float32)], [[], [[]], [[0], [0]]]),
+        # Bounds that fit no array of the shape.
+        (spaces.Box([2], [0.0, 0.0, 0.0], 1.0), [], [[0.5, 0.5], np.zeros(2, np.float32)]),
+        (spaces.Box([2], 0.0, [[1.0], [1.0]]), [], [[0.5, 0.5]]),
+        (spaces.Box([1], 1, 0), [], [[0.5], [0], [1]]),
+        (
+            spaces.MultiDiscrete([2, 3]),
+            [[1, 2], [0, 0], np.array([1, 2]), np.array([1, 2], np.uint8)],
+            [
+                *([True, False], [1, True], [2, 0], [0, 3], [0, -1], [0], [0, 0, 0], [0.0, 1.0]),
+                *([1, 2.0], 1, None, {}, [[1, 2]]),
+                *(np.array([1, 1], kind) for kind in (np.float64, np.bool_)),
+                *(np.array([2, 0]), np.array([[1, 2]])),
+            ],
+        ),
+        (spaces.MultiDiscrete([]), [[]], [[0], 0]),
+        (
+            spaces.MultiBinary([2]),
+            [[0, 1], [1.0, 0.0], np.array([0, 1], np.int8), np.array([True, False]), np.ones(2)],
+            [[True, False], [1, True], [0, 2], [0.5, 0], [nan, 0], [0], 1, np.array([0, 2])],
+        ),
+        (spaces.MultiBinary([2, 2]), [[[0, 1], [1, 0]]], [[0, 1], [[0, 2], [0, 0]], [0, 1, 1, 0]]),
+        (spaces.MultiBinary([]), [0, 1, np.array(1, np.int8)], [True, 2, [0]]),
+        (spaces.Text(3, 1, "abc"), ["a", "cab"], ["", "abca", "d", b"a", 1, None, ["a"]]),
+        (spaces.Text(2), ["", "\u00e9\u00e9", "\U0001f600\U0001f600"], ["\u00e9\u00e9\u00e9"]),
+        (spaces.Text(2, 1, ""), [], ["", "a"]),
+        (
+            spaces.Tuple([spaces.Discrete(2), spaces.Text(1)]),
+            [[1, "a"], [0, ""]],
+            [[1], [1, "a", 0], ["a", 1], {}, "1a", [True, "a"], None],
+        ),
+        (
+            spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Text(1)}),
+            [{"a": 1, "b": ""}, {"b": "x", "a": 0}],
+            [{"a": 1}, {"a": 1, "b": "", "c": 0}, [], {"a": 2, "b": ""}, {"a": True, "b": ""}],
+        ),
+        (
+            spaces.Sequence(spaces.Discrete(3), 2, 1),
+            [[0], [2, 1]],
+            [[], [0, 1, 2], [3], [True], [1.0], 0, None, np.array([0, 1])],
+        ),
+        (
+            spaces.Sequence(spaces.Box([1], 0, 0.1), 1),
+            [[], [[0.1]], [np.array([0.1], np.float32)]],
+            [[[True]], [[0.2]], [0.1]],
+        ),
+    ]
+    for space, inside, outside in table:
+        for value in inside:
+            yield space, value, True
+        for value in outside:
+            yield space, value, False
+
+
 # -- frames that must be refused ----------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ raises: a value of any type is simply in the space or not.
 from __future__ import annotations
 
 import math
+from types import UnionType
 from typing import Annotated, Any
 
 import numpy as np
@@ -32,24 +33,82 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _array(value: Any, shape: Shape) -> NDArray[Any] | None:
-    try:
-        array = np.asarray(value)
-    except ValueError:
+def _numbers(value: Any, shape: Shape, out: list[Any]) -> bool:
+    """Append the numbers in nested lists of a shape to ``out``; return whether ``value`` is that."""
+    if not shape:
+        if isinstance(value, np.generic):
+            value = value.item()  # as it travels
+        out.append(value)
+        return isinstance(value, int | float)
+    if not isinstance(value, list | tuple) or len(value) != shape[0]:
+        return False
+    return all(_numbers(each, shape[1:], out) for each in value)
+
+
+def _listed(value: Any, shape: Shape, kinds: type | UnionType) -> NDArray[Any] | None:
+    """Return nested lists of a shape as an array of objects; None if an element is of another kind.
+
+    A boolean is no integer here.
+    """
+    numbers: list[Any] = []
+    if not _numbers(value, shape, numbers):
         return None
-    return array if array.shape == tuple(shape) and array.dtype.kind in "biuf" else None
+    for kind in set(map(type, numbers)):
+        if not issubclass(kind, kinds) or (kind is bool and kinds is not bool):
+            return None
+    array = np.empty(len(numbers), object)
+    array[:] = numbers
+    return array.reshape(shape)
 
 
-def _fits(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
-    """Whether an array that was made of plain numbers holds what ``dtype`` can hold."""
+def _elements(value: Any, shape: Shape, dtype: np.dtype[Any]) -> NDArray[Any] | None:
+    """Return a value as an array of a shape and dtype; None if it is none, or that cannot hold it."""
+    if isinstance(value, np.ndarray):
+        return value if value.shape == tuple(shape) and value.dtype.name == dtype.name else None
+    kinds = {"b": bool, "f": int | float}.get(dtype.kind, int)
+    array = _listed(value, shape, kinds)
+    if array is None or dtype.kind == "b":
+        return None if array is None else array.astype(dtype)
     if dtype.kind == "f":
-        return True
-    if dtype.kind == "b":
-        return array.dtype.kind == "b" or array.size == 0
-    if array.dtype.kind not in "iu":
-        return array.size == 0
+        return _rounded(array, dtype)
     limit = np.iinfo(dtype)
-    return bool(np.all(array >= limit.min) and np.all(array <= limit.max))
+    if not all(limit.min <= each <= limit.max for each in array.flat):
+        return None
+    return array.astype(dtype)
+
+
+def _rounded(values: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return numbers as the nearest ones of a dtype of floats; what is too large is infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(_doubles(values)).astype(dtype)
+
+
+def _doubles(values: Any) -> NDArray[Any]:
+    """Return numbers as floats of 64 bits; an integer may be larger than any of them."""
+    try:
+        return np.asarray(values, np.float64)
+    except OverflowError:
+        return np.vectorize(_double, otypes=[np.float64])(values)
+
+
+def _double(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _within(array: NDArray[Any], low: Any, high: Any) -> bool:
+    """Whether elements are within bounds: numbers, or arrays with one of each.  Integers compare exactly."""
+    if array.size == 0:
+        return True
+    if isinstance(low, np.ndarray):
+        above = np.all(array.astype(object) >= low)
+    else:
+        above = array.min().item() >= low
+    if isinstance(high, np.ndarray):
+        return bool(above and np.all(array.astype(object) <= high))
+    return bool(above and array.max().item() <= high)
 
 
 def _lengths(values: Any, what: str, least: int = 0) -> None:
@@ -61,7 +120,7 @@ def _lengths(values: Any, what: str, least: int = 0) -> None:
             raise ValueError(f"{what} must have integers of at least {least}, not {each!r}")
 
 
-def _whole(value: Any, what: str, least: int) -> None:
+def _integer(value: Any, what: str, least: int) -> None:
     if not _is_int(value) or value < least:
         raise ValueError(f"{what} must be an integer of at least {least}, not {value!r}")
 
@@ -75,7 +134,7 @@ class Discrete(_Space, frozen=True):
     """The lowest one."""
 
     def __post_init__(self) -> None:
-        _whole(self.n, "n of Discrete", 1)
+        _integer(self.n, "n of Discrete", 1)
         if not _is_int(self.start):
             raise ValueError(f"start of Discrete must be an integer, not {self.start!r}")
         if not -INTEGERS <= int(self.start) <= INTEGERS - int(self.n):
@@ -107,32 +166,27 @@ class Box(_Space, frozen=True):
                 "the order is Box(shape, low, high, dtype)"
             )
         for name, bound in (("low", self.low), ("high", self.high)):
-            if not isinstance(bound, int | float | list | np.integer | np.floating):
+            number = isinstance(bound, int | float | np.integer | np.floating)
+            if isinstance(bound, bool) or not (number or isinstance(bound, list)):
                 raise ValueError(
                     f"{name} of Box must be a number or nested lists, not {bound!r}; "
                     "the order is Box(shape, low, high, dtype)"
                 )
 
     def contains(self, value: Any) -> bool:
-        array = _array(value, self.shape)
-        dtype = DTYPES.get(self.dtype)
-        if array is None or dtype is None:
-            return False
-        if isinstance(value, np.ndarray | np.generic):
-            if array.dtype.name != self.dtype:
-                return False
-        elif not _fits(array, dtype):
-            return False
-        try:
-            low, high = np.asarray(self.low), np.asarray(self.high)
-            if not {low.shape, high.shape} <= {
-                (),
-                array.shape,
-            }:  # else it might be spread over a huge one
-                return False
-            return bool(np.all(array >= low) and np.all(array <= high))
-        except (TypeError, ValueError):  # bounds of another shape, or that are no numbers
-            return False
+        dtype = DTYPES[self.dtype]
+        array = _elements(value, self.shape, dtype)
+        low, high = self._bound(self.low, dtype), self._bound(self.high, dtype)
+        return not (array is None or low is None or high is None) and _within(array, low, high)
+
+    def _bound(self, bound: Bound, dtype: np.dtype[Any]) -> Any:
+        """Return a bound as a number or an array of the shape; None if it fits no array of it."""
+        found = _listed(bound, self.shape if isinstance(bound, list) else [], int | float)
+        if found is None:
+            return None
+        if dtype.kind == "f":
+            found = _rounded(found, dtype).astype(object)
+        return found if found.shape else found.item()
 
 
 class MultiDiscrete(_Space, frozen=True):
@@ -145,10 +199,14 @@ class MultiDiscrete(_Space, frozen=True):
         _lengths(self.nvec, "nvec of MultiDiscrete", 1)
 
     def contains(self, value: Any) -> bool:
-        array = _array(value, [len(self.nvec)])
-        if array is None or array.dtype.kind not in "iu":
+        if isinstance(value, np.ndarray):
+            array = value if value.dtype.kind in "iu" and value.ndim == 1 else None
+        else:
+            array = _listed(value, [len(self.nvec)], int)
+        if array is None or len(array) != len(self.nvec):
             return False
-        return bool(np.all(array >= 0) and np.all(array < np.asarray(self.nvec)))
+        most = np.asarray(self.nvec, object)
+        return bool(np.all(array >= 0) and np.all(array.astype(object) < most))
 
 
 class MultiBinary(_Space, frozen=True):
@@ -161,7 +219,11 @@ class MultiBinary(_Space, frozen=True):
         _lengths(self.shape, "shape of MultiBinary")
 
     def contains(self, value: Any) -> bool:
-        array = _array(value, self.shape)
+        if isinstance(value, np.ndarray):
+            fits = value.shape == tuple(self.shape) and value.dtype.kind in "biuf"
+            array = value if fits else None
+        else:
+            array = _listed(value, self.shape, int | float)
         return array is not None and bool(np.all((array == 0) | (array == 1)))
 
 
@@ -202,6 +264,11 @@ class Dict(_Space, frozen=True):
 
     spaces: dict[str, Space]
     """The space of each key."""
+
+    def __post_init__(self) -> None:
+        for key in self.spaces:
+            if not isinstance(key, str):
+                raise ValueError(f"keys of Dict are text, not {key!r}; write {str(key)!r}")
 
     def contains(self, value: Any) -> bool:
         return (

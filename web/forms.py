@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from dovetail.protocol import codec
+from dovetail.protocol import codec, jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.limits import check
 from dovetail.protocol.messages import Limits
@@ -57,7 +57,7 @@ def _field(name: str, schema: Any) -> Field:
         return Field(name, "number", value, about, (), least, most, kind == "integer", seats)
     if kind == "string":
         return Field(name, "text", "" if default is None else str(default), about)
-    return Field(name, "json", json.dumps(default), about)
+    return Field(name, "json", jsontext.option(default), about)
 
 
 def read(parameters: Mapping[str, Any], given: Mapping[str, str], seats: int = 0) -> dict[str, Any]:

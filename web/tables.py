@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import threading
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dovetail.protocol import jsontext
 from dovetail.protocol import messages as m
 from dovetail.web.chairs import Chair
 from dovetail.web.games import LONGEST_NAME
@@ -32,7 +32,7 @@ class Sitter:
     def called(self) -> str:
         """What watchers read: two agents that differ in their options are told apart."""
         options = ", ".join(
-            f"{name} {value if isinstance(value, str) else json.dumps(value)}"
+            f"{name} {value if isinstance(value, str) else jsontext.option(value)}"
             for name, value in self.parameters.items()
         )
         return f"{self.name} ({options})"[:LONGEST_NAME] if options else self.name

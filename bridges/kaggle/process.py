@@ -10,7 +10,7 @@ from typing import Any
 
 from dovetail.bridges.child import Child
 from dovetail.bridges.kaggle import worker
-from dovetail.protocol import codec
+from dovetail.protocol import codec, jsontext
 from dovetail.protocol.errors import DovetailError
 
 log = logging.getLogger("dovetail.kaggle")
@@ -37,7 +37,7 @@ class Process(Child):
             DovetailError: the program reports an error, has ended, does not answer in time, or does not
                 answer in JSON; after the last three it is gone.
         """
-        self.say(json.dumps(message))
+        self.say(jsontext.write(message))
         line = self.until(lambda _: True, timeout)
         try:
             answer = json.loads(line)

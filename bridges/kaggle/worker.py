@@ -82,9 +82,9 @@ def main() -> None:
                 if agent is None:
                     agent = load(path)
                 given = [structure(message["observation"]), structure(message["configuration"])]
-                answer = {
-                    "ok": json.loads(json.dumps(agent(*given[: count(agent)]), default=plain))
-                }
+                found = agent(*given[: count(agent)])
+                # What is not finite is not JSON.
+                answer = {"ok": json.loads(json.dumps(found, default=plain, allow_nan=False))}
         except Exception as error:
             import traceback
 

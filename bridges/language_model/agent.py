@@ -16,6 +16,7 @@ from dovetail.agent_servers.learning.sampling import sample
 from dovetail.bridges.choices import space_of
 from dovetail.bridges.language_model import prompt
 from dovetail.bridges.language_model.endpoint import Endpoint, Settings, settings
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 
 KEPT = 100
@@ -191,12 +192,12 @@ class LanguageModel(Agent[LanguageModelParameters]):
             folder = Path(self.where.transcripts).expanduser()
             folder.mkdir(parents=True, exist_ok=True)
             with _fresh(folder, f"episode-{end.episode}-seat-{end.seat.seat}") as file:
-                json.dump(transcript, file, indent=1, default=str)
+                file.write(jsontext.write(transcript, indent=1, default=str))
 
     def message(self, body: Any) -> Any:
         """Return the transcripts of the latest episodes if ``body`` is "transcripts"."""
         if body == "transcripts":
-            return json.loads(json.dumps(list(self._transcripts), default=str))
+            return json.loads(jsontext.write(list(self._transcripts), default=str))
         return None
 
     def cleanup(self) -> None:

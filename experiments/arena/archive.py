@@ -19,6 +19,7 @@ from dovetail.experiments import database
 from dovetail.experiments.arena import schema as s
 from dovetail.experiments.arena.description import BROKER_KEY, JOURNAL, Arena, folder, read
 from dovetail.experiments.arena.store import FILE, Store
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import private
 
@@ -51,7 +52,7 @@ def export(file: Path, arena: Arena, archive: Path) -> None:
                             sa.select(table)
                         )
                         for row in rows.mappings():
-                            lines.write(json.dumps(dict(row)).encode() + b"\n")
+                            lines.write(jsontext.write(dict(row)).encode() + b"\n")
             for each in (journal, where / BROKER_KEY):
                 if each.exists():
                     out.write(each, each.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import time
@@ -14,6 +13,7 @@ from dovetail.experiments.arena.description import Arena, Baseline, Ladder
 from dovetail.experiments.arena.referee import baseline
 from dovetail.experiments.processes import Processes
 from dovetail.peer import plugins
+from dovetail.protocol import jsontext
 from dovetail.transport import keys
 
 log = logging.getLogger("dovetail")
@@ -86,7 +86,7 @@ class Programs:
             command = ladder.command
             # Set where it is served, too: some options are the local user's only.
             given = ladder.configuration.items()
-            more = [word for k, v in given for word in ("--set", f"{k}={json.dumps(v)}")]
+            more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
             words = ["env", ladder.game, "--name", name, *more]
         else:
             agent, shown = self._baselines[name]

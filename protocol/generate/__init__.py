@@ -27,6 +27,7 @@ def files() -> dict[Path, str]:
         CONTRACT / "schema.json": schema.schema(),
         CONTRACT / "vectors" / "valid.json": vectors.valid_vectors(),
         CONTRACT / "vectors" / "malformed.json": vectors.malformed_vectors(),
+        CONTRACT / "vectors" / "members.json": vectors.member_vectors(),
     }
     for module in pkgutil.iter_modules(languages.__path__):
         emitter = importlib.import_module(f"{languages.__name__}.{module.name}")

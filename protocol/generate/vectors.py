@@ -48,6 +48,24 @@ def valid_vectors() -> str:
     )
 
 
+def member_vectors() -> str:
+    """Return vectors/members.json."""
+
+    def both(name: str, value: Any) -> dict[str, Any]:
+        frame = codec.encode(value)
+        return {f"{name}_hex": frame.hex(), name: reading(codec.decode(frame))}
+
+    entries = [
+        {**both("space", space), **both("value", value), "member": member}
+        for space, value, member in examples.members()
+    ]
+    return _dump(
+        "Spaces, values, and whether the value is in the space (S8.1); both as the bytes and the JSON "
+        "reading of a frame.",
+        members=entries,
+    )
+
+
 def malformed_vectors() -> str:
     """Return vectors/malformed.json."""
     entries = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ def test_a_hello_of_another_version_is_refused_as_that_whatever_it_says(
 
 @pytest.mark.rule("S4.5")
 @pytest.mark.parametrize(
-    "value", [np.arange(3), b"bytes", Ext(5, b""), {1: 2}, datetime(2026, 1, 1, tzinfo=UTC)]
+    "value", [np.arange(3), b"bytes", Ext(5, b""), {1: 2}, nan, datetime(2026, 1, 1, tzinfo=UTC)]
 )
 def test_parameters_are_what_json_has(core: Core, value: Any) -> None:
     """Otherwise the catalogue, which shows them to all, could not be made."""

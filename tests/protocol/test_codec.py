@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+import re
 import tracemalloc
 from typing import Any, get_args
 
@@ -309,3 +311,38 @@ def test_a_refusal_of_a_type_that_is_no_text_says_the_rest() -> None:
     with pytest.raises(ProtocolError) as refused:
         codec.Decoder[Any](m.FromEnvironment).decode(frame)
     assert (refused.value.kind, refused.value.about) == ("", {"id": 5})
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ({0: 1}, "keys of maps are text, not 0 (int)"),
+        ({"a": [{"b": {None: 1}}]}, "keys of maps are text, not None"),
+        ([{(1, 2): 1}], "keys of maps are text, not (1, 2)"),
+        ({True: 1}, "keys of maps are text, not True (bool)"),
+        ({b"a": 1}, "keys of maps are text, not b'a'"),
+        ([datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)], "a datetime cannot travel"),
+        ({"at": datetime.date(2026, 1, 1)}, "a date cannot travel"),
+    ],
+)
+def test_what_the_contract_has_no_form_for_is_not_sent_and_not_read(value: Any, wrong: str) -> None:
+    """Python wrote maps whose keys no client in another language could read (S3.6)."""
+    messages = [
+        m.Turn(1, 0, [0], [m.View(0, value)]),
+        m.Action(1, 0, 0, value),
+        m.Reply(1, value),
+        m.Run(1, "nim", ["taker"], configuration={"x": value}),
+    ]
+    for message in messages:
+        with pytest.raises(TypeError, match=re.escape(wrong)):
+            codec.own(message)
+    if "datetime" in wrong or "date" not in wrong:  # a date alone is text to the encoder
+        with pytest.raises(ProtocolError, match=r"keys of maps|cannot travel") as refused:
+            codec.opened(msgspec.Raw(codec.encode(value)))
+        assert refused.value.code == "invalid"
+
+
+def test_tuples_nil_and_nested_maps_are_sent() -> None:
+    value = {"a": (1, None, {"b": [0.5, np.float32(1)]})}
+    frame = codec.own(m.Action(1, 0, 0, value))
+    assert codec.decode(frame)["action"] == {"a": [1, None, {"b": [0.5, 1.0]}]}

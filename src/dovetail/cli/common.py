@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -18,6 +17,7 @@ import typer
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.extras import absent
 from dovetail.peer.plain import plain
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -326,7 +326,7 @@ def options_table(title: str, schema: Mapping[str, Any]) -> Table | str:
         table.add_column(column, overflow="fold")
     for name, given in schema.items():
         each = given if isinstance(given, Mapping) else {}
-        default = json.dumps(each["default"]) if "default" in each else "(required)"
+        default = jsontext.option(each["default"]) if "default" in each else "(required)"
         row = (name, _type(each), default, _range(each), str(each.get("description", "")))
         table.add_row(*map(escape, row))
     return table
@@ -353,7 +353,7 @@ def _range(schema: Mapping[str, Any]) -> str:
     parts = []
     for each in _alternatives(schema):
         if isinstance(each.get("enum"), list):
-            parts.append(", ".join(json.dumps(value) for value in each["enum"]))
+            parts.append(", ".join(jsontext.option(value) for value in each["enum"]))
         for key, sign in (
             ("minimum", "≥"),
             ("exclusiveMinimum", ">"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dovetail.cli.common import FAILED, OK, UsageError, show
+from dovetail.protocol import jsontext
 
 if TYPE_CHECKING:
     from dovetail.conform.run import Result
@@ -90,7 +90,7 @@ def conform(
         about: dict[str, Any] = {"role": role, "level": level, "command": command}
         about["passed"] = passed == len(results)
         about["cases"] = [msgspec.to_builtins(each) for each in results]
-        report.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+        report.write_text(jsontext.write(about, indent=1) + "\n")
     return OK if passed == len(results) else FAILED
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from dovetail.cli.common import RecordedEnv, warn
 from dovetail.cli.group import group
 from dovetail.cli.records import list_episodes, replayed
 from dovetail.peer.registry import one_line
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 
 JournalPath = Annotated[Path, typer.Argument(metavar="JOURNAL", help="A broker's journal.")]
@@ -139,7 +139,7 @@ def export(journal: JournalPath) -> None:
 
     for record in read(journal):
         line = msgspec.to_builtins(record, builtin_types=(), enc_hook=_plain)
-        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stdout.write(jsontext.write(line) + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
@@ -14,6 +13,7 @@ import typer
 
 from dovetail.cli.common import UsageError, show, warn
 from dovetail.cli.group import group
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -131,7 +131,7 @@ def list_(
     """
     rows = _own() if access is None else _allowed(access)
     if json_:
-        print(json.dumps(rows, indent=1))
+        print(jsontext.write(rows, indent=1))
         return
     if not rows:
         print("no keys; `dovetail keys make NAME` makes one")
@@ -231,11 +231,11 @@ def _free(access: Path, name: str) -> None:
 
 
 def _allow(access: Path, name: str, public: str, roles: list[str], offers: list[str]) -> None:
-    lines = ["", f"[keys.{name}]", f"public = {json.dumps(public)}"]
+    lines = ["", f"[keys.{name}]", f"public = {jsontext.option(public)}"]
     if roles:
-        lines.append(f"roles = {json.dumps(roles)}")
+        lines.append(f"roles = {jsontext.option(roles)}")
     if offers:
-        lines.append(f"offers = {json.dumps(offers, ensure_ascii=False)}")
+        lines.append(f"offers = {jsontext.option(offers)}")
     text = access.read_text("utf-8")
     _replace(access, text.rstrip("\n") + "\n" + "\n".join(lines) + "\n", name, revoked=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +25,7 @@ from dovetail.cli.common import (
 from dovetail.cli.peers import table
 from dovetail.peer.plain import coloured, plain
 from dovetail.peer.silence import GIVE_UP
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ def list_(
         if name is not None:
             present = _only(present, name, connect)
         if json_:
-            print(json.dumps(present, indent=1, default=repr))
+            print(jsontext.write(present, indent=1, default=repr))
         else:
             _show_catalogue(connect, present)
         return
     found = _installed(name)
     if json_:
-        print(json.dumps([_described(*each) for each in found], indent=1))
+        print(jsontext.write([_described(*each) for each in found], indent=1))
     elif name is not None:
         for kind, each, made in found:
             show(table(kind, each, made))

@@ -19,7 +19,7 @@ import numpy as np
 import zmq
 
 from dovetail.conform.case import Failed
-from dovetail.protocol import codec
+from dovetail.protocol import codec, jsontext
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.examples import reading
@@ -49,7 +49,7 @@ class Said(msgspec.Struct, frozen=True):
 
 def _show(frame: bytes) -> str:
     try:
-        text = json.dumps(reading(codec.decode(frame)), ensure_ascii=False)
+        text = jsontext.write(reading(codec.decode(frame)))
     except ProtocolError as error:
         text = f"<{error.code}: {error}>"
     data = frame.hex()
@@ -91,7 +91,7 @@ def same(one: Any, other: Any) -> bool:
 
 def brief(value: Any) -> str:
     """Return a value for a line of a report."""
-    text = json.dumps(reading(value), ensure_ascii=False)
+    text = jsontext.write(reading(value))
     return text if len(text) <= 300 else f"{text[:300]}..."
 
 
@@ -395,7 +395,7 @@ class Program:
     def command(self, **fields: Any) -> None:
         """Write a command for the conformer of an experiment."""
         assert self.process.stdin is not None
-        line = json.dumps(reading(fields)).encode() + b"\n"
+        line = jsontext.write(reading(fields)).encode() + b"\n"
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(line)
             self.process.stdin.flush()

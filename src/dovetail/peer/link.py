@@ -215,7 +215,7 @@ class Link:
         self._owner.check(*THEIRS)
         if self._dealer is None:
             raise DovetailError(CLOSED)
-        frames = [codec.encode(message) for message in messages]
+        frames = [codec.own(message) for message in messages]
         if self.session.welcome is not None:
             most = self.session.welcome.limits.frame
             size = max(map(len, frames))

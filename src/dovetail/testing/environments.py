@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +15,7 @@ from dovetail.agent_servers.learning.sampling import sample
 from dovetail.env_servers.environment import Environment, IllegalAction, Spec, Turn, View
 from dovetail.env_servers.host import EnvironmentHost, type_name
 from dovetail.peer import options
-from dovetail.protocol import codec, spaces
+from dovetail.protocol import codec, jsontext, spaces
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
@@ -422,7 +421,9 @@ def it_can_be_served(subject: Subject) -> None:
     if subject.strict and not offer.description.endswith("."):
         wrong = f"the class's docstring begins with {short(offer.description)}"
         raise CheckFailed(name, wrong, "a sentence that says what it is", SERVING)
-    json.dumps(offer.parameters)
+    if not jsontext.plain(offer.parameters):
+        wrong = "the options have a default or a bound that JSON lacks, such as NaN"
+        raise CheckFailed(name, wrong, "numbers, text, true, false, lists, tables", SERVING)
     for option, schema in offer.parameters.items():
         if subject.strict and not schema.get("description"):
             raise CheckFailed(name, f"option {option!r} has no description", "a sentence", SERVING)
