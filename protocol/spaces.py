@@ -88,7 +88,8 @@ def _doubles(values: Any) -> NDArray[Any]:
     try:
         return np.asarray(values, np.float64)
     except OverflowError:
-        return np.vectorize(_double, otypes=[np.float64])(values)
+        doubles: NDArray[Any] = np.vectorize(_double, otypes=[np.float64])(values)
+        return doubles
 
 
 def _double(number: float) -> float:
