@@ -13,6 +13,7 @@ from dovetail.broker.run import Run, begun, fixed, problem
 from dovetail.broker.runs import SHUTDOWN, Runs
 from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
+from dovetail.protocol.shown import CONTROL
 
 
 class Commands:
@@ -36,6 +37,9 @@ class Commands:
         named = [("label", asked.label), *(("name of an agent", each) for each in asked.names)]
         if text := overlong(named):  # they are told, and the label is recorded, with each episode
             peer.refuse(asked.id, "limit", text)
+            return
+        if any(CONTROL.search(each) for _, each in named):
+            peer.refuse(asked.id, "invalid", "the label or a name has control characters")
             return
         agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
         found = [agent for agent in agents if agent is not None]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hmac
-import re
 from collections import Counter
 
 from dovetail.broker import limits
 from dovetail.protocol import codec, jsontext
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.shown import CONTROL
 
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-"""What a terminal obeys rather than shows."""
 UNGREETED = "say hello first; no session is known for this connection"
 
 

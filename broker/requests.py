@@ -14,6 +14,7 @@ from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
+from dovetail.protocol.shown import CONTROL
 
 
 def _asks(peer: Peer, number: int) -> bool:
@@ -174,7 +175,10 @@ class Requests:
         self._pass(play.match.environment, passed, peer, asked.id, None, now)
 
     def _may_keep(self, peer: Peer, number: int, name: str) -> bool:
-        """Whether a state is not another's; refuse the request if it is."""
+        """Whether a state is not another's and has a name; refuse the request otherwise."""
+        if CONTROL.search(name):
+            peer.refuse(number, "invalid", "the name of a state has no control characters")
+            return False
         if self._tables.keeps(peer, name):
             return True
         text = f"the state {quoted(name)} is another experiment's; save yours under another name"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import Meta, Raw, Struct
 
+from dovetail.protocol import shown
 from dovetail.protocol.spaces import Space
 
 if TYPE_CHECKING:
@@ -247,12 +248,18 @@ class Error(Message):
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
+    def __post_init__(self) -> None:
+        self.message = shown.line(self.message)
+
 
 class Bye(Message):
     """Ends the session; it cannot be resumed."""
 
     reason: str = ""
     """One line for a person."""
+
+    def __post_init__(self) -> None:
+        self.reason = shown.line(self.reason)
 
 
 class Reply(Message):
@@ -311,6 +318,7 @@ class Spec(Message):
     def __post_init__(self) -> None:
         _check_spaces("observation_spaces", self.observation_spaces)
         _check_spaces("action_spaces", self.action_spaces)
+        self.name = shown.line(self.name)
 
 
 def _check_spaces(name: str, given: Any) -> None:
@@ -461,6 +469,9 @@ class Fault(Part):
     """One line for a person: what is wrong."""
     seat: int | None = None
     """The seat at fault, if it is a seat's."""
+
+    def __post_init__(self) -> None:
+        self.message = shown.line(self.message)
 
 
 class Turns(Message):

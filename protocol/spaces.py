@@ -48,7 +48,7 @@ def _numbers(value: Any, shape: Shape, out: list[Any]) -> bool:
 def _listed(value: Any, shape: Shape, kinds: type | UnionType) -> NDArray[Any] | None:
     """Return nested lists of a shape as an array of objects; None if an element is of another kind.
 
-    A boolean is no integer here.
+    A boolean is not an integer here.
     """
     numbers: list[Any] = []
     if not _numbers(value, shape, numbers):

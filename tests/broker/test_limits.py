@@ -326,6 +326,21 @@ def test_a_label_and_names_of_a_run_are_names(wrong: dict[str, Any]) -> None:
     table.experiment.hears(m.Reply, id=3)
 
 
+@pytest.mark.rule("S4.5")
+@pytest.mark.parametrize(
+    "request_",
+    [
+        m.Run(2, "game", agents=["p0", "p1"], label="a\nb"),
+        m.Run(2, "game", agents=["p0", "p1"], names=["me", "\x1b[2Jyou"]),
+        m.ExperimentCreate(2, "p0", state_name="a\u2028b"),
+    ],
+)
+def test_names_that_others_read_have_no_control_characters(request_: m.Message) -> None:
+    table = Conversation()
+    table.experiment.says(request_)
+    assert "control characters" in table.experiment.hears(m.Error, id=2, code="invalid").message
+
+
 def test_a_single_agent_is_found_by_its_name_without_a_search() -> None:
     table = Conversation()
     instances = table.core.instances

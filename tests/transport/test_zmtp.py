@@ -102,6 +102,8 @@ def test_an_unknown_command_means_nothing() -> None:
         (GREETING + zmtp.command(b"READY", b"\x0bSocket-Type\xff\xff\xff\xff"), "longer than"),
         (GREETING + zmtp.command(b"READY", b"\x0b"), "longer than"),
         (GREETING + zmtp.error("no entry"), "the other side says: no entry"),
+        (GREETING + zmtp.error("no\n12:00 \x1b[2Jentry"), "the other side says: no 12:00 entry"),
+        (GREETING + zmtp.command(b"NO\nSUCH"), "NO SUCH"),
         (GREETING + READY + b"\x08\x00", "flags 0x08"),
         (GREETING + READY + b"\x05\x01a", "flags 0x05"),
         (GREETING + READY + b"\x04\x00", "without a name"),

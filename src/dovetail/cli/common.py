@@ -19,6 +19,7 @@ from dovetail.peer.extras import absent
 from dovetail.peer.plain import plain
 from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.shown import line
 from dovetail.transport import keys
 
 if TYPE_CHECKING:
@@ -99,7 +100,10 @@ def log_to_stderr(level: int = logging.WARNING) -> None:
 
 
 class _Plain(logging.Formatter):
-    """Leaves out of a log what a terminal obeys: other programs' names and errors are in it."""
+    """Makes one line of each message: other programs' names and errors are in it."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return line(super().formatMessage(record))
 
     def format(self, record: logging.LogRecord) -> str:
         return plain(super().format(record))

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dovetail.protocol.shown import line
+
 ERROR_TEXT = 255
 """Bytes of a reason that an ERROR command can carry."""
 REFUSED = "400"
@@ -51,8 +53,8 @@ class Told(WireError):
     """The peer ended the connection with an ERROR command; ``reason`` is what it says."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"the other side says: {reason or 'an error'}")
-        self.reason = reason
+        self.reason = line(reason)
+        super().__init__(f"the other side says: {self.reason or 'an error'}")
         self.frames: list[bytes] = []
         """What it said before, in the same piece of data."""
 
@@ -325,4 +327,4 @@ class Wire:
 
 def shown(name: bytes) -> str:
     """Return a peer's name of something as text for the log."""
-    return name[:20].decode("ascii", "replace") or "unknown"
+    return line(name[:20].decode("ascii", "replace")) or "unknown"
