@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -29,6 +28,7 @@ from dovetail.experiments.store import Store
 from dovetail.experiments.sweep import Plan
 from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.source import Source
+from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 
 log = logging.getLogger("dovetail.experiments")
@@ -197,7 +197,8 @@ def begin(results: Store, file: ExperimentFile, resume: bool, where: str) -> int
         changed = ", ".join(changes(msgspec.json.decode(began), msgspec.json.decode(text)))
         learned = [name for name in results.saved(number) if name in file.agents]
         keep = [
-            f"`agents.{name}.state = {json.dumps(f'{where}:{name}@{number}')}`" for name in learned
+            f"`agents.{name}.state = {jsontext.option(f'{where}:{name}@{number}')}`"
+            for name in learned
         ]
         raise DovetailError(
             f"the interrupted run of {file.name} began with other values of {changed}; "
