@@ -187,8 +187,8 @@ class Core:
             self._sessions.beat(now)
             self.runs.report(now)
 
-    def allow(self, access: Access, now: float) -> None:
-        """Let the holders of keys do what another access file says."""
+    def allow(self, access: Access | None, now: float) -> None:
+        """Let the holders of keys do what another access file says; look at access tokens as well."""
         self._sessions.allow(access, now)
 
     def stop(self, now: float) -> None:

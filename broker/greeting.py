@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hmac
 from collections import Counter
+from collections.abc import Callable
 
 from dovetail.broker import limits
+from dovetail.broker.access import Access
+from dovetail.broker.peers import Peer
 from dovetail.protocol import codec, jsontext
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
@@ -56,6 +59,32 @@ def check(
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ProtocolError("invalid", f"{twice[0]!r} is offered twice; give each its own name")
+
+
+def still(
+    peer: Peer, access: Access | None, entrant: Callable[[str], str | None]
+) -> limits.Allowance | None:
+    """Check that a peer may still do what it does; return what it may cost if its key says so.
+
+    Args:
+        peer: that has a key or an access token of its own.
+        access: the keys that are let in now.
+        entrant: returns whose access token this is now.
+
+    Raises:
+        ProtocolError: code ``access``: its key or token was revoked, or is for something else.
+    """
+    if peer.token and entrant(peer.token) != peer.entrant:
+        raise ProtocolError(
+            "access",
+            f"the access token of {peer.entrant!r} was revoked; ask the person who runs this broker",
+        )
+    if not peer.public or access is None:
+        return None
+    name = access.admit(peer.public, peer.role, list(peer.offers), 0)
+    if name != peer.key:
+        raise ProtocolError("access", f"the key {peer.key!r} is now called {name!r}")
+    return access.allowance(name)
 
 
 def unread(error: ProtocolError) -> m.Error:

@@ -50,6 +50,8 @@ class Peer:
     software: str = ""
     entrant: str = ""
     """Whose own access token it came with; empty for the broker's."""
+    token: str = ""
+    """That token, which may be revoked; empty for the broker's."""
     public: str = ""
     """Its public key; empty without keys, and for a peer in the broker's program."""
     key: str = ""

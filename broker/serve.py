@@ -42,6 +42,7 @@ def serve(
     stop: threading.Event | None = None,
     hosts: Mapping[str, Host] | None = None,
     entrant: Callable[[str], str | None] | None = None,
+    revoked: Callable[[], bool] | None = None,
     access: Source | None = None,
 ) -> None:
     """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
@@ -65,6 +66,8 @@ def serve(
         entrant: returns whose own access token this is, None for an unknown one. Such a token admits
             agents, and the catalogue says whose they are.  Not with ``durable``: what a broker replays
             would depend on answers of then, which are not written down.
+        revoked: returns whether ``entrant`` may answer otherwise than before for a token; asked several times a
+            second. Programs whose token was revoked are sent away.
         access: the keys that are let in, and for what; a change holds at once.
 
     Raises:
@@ -101,6 +104,8 @@ def serve(
             server.pump(WAKE)
             if access is not None and (changed := access.changed()) is not None:
                 server.allow(changed)
+            if revoked is not None and revoked():
+                server.allow(None)
         server.stop()
         if not server.core.idle:
             log.warning("stopping once the episodes in progress are over; again to stop at once")
@@ -155,6 +160,7 @@ def in_thread(
     journal: Journal | Callable[[], Journal],
     finish: float = 3.0,
     entrant: Callable[[str], str | None] | None = None,
+    revoked: Callable[[], bool] | None = None,
     access: Source | None = None,
 ) -> Iterator[str]:
     """Serve in a thread of this program while a context lasts; yield the broker's address.
@@ -188,6 +194,7 @@ def in_thread(
         ready=ready,
         stop=stop,
         entrant=entrant,
+        revoked=revoked,
         access=access,
     )
     thread = threading.Thread(target=work, args=(serving,), name="broker")

@@ -109,10 +109,10 @@ class Server:
         """Take messages or frames from a peer in this program; ``pump`` acts upon them."""
         self._local.append((local, messages))
 
-    def allow(self, access: Access) -> None:
-        """Let the holders of keys do what another access file says, from now on."""
+    def allow(self, access: Access | None) -> None:
+        """Let the holders of keys do what another access file says, and those of tokens what holds for these now."""
         now = self._now()
-        if self._live is not None:
+        if self._live is not None and access is not None:
             self._live.events.append((now, None, access))
         self.core.allow(access, now)
 

@@ -56,11 +56,12 @@ class Sessions:
             greeting.check(hello, self._tables.settings.token, allowance, entrant)
             if known is not None and hello.resume != known.session:
                 raise ProtocolError("wrong-state", "this connection has said hello already")
-            peer = self._resumed(hello, key)
+            peer = self._resumed(hello, key, entrant)
             # A loss of power may have taken what this broker knew last; it cannot continue where the peer is.
             ahead = peer is not None and peer.away and hello.seen > peer.outbox.seq
             if peer is not None and not ahead:
                 peer.public, peer.allowance = public, allowance
+                peer.token = (hello.token or "") if entrant else ""
                 self._resume(address, peer, hello.seen, now)
                 return
             holders = self._holders(hello, key)  # nothing has changed if this refuses
@@ -95,10 +96,10 @@ class Sessions:
         )
         return public, access.admit(public, hello.role, [o.name for o in hello.offers], present)
 
-    def _resumed(self, hello: m.Hello, key: str) -> Peer | None:
-        """Return the peer that comes back, if the session that it names is its own, and its key's."""
+    def _resumed(self, hello: m.Hello, key: str, entrant: str) -> Peer | None:
+        """Return the peer that comes back, if the session that it names is its own, and its key's or token's."""
         peer = self._tables.sessions.get(hello.resume) if hello.resume else None
-        if peer is None or peer.role != hello.role or peer.key != key:
+        if peer is None or (peer.role, peer.key, peer.entrant) != (hello.role, key, entrant):
             return None
         return peer
 
@@ -141,6 +142,7 @@ class Sessions:
             greeting=hello,
             software=hello.software,
             entrant=entrant,
+            token=(hello.token or "") if entrant else "",
             public=public,
             key=key,
             allowance=self._tables.allowance(key),
@@ -237,21 +239,18 @@ class Sessions:
 
     # -- keys ------------------------------------------------------------------------------------
 
-    def allow(self, access: Access, now: float) -> None:
-        """Let the holders of keys do what another access file says."""
-        self._tables.settings = replace(self._tables.settings, access=access)
+    def allow(self, access: Access | None, now: float) -> None:
+        """Let the holders of keys do what another access file says; look at access tokens as well."""
+        if access is not None:
+            self._tables.settings = replace(self._tables.settings, access=access)
         self._recheck(now)
 
     def _recheck(self, now: float) -> None:
-        """Send away every peer whose key may no longer do what it does."""
+        """Send away every peer whose key or access token may no longer do what it does."""
         access = self._tables.settings.access
         for peer in list(self._tables.sessions.values()):
-            if not peer.public or access is None:
-                continue
             try:
-                name = access.admit(peer.public, peer.role, list(peer.offers), 0)
-                if name != peer.key:
-                    raise ProtocolError("access", f"the key {peer.key!r} is now called {name!r}")
+                allowance = greeting.still(peer, access, self._tables.entrant)
             except ProtocolError as error:
                 if peer.away:
                     self._forget(peer, "grace over", f"may not come back: {error}", now)
@@ -260,7 +259,7 @@ class Sessions:
                     self.drop(peer, str(error), now)
                     self._tables.dropped[peer.outbox.address] = ""  # it has just heard why
             else:
-                peer.allowance = access.allowance(name)
+                peer.allowance = allowance or peer.allowance
 
     # -- when the broker was started again --------------------------------------------------------
 

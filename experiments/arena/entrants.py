@@ -76,6 +76,13 @@ class Entrants(Tables):
                 if len(row.token) == keys.LENGTH
             }
 
+    def tokens(self) -> dict[str, str]:
+        """Return whose each valid access token is, by the token's hash."""
+        e = s.entrants.c
+        with self._reader.begin() as connection:
+            rows = connection.execute(sa.select(e.name, e.token).where(e.state != "banned"))
+            return {row.token: row.name for row in rows if len(row.token) != keys.LENGTH}
+
     def entrants(self) -> dict[str, State]:
         """Return the state of each entrant, by name."""
         with self._reader.begin() as connection:

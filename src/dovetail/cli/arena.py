@@ -87,7 +87,7 @@ def run(
     from dovetail.broker.core import Settings
     from dovetail.broker.journal import Journal
     from dovetail.broker.serve import in_thread
-    from dovetail.cli.arena_keys import Entrance
+    from dovetail.cli.arena_keys import Entrance, Tokens
     from dovetail.experiments.arena.description import JOURNAL, OWN_KEY, check, folder
     from dovetail.experiments.arena.programs import Programs
     from dovetail.experiments.arena.referee import Referee
@@ -122,15 +122,14 @@ def run(
             programs = Programs(arena, where, where / OWN_KEY, entrance.key.public)
             entrance.let_in(programs.known)
 
-        def entrant(given: str) -> str | None:
-            return programs.known.get(given) or store.entrant(given)
-
+        tokens = None if entrance else Tokens(store, programs.known)
         broker = in_thread(
             arena.bind,
             settings=settings,
             journal=journal,
             finish=0.0,
-            entrant=None if entrance else entrant,
+            entrant=tokens and tokens.entrant,
+            revoked=tokens and tokens.revoked,
             access=entrance,
         )
         with (

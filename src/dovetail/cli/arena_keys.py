@@ -1,4 +1,4 @@
-"""The keys of an arena, as its broker takes them."""
+"""The keys and access tokens of an arena, as its broker takes them."""
 
 from __future__ import annotations
 
@@ -55,6 +55,34 @@ class Entrance:
             for name, (public, admitted) in self._store.keys().items()
         }
         return Access(keys={**entrants, **self._fixed})
+
+
+class Tokens:
+    """Whose access token each is: the arena's baselines', and those of the entrants that the store has now.
+
+    Args:
+        store: the arena's.
+        baselines: their names by token.
+    """
+
+    def __init__(self, store: Store, baselines: Mapping[str, str]) -> None:
+        self._store = store
+        self._baselines = baselines
+        self._looked = time.monotonic()
+        self._known = store.tokens()
+
+    def entrant(self, given: str) -> str | None:
+        """Return whose access token this is; None if it is unknown or revoked, or its entrant is banned."""
+        return self._baselines.get(given) or self._store.entrant(given)
+
+    def revoked(self) -> bool:
+        """Look at the store from time to time; return whether its tokens have changed, so that one may be void."""
+        now = time.monotonic()
+        if now - self._looked < LOOK:
+            return False
+        self._looked = now
+        before, self._known = self._known, self._store.tokens()
+        return before != self._known
 
 
 def server_key(where: Path) -> keys.Key:

@@ -8,13 +8,14 @@ import threading
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
 from dovetail.broker.serve import in_thread
-from dovetail.cli.arena_keys import Entrance, server_key
+from dovetail.cli.arena_keys import Entrance, Tokens, server_key
 from dovetail.experiments.arena import sign_in
 from dovetail.experiments.arena.description import OWN, OWN_KEY
 from dovetail.experiments.arena.referee import entrant
@@ -124,6 +125,55 @@ def test_the_broker_knows_entrants_by_their_keys(
                 hub.close()
         with pytest.raises(DovetailError, match="'x' is not a code"):
             sign_in.show("x", address, None, threading.Event(), lambda: None)
+
+
+def test_a_token_that_was_revoked_disconnects_its_programs(tmp_path: Path) -> None:
+    with Store(tmp_path / FILE, create=True) as store:
+        given = {name: store.invite(name) for name in ("alice", "bob")}
+        tokens = Tokens(store, {"of a baseline": "baseline:four/random"})
+        broker = in_thread(
+            "tcp://127.0.0.1:*",
+            settings=Settings(token="own"),
+            journal=Journal(tmp_path / "j"),
+            entrant=tokens.entrant,
+            revoked=tokens.revoked,
+        )
+        with broker as address:
+
+            def connect(token: str, **more: Any) -> Link:
+                return Link(address, m.Hello(m.VERSION, "agent", token=token, **more), 10.0)
+
+            own = Experiment.connect(address, token="own")
+            others = connect("of a baseline"), connect(given["bob"])
+            hers = connect(given["alice"])
+            # One's session is not another's, though it may be known.
+            taken = connect(given["bob"], resume=hers.session)
+            assert taken.session != hers.session
+            taken.close()
+
+            def sent_away(link: Link) -> None:
+                revoked = (
+                    "the access token of 'alice' was revoked; ask the person who runs this broker"
+                )
+                with pytest.raises(DovetailError, match=revoked):
+                    until(lambda: link.receive(0.1) and False)
+                with pytest.raises(DovetailError, match="token is missing or wrong"):
+                    connect(given["alice"])
+
+            store.mark("alice", "banned", "plays two games at once")
+            sent_away(hers)
+            store.mark("alice", "active", "")
+            hers = until(lambda: _connected(lambda: connect(given["alice"])))
+            new = store.invite("alice")  # the earlier one is void
+            sent_away(hers)
+            connect(new).close()
+            for each in others:
+                each.receive(0.1)
+            known = [entrant(each) for each in own.catalogue()["peers"]]
+            assert known == ["", "baseline:four/random", "bob"]
+            for each in others:
+                each.close()
+            own.close()
 
 
 def _connected(connect: Callable[[], Link]) -> Link | None:
