@@ -128,8 +128,8 @@ def run(
             settings=settings,
             journal=journal,
             finish=0.0,
-            entrant=tokens and tokens.entrant,
-            revoked=tokens and tokens.revoked,
+            entrant=None if tokens is None else tokens.entrant,
+            revoked=None if tokens is None else tokens.revoked,
             access=entrance,
         )
         with (
