@@ -267,6 +267,7 @@ class Episodes:
                 episode.history,
                 episode.breached,
                 label=run.asked.label,
+                names=run.called(episode.index, seats),
             )
         )
         run.experiment.outbox.deliver(replace(result))

@@ -170,6 +170,17 @@ class Run:
         """Return who has which seat if an episode begins now, or if a lost agent leaves it now."""
         return [self._chair(place) for place in self.schedule.seating(index)]
 
+    def called(self, index: int, seats: list[m.SeatResult]) -> list[str]:
+        """Return what it calls who had each seat of an episode; empty if it gave no names."""
+        names = self.asked.names
+        if not names:
+            return []
+        places = self.schedule.seating(index)
+        return [
+            names[place] if seat.stands_for is None else seat.agent
+            for place, seat in zip(places, seats, strict=True)
+        ]
+
     def _chair(self, place: int) -> Chair:
         agent = self.agents[place]
         if agent.lost and self.substitutes:

@@ -77,6 +77,7 @@ class Results:
                 *(episode, asked.environment, asked.configuration, mode, actions),
                 stack.breached.get(over.slot, []),
                 label=asked.label,
+                names=run.called(indices[row], seats),
             )
             self._tables.records.append(record)
             found.append(episode)

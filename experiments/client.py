@@ -446,7 +446,7 @@ class Experiment:
             secret: whether watching is forbidden. Default False.
             thoughts: whether all watchers may see agents' thoughts, not only you. Default False.
             label: what the run is called in the journal. Default "".
-            names: what watchers see each agent called; empty for the offered names. Default [].
+            names: what watchers and the journal call each agent; empty for the offered names. Default [].
             peer: the program that serves the environment, by its name; None for any. Default None.
 
         Raises:

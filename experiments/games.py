@@ -64,8 +64,8 @@ def counted(journal: Path) -> Iterator[tuple[int, EpisodeRecord]]:
 
 
 def players(record: EpisodeRecord, played: Played | None = None) -> list[str]:
-    """Return who had each seat: an experiment's names where they are known, else the agents' types."""
-    names = [seat.agent for seat in record.result.seats]
+    """Return who had each seat: an experiment's names where they are known, else the record's."""
+    names = record.players
     if played is not None and len(played.seats) == len(names):
         names = seated(played.seats, record.result.index if played.rotate else 0)
     return names

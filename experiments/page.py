@@ -290,7 +290,7 @@ def _games(body: Xml.Element, last: Source) -> None:
     _add(body, "h2", "Sample games")
     for number, record in sorted(samples, key=lambda each: each[0]):
         result = record.result
-        agents = " against ".join(seat.agent for seat in result.seats)
+        agents = " against ".join(record.players)
         ended = (
             ""
             if result.outcome is None

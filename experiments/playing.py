@@ -266,6 +266,7 @@ class Playing:
                 lookahead=part.lookahead,
                 stacked=part.stacked,
                 label=self._store.label(job.row),
+                names=list(part.seats),
                 **options,
             )
         except DovetailError as error:

@@ -61,6 +61,14 @@ class EpisodeRecord(Record, tag="played"):
     """When it was written; seconds since 1970, UTC."""
     label: str = ""
     """The label of its run; ``dovetail run`` writes ``EXECUTION/STAGE/ATTEMPT``."""
+    names: list[str] = []
+    """What its run called who had each seat, by seat; empty if it gave no names."""
+
+    @property
+    def players(self) -> list[str]:
+        """Who had each seat: the run's names, or the agents' types."""
+        seats = self.result.seats
+        return self.names if len(self.names) == len(seats) else [seat.agent for seat in seats]
 
 
 class StateRecord(Record, tag="kept"):

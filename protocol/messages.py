@@ -1119,7 +1119,7 @@ class Run(Message):
     substitutes: list[int | str] = []
     """With ``on_agent_lost`` ``substitute``: who takes a lost agent's seat, as in ``agents``; one each, or one for all."""
     names: list[str] = []
-    """The name of each of ``agents`` for watchers and the catalogue; empty for the offered
+    """The name of each of ``agents`` for watchers, the catalogue and the journal; empty for the offered
     names."""
 
 

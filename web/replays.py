@@ -35,7 +35,7 @@ def about(number: int, record: EpisodeRecord) -> dict[str, Any]:
     return {
         "number": number,
         "environment": record.environment[:LONGEST_NAME],
-        "agents": [seat.agent[:LONGEST_NAME] for seat in result.seats],
+        "agents": [name[:LONGEST_NAME] for name in record.players],
         "outcome": result.outcome,
         "returns": [seat.total for seat in result.seats],
         "seconds": [seat.seconds for seat in result.seats],

@@ -127,7 +127,8 @@ type Run struct {
 	// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or
 	// one for all.
 	Substitutes []any
-	// The name of each of `agents` for watchers and the catalogue; empty for the offered names.
+	// The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered
+	// names.
 	Names []string
 }
 

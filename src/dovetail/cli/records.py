@@ -14,7 +14,7 @@ import typer
 from dovetail.cli.common import RecordedEnv, UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
-from dovetail.peer.plain import coloured, plain
+from dovetail.peer.plain import coloured, one_line, plain
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def replay(
 
     say(
         f"episode {number}: {played.environment}, "
-        f"{' against '.join(seat.agent for seat in result.seats)}, seed {result.seed}"
+        f"{' against '.join(map(one_line, played.players))}, seed {result.seed}"
     )
     replayed(played, env, delay, say)
     print(ending(result.reason, result.outcome))
@@ -89,7 +89,7 @@ def list_episodes(journal: Path) -> None:
         if number in void:
             what = "an opening was tried" if played.label == TRIED else "an interrupted attempt"
             reason += f"; {what}, not counted"
-        agents = ", ".join(seat.agent for seat in result.seats)
+        agents = ", ".join(map(one_line, played.players))
         row = [when, played.environment, agents, played.mode, str(result.turns), outcome, reason]
         table.add_row(str(number), *map(escape, row))
     show(table if table.row_count else f"{journal} has no episodes")
@@ -159,7 +159,7 @@ def replayed(
             say(f"-- turn {number + 1}")
             for seat, action in actions:
                 forced = " (chosen by the broker)" if (number, seat) in breached else ""
-                say(f"seat {seat} ({result.seats[seat].agent}): {action}{forced}")
+                say(f"seat {seat} ({one_line(played.players[seat])}): {action}{forced}")
             failed_here = result.reason == "environment-failed" or result.blame is not None
             if not (failed_here and number + 1 == len(played.actions)):
                 _legal(number, turn, spec, actions)
@@ -202,7 +202,8 @@ def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
     if result.digest and result.digest != sha256(codec.encode(played.actions)).hexdigest()[:16]:
         _differs(number, "the digest of the actions is another")
     over = "terminated" if turn.terminated else "truncated" if turn.truncated else None
-    by_broker = bool(result.message) or result.blame is not None
+    # The broker ends an episode as truncated, too, and says why; only rules end one as terminated.
+    by_broker = result.reason == "truncated" and bool(result.message or result.blame is not None)
     if result.reason in ("terminated", "truncated") and not by_broker:
         if over != result.reason:
             _differs(number, f"it is {over or 'not over'}, not {result.reason}")
@@ -210,6 +211,8 @@ def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
             _differs(number, f"the outcome is {turn.outcome}, not {result.outcome}")
     elif over is not None:
         _differs(number, f"it is {over}, and was stopped ({result.reason})")
+    elif by_broker and result.outcome is not None:
+        _differs(number, f"it is not over, and has the outcome {result.outcome}")
     if result.blame is None and result.scored:
         for seat, (total, recorded) in enumerate(zip(totals, result.seats, strict=True)):
             if not math.isclose(total, recorded.total, rel_tol=1e-9, abs_tol=1e-9):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dovetail import transport
-from dovetail.peer.plain import plain
+from dovetail.peer.plain import one_line
 from dovetail.peer.session import NameTaken, Session
 from dovetail.peer.silence import Silence
 from dovetail.protocol import codec
@@ -110,7 +110,7 @@ class Link:
                 self._first += heard
                 for each in heard:
                     if isinstance(each, m.Error) and each.code == "journal" and not unready:
-                        text = " ".join(plain(each.message).split())
+                        text = one_line(each.message)
                         unready = f"the broker at {self.address} answers: {text}"
                         told = True
                         self._warn(unready)

@@ -900,7 +900,7 @@ struct Run {
     /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or one for
     /// all.
     std::vector<std::variant<std::int64_t, std::string>> substitutes = {};
-    /// The name of each of `agents` for watchers and the catalogue; empty for the offered names.
+    /// The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered names.
     std::vector<std::string> names = {};
 };
 

@@ -1551,7 +1551,8 @@ pub struct Run {
     /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each,
     /// or one for all.
     pub substitutes: Vec<Player>,
-    /// The name of each of `agents` for watchers and the catalogue; empty for the offered names.
+    /// The name of each of `agents` for watchers, the catalogue and the journal; empty for the
+    /// offered names.
     pub names: Vec<String>,
 }
 

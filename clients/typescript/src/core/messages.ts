@@ -1618,7 +1618,9 @@ export interface Run {
    * all.
    */
   substitutes?: readonly (number | string)[];
-  /** The name of each of `agents` for watchers and the catalogue; empty for the offered names. */
+  /**
+   * The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered names.
+   */
   names?: readonly string[];
 }
 

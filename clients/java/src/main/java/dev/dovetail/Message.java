@@ -3016,7 +3016,8 @@ public sealed interface Message extends Encodable {
      *     Stacked turns.
      * @param substitutes With {@code on_agent_lost} {@code substitute}: who takes a lost agent's seat, as in {@code
      *     agents}; one each, or one for all.
-     * @param names The name of each of {@code agents} for watchers and the catalogue; empty for the offered names.
+     * @param names The name of each of {@code agents} for watchers, the catalogue and the journal; empty for the
+     *     offered names.
      */
     record Run(
             long id,
