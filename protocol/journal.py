@@ -33,6 +33,7 @@ from dovetail.protocol.logfile import (
     scan_2,
 )
 from dovetail.protocol.messages import Episode, Mode
+from dovetail.protocol.shown import line
 
 log = logging.getLogger("dovetail")
 
@@ -229,8 +230,7 @@ def _checked(found: Iterator[Entry | Damage]) -> Iterator[Written | Damage]:
         try:
             record = _decoder.decode(each.data)
         except _UNREADABLE as error:
-            said = "".join(c if c.isprintable() else "?" for c in str(error)[:200])
-            what = f"record {each.number} is whole, and unknown to this version: {said}"
+            what = f"record {each.number} is whole, and unknown to this version: {line(str(error))}"
             yield Damage(each.start, each.end, what)
             continue
         yield Written(each.number, each.start, each.end, record)

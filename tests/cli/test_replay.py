@@ -12,8 +12,10 @@ import pytest
 from dovetail import InProcess
 from dovetail.broker.journal import Journal
 from dovetail.broker.live import place
+from dovetail.experiments import games
 from dovetail.peer import plugins
 from dovetail.protocol.journal import EpisodeRecord, StateRecord, read
+from dovetail.web import replays
 
 HERE = Path(__file__).parent
 
@@ -56,6 +58,25 @@ def test_an_episode_played_again(dovetail: Any, journal: Path, game: str) -> Non
     assert last.out == answer.out
 
 
+def test_the_names_that_the_run_gave_are_kept(dovetail: Any, tmp_path: Path, game: str) -> None:
+    path = tmp_path / "named"
+    kind = plugins.find("environment", f"{HERE / 'count_up.py'}:CountUp")
+    chance = plugins.find("agent", f"{HERE / 'count_up.py'}:Chance")
+    with InProcess([kind], [chance], journal=path) as experiment:
+        agents = [experiment.create("chance", seed=seed) for seed in (1, 2)]
+        experiment.run("count_up", agents, episodes=2, rotate=True, names=["ada", "bob"]).wait()
+    first, second = (each for each in read(path) if isinstance(each, EpisodeRecord))
+    assert (first.names, second.names) == (["ada", "bob"], ["bob", "ada"])
+    rows = [line for line in dovetail("replay", str(path)).out.splitlines() if "count_up" in line]
+    assert "ada, bob" in rows[0]
+    assert "bob, ada" in rows[1]
+    shown = dovetail("replay", str(path), "2", "--env", game).out
+    assert "bob against ada" in shown
+    assert "seat 0 (bob)" in shown
+    assert replays.about(1, first)["agents"] == ["ada", "bob"]
+    assert games.players(second) == ["bob", "ada"]
+
+
 def test_an_episode_that_goes_otherwise(dovetail: Any, journal: Path, game: str) -> None:
     played = [each for each in read(journal) if isinstance(each, EpisodeRecord)]
     forged = journal.with_name("forged")
@@ -66,6 +87,10 @@ def test_an_episode_that_goes_otherwise(dovetail: Any, journal: Path, game: str)
         {"result": msgspec.structs.replace(result, seed=result.seed + 1)},
         {"result": msgspec.structs.replace(result, outcome=[0.5, 0.5])},
         {"actions": record.actions[:-1]},
+        {
+            "actions": record.actions[:-1],
+            "result": msgspec.structs.replace(result, message="the page stopped", digest=""),
+        },
         {"actions": [[(1 - seat, action) for seat, action in turn] for turn in record.actions]},
         {"configuration": {"target": 1000}},
     ]

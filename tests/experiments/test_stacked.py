@@ -177,6 +177,7 @@ def played(
 CASES: dict[str, dict[str, Any]] = {
     "three seats": {"agents": ["told", "told", "many"]},
     "rotating": {"agents": ["told", "many", "told"], "rotate": True},
+    "named": {"agents": ["told", "many", "told"], "rotate": True, "names": ["a", "b", "c"]},
     "truncated by the run": {"agents": ["told"] * 3, "max_turns": 3},
     "random for illegal": {"agents": ["told"] * 3, "on_illegal": "random"},
     "truncate for illegal": {"agents": ["told"] * 3, "on_illegal": "truncate", "retries": 2},
@@ -195,6 +196,7 @@ def test_the_same_results_records_and_words(case: str, game: Any, tmp_path: Path
     assert stacked[0] == single[0]
     assert stacked[1] == single[1]
     assert stacked[2] == single[2]
+    assert all(len(set(each.get("names", "abc"))) == 3 for each in stacked[1])
     reasons = {each["reason"] for each in single[0]}
     assert {"terminated", "truncated"} <= reasons
 

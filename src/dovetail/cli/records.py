@@ -14,8 +14,9 @@ import typer
 from dovetail.cli.common import RecordedEnv, UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
-from dovetail.peer.plain import coloured, one_line, plain
+from dovetail.peer.plain import coloured, plain
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.shown import line
 
 if TYPE_CHECKING:
     from dovetail.env_servers.environment import Environment
@@ -61,7 +62,7 @@ def replay(
 
     say(
         f"episode {number}: {played.environment}, "
-        f"{' against '.join(map(one_line, played.players))}, seed {result.seed}"
+        f"{' against '.join(map(line, played.players))}, seed {result.seed}"
     )
     replayed(played, env, delay, say)
     print(ending(result.reason, result.outcome))
@@ -89,7 +90,7 @@ def list_episodes(journal: Path) -> None:
         if number in void:
             what = "an opening was tried" if played.label == TRIED else "an interrupted attempt"
             reason += f"; {what}, not counted"
-        agents = ", ".join(map(one_line, played.players))
+        agents = ", ".join(map(line, played.players))
         row = [when, played.environment, agents, played.mode, str(result.turns), outcome, reason]
         table.add_row(str(number), *map(escape, row))
     show(table if table.row_count else f"{journal} has no episodes")
@@ -159,7 +160,7 @@ def replayed(
             say(f"-- turn {number + 1}")
             for seat, action in actions:
                 forced = " (chosen by the broker)" if (number, seat) in breached else ""
-                say(f"seat {seat} ({one_line(played.players[seat])}): {action}{forced}")
+                say(f"seat {seat} ({line(played.players[seat])}): {action}{forced}")
             failed_here = result.reason == "environment-failed" or result.blame is not None
             if not (failed_here and number + 1 == len(played.actions)):
                 _legal(number, turn, spec, actions)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dovetail import transport
-from dovetail.peer.plain import one_line
 from dovetail.peer.session import NameTaken, Session
 from dovetail.peer.silence import Silence
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.shown import line
 from dovetail.transport.keys import WITHOUT, Key, chosen
 from dovetail.transport.owner import Owner
 
@@ -110,7 +110,7 @@ class Link:
                 self._first += heard
                 for each in heard:
                     if isinstance(each, m.Error) and each.code == "journal" and not unready:
-                        text = one_line(each.message)
+                        text = line(each.message)
                         unready = f"the broker at {self.address} answers: {text}"
                         told = True
                         self._warn(unready)
