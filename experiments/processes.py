@@ -109,8 +109,10 @@ class Processes:
         while time.monotonic() < end:
             self.check()
             for line in self._log("broker").read_text("utf-8", "replace").splitlines(keepends=True):
-                if line.startswith(LISTENS) and line.endswith("\n"):
-                    return line.removeprefix(LISTENS).strip()
+                # A hosted game may have printed something before it, without the end of a line.
+                _, announced, address = line.rpartition(LISTENS)
+                if announced and address.endswith("\n"):
+                    return address.strip()
             time.sleep(0.02)
         raise DovetailError(f"the broker does not listen after {READY:g} s")
 

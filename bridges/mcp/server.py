@@ -5,12 +5,13 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TextIO, TypeVar
 
 import anyio.to_thread
 import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from pydantic import Field
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -112,10 +113,16 @@ def application(table: Table, host: str) -> Starlette:
     return Starlette(routes=mounts, lifespan=lifespan)
 
 
-def serve_stdio(table: Table) -> None:
-    """Serve the only open seat over stdin and stdout, until stdin ends."""
+def serve_stdio(table: Table, lines: TextIO, out: TextIO) -> None:
+    """Serve the only open seat over standard input and output, until the input ends."""
     (seat,) = table.seats
-    server(table, seat).run("stdio")
+    made = server(table, seat)._lowlevel_server  # `run` takes no streams
+
+    async def serve() -> None:
+        async with stdio_server(anyio.wrap_file(lines), anyio.wrap_file(out)) as (reads, writes):
+            await made.run(reads, writes, made.create_initialization_options())
+
+    anyio.run(serve)
 
 
 def serve_http(table: Table, host: str, port: int, ready: Callable[[dict[int, str]], None]) -> None:

@@ -13,6 +13,7 @@ from typer.core import TyperCommand
 from dovetail._version import __version__, compiled
 from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
 from dovetail.cli.group import Group, group
+from dovetail.cli.output import forgiving
 
 COMMANDS = {
     "broker": ("broker", "Run the broker that environments, agents and experiments connect to."),
@@ -152,6 +153,7 @@ def main() -> int:
     0: success; 1: the command failed; 2: incorrect usage; 130: interrupted.
     """
     state.debug = os.environ.get("DOVETAIL_DEBUG", "") not in ("", "0")
+    forgiving()
     try:
         code = app(prog_name="dovetail", standalone_mode=False)
         sys.stdout.flush()

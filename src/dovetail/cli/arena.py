@@ -24,6 +24,7 @@ from dovetail.cli.common import (
     show,
 )
 from dovetail.cli.group import Group, group
+from dovetail.cli.output import reserved
 from dovetail.peer.plain import plain
 from dovetail.peer.syntax import command
 from dovetail.protocol.errors import DovetailError
@@ -218,7 +219,8 @@ def standings(
         for each in ladders:
             found[each.name] = found_in(store, each, seasons[chosen], arena.seed)
     if json:
-        print(msgspec.json.encode({"season": chosen, "ladders": found}).decode())
+        with reserved() as out:
+            print(msgspec.json.encode({"season": chosen, "ladders": found}).decode(), file=out)
         return
     for each in ladders:
         title = f"{each.name}, season {chosen}"

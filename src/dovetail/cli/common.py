@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli.output import forgiving
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.extras import absent
 from dovetail.peer.plain import plain
@@ -78,6 +79,7 @@ def complain(error: Exception) -> int:
 
 def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> int:
     """Run a command-line application, by default with this process's arguments; return its exit code."""
+    forgiving()
     try:
         code = app(arguments, prog_name=name, standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):

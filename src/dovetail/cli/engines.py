@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli.common import Register, Set, UsageError, log_to_stderr, made, register, settings
+from dovetail.cli.output import conversation
 
 if TYPE_CHECKING:
     from dovetail.agent_servers.agent import Agent
@@ -46,18 +46,19 @@ def uci(
     from dovetail.bridges.uci.front import Front
 
     lock = threading.Lock()
+    with conversation() as (lines, out):
 
-    def say(line: str) -> None:
-        with lock:
-            print(line, flush=True)
+        def say(line: str) -> None:
+            with lock:
+                print(line, file=out, flush=True)
 
-    front = Front(_made(agent, set_, state, seed, register_), say, seed)
-    try:
-        for line in sys.stdin:
-            if not front.handle(line):
-                break
-    finally:
-        front.close()
+        front = Front(_made(agent, set_, state, seed, register_), say, seed)
+        try:
+            for line in lines:
+                if not front.handle(line):
+                    break
+        finally:
+            front.close()
 
 
 def gtp(
@@ -75,18 +76,19 @@ def gtp(
     """
     from dovetail.bridges.gtp.front import Front
 
-    front = Front(_made(agent, set_, state, seed, register_), size, komi, seed)
-    try:
-        for line in sys.stdin:
-            answer = front.handle(line)
-            if answer is None:
-                continue
-            sys.stdout.write(answer)
-            sys.stdout.flush()
-            if front.over:
-                break
-    finally:
-        front.close()
+    with conversation() as (lines, out):
+        front = Front(_made(agent, set_, state, seed, register_), size, komi, seed)
+        try:
+            for line in lines:
+                answer = front.handle(line)
+                if answer is None:
+                    continue
+                out.write(answer)
+                out.flush()
+                if front.over:
+                    break
+        finally:
+            front.close()
 
 
 def _made(

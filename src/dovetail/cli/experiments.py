@@ -27,6 +27,7 @@ from dovetail.cli.common import (
     settings,
     warn,
 )
+from dovetail.cli.output import reserved
 from dovetail.peer.silence import GIVE_UP
 from dovetail.protocol.errors import DovetailError
 
@@ -134,26 +135,27 @@ def run(
     logging.getLogger("dovetail").setLevel(logging.INFO if verbose else logging.NOTSET)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as gracefully as Ctrl-C
     try:
-        with _silent(json_ or quiet):
-            done = execute(
-                path,
-                store=store,
-                out=out,
-                overrides=settings(set_),
-                resume=resume,
-                extend=extend,
-                jobs=jobs or cores,
-                options=Options(
-                    connect, token, in_process, give_up, cores if shards == 0 else shards
-                ),
-            )
+        with reserved() if json_ else contextlib.nullcontext() as results:
+            with _silent(json_ or quiet):
+                done = execute(
+                    path,
+                    store=store,
+                    out=out,
+                    overrides=settings(set_),
+                    resume=resume,
+                    extend=extend,
+                    jobs=jobs or cores,
+                    options=Options(
+                        connect, token, in_process, give_up, cores if shards == 0 else shards
+                    ),
+                )
+            if results is not None:
+                results.write((done.folder / RESULTS).read_text(encoding="utf-8"))
     except KeyboardInterrupt:
         warn(
             "interrupted; run the same command with --resume to continue after the last finished stage"
         )
         raise
-    if json_:
-        sys.stdout.write((done.folder / RESULTS).read_text(encoding="utf-8"))
 
 
 def packaged() -> dict[str, Path]:

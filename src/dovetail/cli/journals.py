@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from dovetail.cli.common import RecordedEnv, warn
 from dovetail.cli.group import group
+from dovetail.cli.output import reserved
 from dovetail.cli.records import list_episodes, replayed
 from dovetail.peer.registry import one_line
 from dovetail.protocol import jsontext
@@ -137,9 +137,10 @@ def export(journal: JournalPath) -> None:
 
     from dovetail.protocol.journal import read
 
-    for record in read(journal):
-        line = msgspec.to_builtins(record, builtin_types=(), enc_hook=_plain)
-        sys.stdout.write(jsontext.write(line) + "\n")
+    with reserved() as out:
+        for record in read(journal):
+            line = msgspec.to_builtins(record, builtin_types=(), enc_hook=_plain)
+            out.write(jsontext.write(line) + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ import typer
 
 from dovetail.cli.common import UsageError, show, warn
 from dovetail.cli.group import group
+from dovetail.cli.output import reserved
 from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
@@ -131,7 +132,8 @@ def list_(
     """
     rows = _own() if access is None else _allowed(access)
     if json_:
-        print(jsontext.write(rows, indent=1))
+        with reserved() as out:
+            print(jsontext.write(rows, indent=1), file=out)
         return
     if not rows:
         print("no keys; `dovetail keys make NAME` makes one")

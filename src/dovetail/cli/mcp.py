@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+import sys
+from contextlib import ExitStack, nullcontext
 from typing import Annotated
 
 import typer
@@ -21,6 +23,7 @@ from dovetail.cli.common import (
     settings,
     warn,
 )
+from dovetail.cli.output import conversation
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -94,27 +97,32 @@ def mcp(
         )
     if register_ and connect is not None:
         raise UsageError("--register works only within this program; remove --connect")
-    register(register_)
     log_to_stderr()
-    from dovetail.bridges.mcp.server import serve_http, serve_stdio
-    from dovetail.bridges.mcp.table import Table
+    with ExitStack() as stack:
+        lines, out = stack.enter_context(
+            nullcontext((sys.stdin, sys.stdout)) if http else conversation()
+        )
+        register(register_)
+        from dovetail.bridges.mcp.server import serve_http, serve_stdio
+        from dovetail.bridges.mcp.table import Table
 
-    rivals = against if against is not None else ["random"]
-    with Table(
-        game,
-        seats,
-        rivals,
-        parameters=settings(set_agent, "--set-agent"),
-        configuration=settings(set_),
-        seed=secrets.randbelow(1_000_000) if seed is None else seed,
-        games=games,
-        clock=clock,
-        connect=connect,
-        token=token,
-    ) as table:
+        table = stack.enter_context(
+            Table(
+                game,
+                seats,
+                against if against is not None else ["random"],
+                parameters=settings(set_agent, "--set-agent"),
+                configuration=settings(set_),
+                seed=secrets.randbelow(1_000_000) if seed is None else seed,
+                games=games,
+                clock=clock,
+                connect=connect,
+                token=token,
+            )
+        )
         if not http:
             warn(f"{game}: seat {seats[0]} is open on stdin and stdout")
-            serve_stdio(table)
+            serve_stdio(table, lines, out)
             return
 
         def ready(urls: dict[int, str]) -> None:

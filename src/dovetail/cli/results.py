@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from dovetail.cli.common import RecordedEnv, UsageError, show, width
 from dovetail.cli.group import group
+from dovetail.cli.output import reserved
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def results(
     with _records(out) as records:
         names, found = _selected(records, table, columns, where, by, limit)
         if form is not None:
-            files.text(sys.stdout, names, found, form)
+            with reserved() as output:
+                files.text(output, names, found, form)
             return
         _table(names, found, limit or 50, bool(columns or by))
 

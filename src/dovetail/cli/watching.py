@@ -22,6 +22,7 @@ from dovetail.cli.common import (
     show,
     warn,
 )
+from dovetail.cli.output import reserved
 from dovetail.cli.peers import table
 from dovetail.peer.plain import coloured, plain
 from dovetail.peer.silence import GIVE_UP
@@ -95,14 +96,19 @@ def list_(
         if name is not None:
             present = _only(present, name, connect)
         if json_:
-            print(jsontext.write(present, indent=1, default=repr))
+            with reserved() as out:
+                print(jsontext.write(present, indent=1), file=out)
         else:
             _show_catalogue(connect, present)
         return
-    found = _installed(name)
     if json_:
-        print(jsontext.write([_described(*each) for each in found], indent=1))
-    elif name is not None:
+        with reserved() as out:
+            print(
+                jsontext.write([_described(*each) for each in _installed(name)], indent=1), file=out
+            )
+        return
+    found = _installed(name)
+    if name is not None:
         for kind, each, made in found:
             show(table(kind, each, made))
             show(_plain(f"  {_summary(made)}\n"))

@@ -1,0 +1,89 @@
+"""Standard output and input: what other programs read holds the protocol alone, and no character stops a command.
+
+Games and agents are other people's code, which prints; so do libraries in C, and programs that they start.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import TextIO
+
+
+def forgiving() -> None:
+    """Let characters that the terminal's encoding lacks be replaced."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with suppress(OSError):  # its descriptor was replaced by one that cannot seek
+                stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
+
+
+@contextmanager
+def reserved() -> Iterator[TextIO]:
+    """Yield standard output, in UTF-8, for what a program reads; whatever else is printed goes to standard error.
+
+    Enter this before code of users is imported.
+    """
+    stream = sys.stdout
+    stream.flush()
+    if _descriptor(stream) != 1:  # a program that runs the command within itself
+        with redirect_stdout(sys.stderr):
+            yield stream
+        return
+    out = open(os.dup(1), "w", encoding="utf-8", errors="replace", newline="\n")  # noqa: SIM115
+    _divert(1, os.O_WRONLY, 2)
+    try:
+        yield out
+    finally:
+        try:
+            stream.flush()
+            _flush_c()
+            out.flush()
+        finally:
+            os.dup2(out.fileno(), 1)
+            with suppress(OSError):
+                out.close()
+
+
+@contextmanager
+def conversation() -> Iterator[tuple[TextIO, TextIO]]:
+    """Yield standard input and output for a protocol; code of users finds an empty standard input."""
+    with reserved() as out:
+        if _descriptor(sys.stdin) != 0:
+            yield sys.stdin, out
+            return
+        lines = open(os.dup(0), encoding="utf-8", errors="replace")  # noqa: SIM115
+        _divert(0, os.O_RDONLY)
+        try:
+            yield lines, out
+        finally:
+            os.dup2(lines.fileno(), 0)
+            lines.close()
+
+
+def _descriptor(stream: TextIO) -> int:
+    try:
+        return stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        return -1
+
+
+def _divert(descriptor: int, mode: int, to: int | None = None) -> None:
+    """Let a descriptor stand for another one; for nothing, if that is closed."""
+    if to is not None:
+        with suppress(OSError):
+            os.dup2(to, descriptor)
+            return
+    nothing = os.open(os.devnull, mode)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def _flush_c() -> None:
+    """Write what C code has printed and its library still holds, while it goes where it should."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).fflush(None)
