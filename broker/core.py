@@ -30,7 +30,7 @@ from dovetail.broker.runs import SHUTDOWN, Runs
 from dovetail.broker.sessions import Sessions
 from dovetail.broker.tables import Settings as Settings
 from dovetail.broker.tables import Tables
-from dovetail.broker.watching import Watching
+from dovetail.broker.watching import Watching, hidden
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.journal import AnyRecord
@@ -250,8 +250,8 @@ class Core:
     def _on_watch(self, peer: Peer, watch: m.Watch, now: float) -> None:
         if not peer.asks(watch.id):
             return
-        if watch.run is not None and self.runs.get(watch.run) is None:
-            peer.refuse(watch.id, "unknown", f"there is no run {watch.run}")
+        if watch.run is not None and (wrong := hidden(self.runs.get(watch.run), watch.run)):
+            peer.refuse(watch.id, *wrong)
             return
         begins = self._watching.watch(peer, watch)
         peer.reply(watch.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import reprlib
 from typing import Any
 
@@ -87,6 +88,10 @@ def check(turn: Turn, spec: Spec) -> None:
                 raise _invalid(
                     f"legal action {wrong} of seat {view.seat} is not in {_short(actions)}"
                 )
+            if isinstance(view.legal, list) and not all(
+                map(operator.lt, view.legal, view.legal[1:])
+            ):
+                raise _invalid(f"the legal actions of seat {view.seat} do not rise")
         observation = codec.opened(view.observation)
         if observation is None and view.seat not in turn.to_act:
             continue

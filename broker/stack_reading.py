@@ -194,13 +194,15 @@ def actions(given: m.Actions, rows: Column, seats: Column) -> Actions:
         raise ProtocolError("invalid", f"`resigns` names a row beyond {count - 1}")
     faults = {}
     for fault in given.faults:
-        at = np.flatnonzero((rows == fault.slot) & (seats == fault.seat))
+        there = rows == fault.slot
+        if fault.seat is not None:
+            there &= seats == fault.seat
+        at = np.flatnonzero(there)
         if not len(at):
-            raise ProtocolError(
-                "invalid",
-                f"`faults` names slot {fault.slot}, seat {fault.seat}, which has no row",
-            )
-        faults[int(at[0])] = fault
+            seat = "" if fault.seat is None else f", seat {fault.seat}"
+            text = f"`faults` names slot {fault.slot}{seat}, which has no row"
+            raise ProtocolError("invalid", text)
+        faults.update(dict.fromkeys(at.tolist(), fault))
     return Actions(chosen, refused, faults)
 
 

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from dovetail.broker.ending import Ending
+from dovetail.broker.episode import Episode
 from dovetail.broker.match import Pace, Play
 from dovetail.broker.outbox import Audience, Out, Outbox
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import Code
 
 
 class Interest(NamedTuple):
@@ -254,6 +256,20 @@ def _thoughts_for(peer: Peer, asked: m.Watch, run: Run) -> bool:
     return asked.thoughts and (run.asked.thoughts or peer is run.experiment)
 
 
+def hidden(run: Run | None, number: int) -> tuple[Code, str] | None:
+    """Return why a run of some number cannot be watched; None if it can."""
+    if run is None:
+        return "unknown", f"there is no run {number}"
+    return ("access", f"run {number} is secret; it is not shown") if run.asked.secret else None
+
+
+def _acting(episode: Episode) -> list[int]:
+    """Return the seats that must act at the latest turn, but those that have."""
+    if not 0 < episode.owing < len(episode.to_act):
+        return episode.to_act
+    return [each for each in episode.to_act if episode.places[each].machine.state == "deciding"]
+
+
 def shown(
     run: Run,
     play: Play,
@@ -298,7 +314,7 @@ def shown(
         index=episode.index,
         episode=episode.number,
         turn=turn.turn,
-        to_act=turn.to_act if ending is None else [],
+        to_act=_acting(episode) if ending is None else [],
         actions=episode.history[turn.turn - 1]
         if turn.turn > 0
         else [],  # the latest may be on their way

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
 
+from dovetail.protocol import complaints, messages, tensors
 from dovetail.protocol import limits as limits_
-from dovetail.protocol import messages, tensors
 from dovetail.protocol.errors import Code, ProtocolError
 from dovetail.protocol.messages import Limits
 from dovetail.protocol.ready import ready
@@ -94,7 +95,6 @@ _FREE: dict[type[messages.Message], tuple[str, ...]] = {
     messages.Run: ("configuration",),
     messages.ExperimentCreate: ("parameters",),
     messages.ExperimentMessage: ("body",),
-    messages.ExperimentStep: ("actions",),
 }
 """Fields that may have any value."""
 
@@ -128,7 +128,8 @@ _text = msgspec.msgpack.Decoder(str)
 _integer = msgspec.msgpack.Decoder(int)
 
 
-def _refusal(frame: bytes, code: Code, text: str) -> ProtocolError:
+def _refusal(frame: bytes, code: Code, said: Callable[[str], str]) -> ProtocolError:
+    """Return the refusal of a frame; ``said`` returns its text for the type of the message."""
     kind, about = "", {}
     with suppress(*UNREADABLE):
         named = _named.decode(frame)
@@ -136,13 +137,14 @@ def _refusal(frame: bytes, code: Code, text: str) -> ProtocolError:
             with suppress(msgspec.ValidationError):
                 about[name] = _integer.decode(getattr(named, name))
         kind = _text.decode(named.type)
-    return ProtocolError(code, text, kind, about)
+    return ProtocolError(code, said(kind), kind, about)
 
 
 class Decoder(Generic[T]):
     """Reads the messages that one side of one role accepts."""
 
     def __init__(self, accepts: Any, limits: Limits | None = None) -> None:
+        self._accepts = accepts
         self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(
             accepts, ext_hook=extension
         )
@@ -165,15 +167,30 @@ class Decoder(Generic[T]):
             if len(frame) > self._size or limits_.openings(frame) > self._depth:
                 limits_.walk(frame, self._limits)
             return self._decoder.decode(frame)
-        except ProtocolError as error:
-            raise _refusal(frame, error.code, str(error)) from None
-        except msgspec.ValidationError as error:
-            text = _brief(str(error))
-            if text.endswith("`$.type`") or "missing required field `type`" in text:
-                raise _refusal(frame, "unknown-type", f"no message of this role: {text}") from None
-            raise _refusal(frame, "invalid", text) from None
-        except UNREADABLE as error:
-            raise _refusal(frame, "malformed", str(error) or type(error).__name__) from None
+        except (ProtocolError, *UNREADABLE) as error:
+            raise self._refused(frame, error) from None
+
+    def _refused(self, frame: bytes, error: Exception) -> ProtocolError:
+        """Return what is wrong with a frame: first that it is not well-formed, if so, then what it says."""
+        text = _brief(str(error))
+        if isinstance(error, msgspec.ValidationError):
+            try:
+                limits_.walk(frame, self._limits)  # nothing was read beyond what is wrong
+            except ProtocolError as whole:
+                error, text = whole, str(whole)
+        if isinstance(error, ProtocolError):
+            return _refusal(frame, error.code, lambda _: text)
+        if not isinstance(error, msgspec.ValidationError):
+            return _refusal(frame, "malformed", lambda _: complaints.malformed(text, frame))
+        if text.endswith("`$.type`") or text == "Object missing required field `type`":
+            return _refusal(
+                frame,
+                "unknown-type",
+                lambda kind: complaints.unknown_type(text, kind, self._accepts),
+            )
+        return _refusal(
+            frame, "invalid", lambda kind: complaints.invalid(text, kind, self._accepts)
+        )
 
 
 def _brief(text: str) -> str:

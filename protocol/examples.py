@@ -603,6 +603,9 @@ def malformed() -> Iterator[Malformed]:
         ("two messages in a frame", ping + ping, "malformed"),
         ("nested 33 deep", deep, "limit"),
         ("nested 10,000 deep", b"\x91" * 10_000, "limit"),
+        ("an array that is cut short", b"\x93\x01\x02", "malformed"),
+        ("an array and a byte too many", b"\x91\x01\x02", "malformed"),
+        ("a message that is wrong and cut short", b"\x82\xa4type\x05\xa1a", "malformed"),
         ("a map of 4,294,967,295 announced", b"\xdf" + huge, "malformed"),
         ("text of 4,294,967,295 bytes as a key", b"\x81\xdb" + huge, "malformed"),
     ]

@@ -468,7 +468,7 @@ class Fault(Part):
     message: str
     """One line for a person: what is wrong."""
     seat: int | None = None
-    """The seat at fault, if it is a seat's."""
+    """The seat at fault, if it is a seat's; in `actions`, nil is every seat of the slot."""
 
     def __post_init__(self) -> None:
         self.message = shown.line(self.message)

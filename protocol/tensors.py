@@ -69,8 +69,8 @@ def unpack(data: memoryview | bytes) -> NDArray[Any]:
     """
     try:
         name, shape, content = _decoder.decode(data)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"tensor that is not [dtype, shape, bytes]: {error}") from None
+    except msgspec.DecodeError:
+        raise ValueError("a tensor whose payload is not [dtype, shape, bytes] (S8.2)") from None
     dtype = DTYPES.get(name)
     if dtype is None:
         raise ValueError(f"tensor of unknown dtype {name[:20]!r}")

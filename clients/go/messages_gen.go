@@ -506,7 +506,7 @@ type Fault struct {
 	Code string
 	// One line for a person: what is wrong.
 	Message string
-	// The seat at fault, if it is a seat's.
+	// The seat at fault, if it is a seat's; in `actions`, nil is every seat of the slot.
 	Seat *int
 }
 

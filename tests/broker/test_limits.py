@@ -533,17 +533,22 @@ def broker() -> Iterator[tuple[Server, Callable[[Callable[[], bool]], int]]]:
         server.close()
 
 
-def test_a_first_frame_of_many_bytes_costs_its_sender_the_connection() -> None:
+@pytest.mark.rule("S11.2")
+def test_a_first_frame_of_many_bytes_is_told_why_it_costs_its_sender_the_connection() -> None:
     with broker() as (server, until):
         assert server.address is not None
         dealer = Dealer(server.address, lambda: codec.encode(hello(name="n" * (2 << 20))))
+        heard: list[bytes] = []
         try:
 
             def refused() -> bool:
-                dealer.receive(0.0)
-                return "at most 1048576" in dealer.trouble
+                heard.extend(dealer.receive(0.0))
+                return "at most 1,048,576" in dealer.trouble
 
             until(refused)
+            error = codec.decode(heard[0])
+            assert (error["type"], error["code"]) == ("error", "limit")
+            assert "at most 1,048,576 are read" in error["message"]
         finally:
             dealer.close(0.0)
 

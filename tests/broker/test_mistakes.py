@@ -141,15 +141,29 @@ EVERYWHERE: dict[str, tuple[dict[str, Any], str]] = {
 }
 OVER_SOCKETS: dict[str, tuple[dict[str, Any], str]] = {
     "seen-in-itself": ({"step": lambda s, a: last(seats=[View(0, in_itself())])}, "recursion"),
-    "over-as-number": ({"step": lambda s, a: last(terminated=1)}, "got `int` - at `$.terminated`"),
-    "outcome-array": ({"step": lambda s, a: last(outcome=np.ones(1))}, "at `$.outcome`"),
+    "over-as-number": (
+        {"step": lambda s, a: last(terminated=1)},
+        "`terminated` of `turn` must be a boolean, not an integer",
+    ),
+    "outcome-array": (
+        {"step": lambda s, a: last(outcome=np.ones(1))},
+        "`outcome` of `turn` must be an array or nil, not a tensor",
+    ),
     "info-object": ({"step": lambda s, a: last(info={"it": {1}, "is": object()})}, "cannot travel"),
 }
 WRONG_GAMES = {**EVERYWHERE, **OVER_SOCKETS}
 
 WRONG_PLAYERS: dict[str, tuple[dict[str, Any], Callable[[Experiment, int], Any], str]] = {
-    "saves-nothing": ({"save": lambda s: None}, Experiment.save, "Expected `bytes`, got `None`"),
-    "saves-text": ({"save": lambda s: "all"}, Experiment.save, "Expected `bytes`, got `str`"),
+    "saves-nothing": (
+        {"save": lambda s: None},
+        Experiment.save,
+        "`state` of `saved` must be binary, not nil",
+    ),
+    "saves-text": (
+        {"save": lambda s: "all"},
+        Experiment.save,
+        "`state` of `saved` must be binary, not text",
+    ),
     "saves-too-much": (
         {"save": lambda s: bytes(2**24)},
         Experiment.save,
@@ -194,7 +208,7 @@ REQUESTS: dict[str, tuple[Callable[[Experiment], Any], str]] = {
         lambda x: x.create("first", parameters=wrong(5)),
         "create, option 'parameters': it must be a table, not 5",
     ),
-    "state": (lambda x: x.load(1, wrong("text")), "at `$.state`"),
+    "state": (lambda x: x.load(1, wrong("text")), "`state` of `load` must be binary"),
 }
 
 
@@ -345,7 +359,9 @@ def test_what_cannot_be_sent_is_not_asked_again(experiment: Experiment) -> None:
 
 
 def test_a_hello_that_cannot_be_read_is_told(address: str) -> None:
-    with pytest.raises(DovetailError, match=r"the broker refuses: .* at `\$.offers\[0\].capacity`"):
+    with pytest.raises(
+        DovetailError, match=r"refuses: `offers\[0\].capacity` of `hello` must be an integer ≥ 0"
+    ):
         serve_agent([player("idle", capacity=-1)], address)
 
 

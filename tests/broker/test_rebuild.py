@@ -52,6 +52,7 @@ def finish(table: Conversation, other: Voice, total: float = 1.25) -> None:
     assert record.actions == [[(0, 1)], [(0, 0)]]
 
 
+@pytest.mark.rule("S6.18")
 def test_the_seat_acts_after_the_other_has_caught_up() -> None:
     table, other = playing()
     lose(table)

@@ -81,6 +81,7 @@ def test_the_episode_in_progress_is_scored(policy: Any, reason: str, outcome: An
     table.experiment.hears(m.Done, reason="failed")
 
 
+@pytest.mark.rule("S6.19")
 def test_a_substitute_plays_until_the_agent_is_back() -> None:
     table = Table(on_agent_lost="substitute", substitutes=["spare"])
     [spare] = table.spares

@@ -323,7 +323,7 @@ def test_turns_that_could_not_be_sent_are_not_made_but_the_last_of_an_episode_is
     watcher.hears(m.Episode)
 
 
-@pytest.mark.rule("S7.13")
+@pytest.mark.rule("S7.17")
 def test_a_watcher_that_comes_late_gets_the_present_turn_and_scenes_from_the_next() -> None:
     table = Conversation().opens()
     table.environment.hears(m.EnvironmentStart, watched=False, scenes=False)
@@ -347,7 +347,7 @@ def test_a_watcher_that_comes_late_gets_the_present_turn_and_scenes_from_the_nex
     table.environment.hears(m.EnvironmentStep, watched=False, scenes=False)
 
 
-@pytest.mark.rule("S7.13")
+@pytest.mark.rule("S7.17")
 def test_watchers_see_the_game_and_the_clocks_even_in_the_middle_of_a_decision() -> None:
     table = Conversation(clock=m.ClockRule(decision=4.0, episode=10.0, increment=1.0))
     first, late = (Voice(table, "observer", name) for name in ("first", "late"))
@@ -373,7 +373,7 @@ def test_watchers_see_the_game_and_the_clocks_even_in_the_middle_of_a_decision()
     first.hears(m.WatchedTurn, turn=1, reason="timeout", clocks=[], running=[])
 
 
-@pytest.mark.rule("S7.13")
+@pytest.mark.rule("S7.17")
 def test_watchers_learn_whose_clock_stands_when_one_of_several_seats_has_answered() -> None:
     table = Conversation(clock=m.ClockRule(decision=4.0), thoughts=True)
     watcher = Voice(table, "observer", "eyes")
@@ -389,7 +389,7 @@ def test_watchers_learn_whose_clock_stands_when_one_of_several_seats_has_answere
     table.agents[1].acts(0, thoughts=m.Thoughts(text="paper"))
     left = [m.Clock(3.0), m.Clock(4.0, None, 1.0)]
     # What it thought comes with the turn that follows, when the other can no longer use it.
-    watcher.hears(m.WatchedTurn, turn=0, to_act=[0, 1], clocks=left, running=[0], thoughts=[])
+    watcher.hears(m.WatchedTurn, turn=0, to_act=[0], clocks=left, running=[0], thoughts=[])
     table.agents[0].hears(m.Init)
     table.agents[0].hears(m.AgentStart)
     table.agents[0].acts(0)
@@ -399,7 +399,7 @@ def test_watchers_learn_whose_clock_stands_when_one_of_several_seats_has_answere
     watcher.hears(m.WatchedTurn, turn=1, thoughts=thoughts, running=[1])
 
 
-@pytest.mark.rule("S7.13")
+@pytest.mark.rule("S7.17")
 def test_watchers_of_a_stepwise_run_learn_when_the_clock_begins_to_run() -> None:
     table = Conversation(stepwise=True, clock=m.ClockRule(decision=4.0)).opens()
     watcher = Voice(table, "observer", "eyes")
@@ -467,7 +467,7 @@ def move(table: Conversation, **turn: Any) -> Any:
     return asked
 
 
-@pytest.mark.rule("S7.13")
+@pytest.mark.rule("S7.18")
 def test_a_watcher_at_a_pace_sees_short_episodes_whole_and_costs_no_more_than_that() -> None:
     table, watcher = paced()
     table.environment.hears(m.EnvironmentStart, watched=True, scenes=True, once=True)
@@ -506,7 +506,7 @@ def test_a_watcher_at_a_pace_sees_short_episodes_whole_and_costs_no_more_than_th
     assert table.agents[1].hears(m.AgentStart).think
 
 
-@pytest.mark.rule("S7.13")
+@pytest.mark.rule("S7.18")
 def test_a_long_episode_is_shown_to_who_watches_at_a_pace_now_and_then() -> None:
     table, watcher = paced()
     table.environment.hears(m.EnvironmentStart, once=True)
@@ -525,7 +525,7 @@ def test_a_long_episode_is_shown_to_who_watches_at_a_pace_now_and_then() -> None
     ]
 
 
-@pytest.mark.rule("S7.13")
+@pytest.mark.rule("S7.18")
 def test_who_watches_every_turn_is_not_slowed_by_who_watches_at_a_pace() -> None:
     table, watcher = paced()
     other = Voice(table, "observer", "all")

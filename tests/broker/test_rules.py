@@ -400,6 +400,8 @@ def test_a_checked_run_holds_turns_against_the_spec() -> None:
         (m.View(0, 9, [0]), "observation 9 of seat 0 is not in"),
         (m.View(0, 1, [0, 9999]), "legal action 9999 of seat 0 is not in Discrete(n="),
         (m.View(0, 1, [1, -1]), "legal action -1 of seat 0 is not in Discrete(n="),
+        (m.View(0, 1, [2, 1]), "the legal actions of seat 0 do not rise"),
+        (m.View(0, 1, [1, 1]), "the legal actions of seat 0 do not rise"),
         (m.View(0, 1, bytes([0b1000_0001])), "legal action 7 of seat 0 is not in Discrete(n="),
     ):
         table = begun({"reward_range": (-1.0, 1.0)}, check=True)

@@ -171,6 +171,10 @@ def test_a_secret_run_is_not_shown() -> None:
     watcher.hears(m.Reply, id=1)
     table.opens()
     table.environment.hears(m.EnvironmentStart, watched=False)
+    watcher.says(m.Watch(2, table.run))
+    watcher.hears(
+        m.Error, id=2, code="access", message=f"run {table.run} is secret; it is not shown"
+    )
     table.environment.turns(terminated=True)
     assert table.experiment.hears(m.Episode).reason == "terminated"
     assert not watcher.heard

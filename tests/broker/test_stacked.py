@@ -300,11 +300,13 @@ def test_a_batch_that_is_late_doubled_or_anothers_is_ignored() -> None:
     assert not table.experiment.heard
 
 
-@pytest.mark.rule("S16.8")
-def test_what_is_wrong_in_a_row_is_its_own_matter() -> None:
+@pytest.mark.rule("S16.7", "S16.8")
+@pytest.mark.parametrize("seat", [0, None])
+def test_what_is_wrong_in_a_row_is_its_own_matter(seat: int | None) -> None:
+    """A fault may leave its seat out."""
     table = Stack(on_illegal="forfeit").begun()
     table.agents[0].hears(m.AgentSteps)
-    fault = m.Fault(2, "crashed", "no idea", 0)
+    fault = m.Fault(2, "crashed", "no idea", seat)
     table.answers(0, 1, 2, 0, faults=[fault])
     found = table.experiment.hears(m.Episodes).results
     assert [(e.index, e.reason) for e in found] == [(1, "illegal-action"), (2, "crashed")]

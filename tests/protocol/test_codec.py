@@ -56,7 +56,7 @@ def test_an_error_about_a_frame_quotes_little_of_it(of: Any) -> None:
     with pytest.raises(ProtocolError) as refused:
         codec.Decoder(codec.BEFORE_HELLO).decode(codec.encode({"version": 1, **of}))
     assert len(str(refused.value)) < 700
-    assert "at `$." in str(refused.value)
+    assert "expected one of" in str(refused.value) or "must be one of" in str(refused.value)
 
 
 # -- what a name means -------------------------------------------------------------------------------

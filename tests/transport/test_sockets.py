@@ -146,7 +146,11 @@ def read_to_the_end(there: Pumped, made: socket.socket) -> bytes:
         (zmtp.GREETING[:20] + b"rubbish" * 100, "security mechanism", False),
         (zmtp.GREETING + b"rubbish" * 100, "the flags 0x72", True),
         (GREETED + b"\xff" * 100, "the flags 0xff", True),
-        (GREETED + b"\x02" + (1 << 63).to_bytes(8, "big"), "a frame of 9223372036854775808", True),
+        (
+            GREETED + b"\x02" + (1 << 63).to_bytes(8, "big"),
+            "a frame of 9,223,372,036,854,775,808",
+            True,
+        ),
     ],
 )
 def test_a_peer_that_breaks_the_protocol_is_told_and_closed(

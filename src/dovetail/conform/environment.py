@@ -419,7 +419,7 @@ def episode_goes_on(p: Program) -> None:
     view(turn(p, 1, 1, [1]), 1, observation=[[0, 2]])
 
 
-@case("S6.17")
+@case("S6.16")
 def a_lookahead_at_another_turn(p: Program) -> None:
     """A `lookahead` that cannot be answered gets an `error` with its `id`, and changes nothing."""
     opened(p)

@@ -12,11 +12,13 @@ from collections import deque
 from collections.abc import Sequence
 from math import inf
 
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
 from dovetail.transport import zmtp
 from dovetail.transport.endpoint import Listener, say_no_more, tune
 from dovetail.transport.keys import Guard
 from dovetail.transport.lines import Lines
-from dovetail.transport.zmtp import Wire, WireError
+from dovetail.transport.zmtp import TooLarge, Wire, WireError
 
 log = logging.getLogger("dovetail.broker")
 
@@ -282,6 +284,10 @@ class Router:
         try:
             frames = wire.feed(data)
         except WireError as error:
+            if isinstance(error, TooLarge):  # a program that never hears why tries for ever
+                frame = codec.encode(m.Error("limit", str(error)))
+                connection.outbox += bytes(wire.out) + wire.pack([frame])
+                wire.out.clear()
             self._refuse(connection, str(error))
             return
         if wire.ready and self._greeting and self._greeting.pop(connection, None) is not None:

@@ -41,6 +41,10 @@ class WireError(Exception):
     """The peer broke the protocol, or ended the connection with an ERROR command; the text says how."""
 
 
+class TooLarge(WireError):
+    """A frame is larger than is read of this connection."""
+
+
 class Mismatch(WireError):
     """The peer asks for another security mechanism than ours; ``theirs`` is its name."""
 
@@ -274,7 +278,7 @@ class Wire:
                 f"an encrypted frame begins with the flags 0x{flags:02x}; expected 0 or 2"
             )
         if length > self._most:
-            raise WireError(f"a frame of {length} bytes; at most {self._most} are read")
+            raise TooLarge(f"a frame of {length:,} bytes; at most {self._most:,} are read")
 
     def _command(self, body: bytes) -> None:
         length = body[0] if body else 0

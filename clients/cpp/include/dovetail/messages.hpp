@@ -331,7 +331,7 @@ struct Fault {
     std::string code = {};
     /// One line for a person: what is wrong.
     std::string message = {};
-    /// The seat at fault, if it is a seat's.
+    /// The seat at fault, if it is a seat's; in `actions`, nil is every seat of the slot.
     std::optional<std::int64_t> seat = {};
 };
 

@@ -716,7 +716,7 @@ pub struct Fault {
     pub code: String,
     /// One line for a person: what is wrong.
     pub message: String,
-    /// The seat at fault, if it is a seat's.
+    /// The seat at fault, if it is a seat's; in `actions`, `None` is every seat of the slot.
     pub seat: Option<usize>,
 }
 

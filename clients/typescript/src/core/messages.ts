@@ -767,7 +767,7 @@ export interface Fault {
   code: string;
   /** One line for a person: what is wrong. */
   message: string;
-  /** The seat at fault, if it is a seat's. */
+  /** The seat at fault, if it is a seat's; in `actions`, null is every seat of the slot. */
   seat?: number | null;
 }
 

@@ -4537,7 +4537,7 @@ public sealed interface Message extends Encodable {
      * @param slot The slot.
      * @param code {@code illegal} if the rules refuse an action, {@code crashed} for anything else.
      * @param message One line for a person: what is wrong.
-     * @param seat The seat at fault, if it is a seat's.
+     * @param seat The seat at fault, if it is a seat's; in {@code actions}, null is every seat of the slot.
      */
     record Fault(long slot, String code, String message, Integer seat) implements Encodable {
         /** {@return {@code Fault} with defaults in the other fields} */
