@@ -63,8 +63,8 @@ def invalid(text: str, kind: str, accepts: Any) -> str:
             wanted = "a frame must be a map with a `type` (S3.3)"
         else:
             wanted = f"{where} must be {_wanted(expected)}"
-        got = expected["got"]
-        return f"{wanted}, not {_word(got, _GOT)}" if got else wanted
+        came = expected["got"]
+        return f"{wanted}, not {_word(came, _GOT)}" if came else wanted
     if what.startswith("Invalid "):
         words = _options(accepts, kind, path)
         given = what.partition(" '")[2].rstrip("'")
