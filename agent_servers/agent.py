@@ -176,6 +176,8 @@ class Agent(ABC, Generic[P]):
     (True, 0.1)
     """
 
+    packages: ClassVar[tuple[str, ...]] = ()
+    """Optional packages that it cannot do without; a program that serves it checks them as it starts."""
     name: ClassVar[str] = ""
     """The agent type's name for others; the class name in lower case if empty."""
     Parameters: ClassVar[type[Struct]] = NoParameters

@@ -8,6 +8,8 @@ from typing import Any
 
 from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.host import AgentHost
+from dovetail.peer.extras import provided
+from dovetail.peer.farewell import in_one_line
 from dovetail.peer.plugins import complete
 from dovetail.peer.serving import serve_host
 from dovetail.transport.keys import Key
@@ -34,12 +36,15 @@ def serve(
     Raises:
         DovetailError: there is no broker at ``address``, or it refuses this peer, or a type cannot be offered.
     """
+    in_one_line()
     if isinstance(agent, Agent):
+        provided(type(agent), type(agent).__name__)
         host = AgentHost(single=agent, name=name)
     else:
         types = [agent] if isinstance(agent, type) else agent
         for each in types:
             complete(each, each.__name__)
+            provided(each, each.__name__)
             each.offered()
         host = AgentHost(types)
     serve_host(host, address, name, token, key=key, **options)

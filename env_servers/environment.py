@@ -60,6 +60,8 @@ class Environment(ABC):
     change an array after you have handed it out.
     """
 
+    packages: ClassVar[tuple[str, ...]] = ()
+    """Optional packages that it cannot do without; a program that serves it checks them as it starts."""
     name: ClassVar[str] = ""
     """The environment's name for others; the class name in lower case if empty."""
     seat_counts: ClassVar[tuple[int, ...]] = ()

@@ -8,6 +8,8 @@ from typing import Any
 
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
+from dovetail.peer.extras import provided
+from dovetail.peer.farewell import in_one_line
 from dovetail.peer.plugins import complete
 from dovetail.peer.serving import serve_host
 from dovetail.transport.keys import Key
@@ -31,7 +33,9 @@ def serve(
     Raises:
         DovetailError: there is no broker at ``address``, or it refuses this peer, or a type lacks a method.
     """
+    in_one_line()
     types = [environment] if isinstance(environment, type) else environment
     for each in types:
         complete(each, each.__name__)
+        provided(each, each.__name__)
     serve_host(EnvironmentHost(types), address, name, token, key=key, **options)

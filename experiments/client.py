@@ -26,8 +26,10 @@ from msgspec import structs
 from dovetail._version import __version__
 from dovetail.experiments.instance import Instance
 from dovetail.experiments.results import ClockPart, Results, RunOptions, unplayed
+from dovetail.experiments.ticker import Ticker
 from dovetail.peer import options, plugins
 from dovetail.peer.address import broker
+from dovetail.peer.farewell import in_one_line
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import Link
 from dovetail.peer.silence import GIVE_UP
@@ -174,7 +176,7 @@ class Run:
         return None
 
     def wait(self) -> Results:
-        """Return all results, once the run is over.
+        """Return all results, once the run is over; at a terminal a line shows how far it is.
 
         With ``retries=0``, interrupted episodes are returned like any other results, even if there
         are no others.
@@ -182,7 +184,16 @@ class Run:
         Raises:
             DovetailError: the run failed, nothing of it could be played, or the broker is gone.
         """
-        return self._played(Results(self))
+        results = Results()
+        with Ticker() as ticker:
+            try:
+                while (some := self.poll()) is not None:
+                    results.extend(some)
+                    ticker.show(self.progress.finished, self.progress.total)
+            except BaseException:
+                self._leave()
+                raise
+        return self._played(results)
 
     def _played(self, results: Results) -> Results:
         why = unplayed(results)
@@ -313,6 +324,7 @@ class Experiment:
         Raises:
             DovetailError: no broker answers at ``address``, or it refuses this peer.
         """
+        in_one_line()
         address, token = broker(address, token)
         software = f"dovetail-python {__version__}"
         hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)

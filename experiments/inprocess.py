@@ -25,6 +25,7 @@ from dovetail.broker.server import Server
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment
+from dovetail.peer.farewell import in_one_line
 from dovetail.peer.link import CLOSED, THEIRS
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -121,6 +122,7 @@ class InProcess:
         settings: Settings | None = None,
         journal: Path | None = None,
     ) -> None:
+        in_one_line()
         self._owner = Owner()
         self.server = Server(bind, settings, None if journal is None else Journal(journal))
         if environments:

@@ -82,6 +82,7 @@ PLACES = {
     "tests/peer": "fast",
     "tests/peer/test_link.py": "processes",
     "tests/peer/test_cores.py": "processes",
+    "tests/peer/test_farewell.py": "processes",
     "tests/peer/test_kernels.py": "processes",
     "tests/peer/test_provenance.py": "processes",
     "tests/peer/test_session.py": "processes",

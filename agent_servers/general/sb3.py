@@ -73,6 +73,7 @@ class SB3(Agent[SB3Parameters]):
     """
 
     name = "sb3"
+    packages = ("stable_baselines3",)
     capacity = 0
 
     def __init__(self, parameters: SB3Parameters, seed: int = 0) -> None:

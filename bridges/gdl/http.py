@@ -19,7 +19,7 @@ from dovetail.protocol.errors import DovetailError
 log = logging.getLogger("dovetail.ggp")
 
 SILENCE = 30.0
-"""Seconds after which a silent connection is closed."""
+"""Seconds that a request may take to arrive."""
 TYPE = "text/acl"
 
 
@@ -63,6 +63,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     timeout = SILENCE
     protocol_version = "HTTP/1.0"
+
+    def setup(self) -> None:
+        """Bound the time of the whole request."""
+        super().setup()
+        self.rfile = io.BufferedReader(_Until(self.connection, time.monotonic() + SILENCE))
 
     def do_POST(self) -> None:
         try:

@@ -56,6 +56,7 @@ class Gymnasium(Environment):
     """
 
     name = "gymnasium"
+    packages = ("gymnasium",)
     Configuration = Options
 
     def init(self) -> Spec:

@@ -78,6 +78,7 @@ class LanguageModel(Agent[LanguageModelParameters]):
     """
 
     name = "language-model"
+    packages = ("httpx",)
     wants = ("text", "scene")
     Memory = _Episode
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from dovetail.bridges.language_model.cut import Cut
 from dovetail.peer.extras import absent
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
@@ -95,6 +96,7 @@ class Endpoint:
         self._sleep = sleep
         self._failures = (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError)
         headers = {"Authorization": f"Bearer {where.key}"} if where.key else {}
+        self._cut = Cut()
         # A redirection could lead the key elsewhere.
         self._client = httpx.Client(headers=headers, follow_redirects=False)
 
@@ -115,7 +117,10 @@ class Endpoint:
         pause, why = PAUSE, "no answer"
         while (left := end - time.monotonic()) > 0:
             try:
-                status, data, wait = self._post(body, left, end)
+                with self._cut.after(left):
+                    status, data, wait = self._post(body, left)
+                if time.monotonic() >= end:  # what came may be cut off
+                    break
             except self._failures as error:
                 why = " ".join(str(error).split())[:200] or type(error).__name__
             else:
@@ -131,16 +136,15 @@ class Endpoint:
             pause *= 2
         raise Late(f"the model did not answer within {limit:.3g} s ({why})")
 
-    def _post(self, body: dict[str, Any], left: float, end: float) -> tuple[int, bytes, float]:
+    def _post(self, body: dict[str, Any], left: float) -> tuple[int, bytes, float]:
         url = f"{self.where.url}/chat/completions"
-        with self._client.stream("POST", url, json=body, timeout=left) as response:
+        told = {"trace": self._cut.trace}
+        with self._client.stream("POST", url, json=body, timeout=left, extensions=told) as response:
             data = b""
             for part in response.iter_bytes():
                 data += part
                 if len(data) > LARGEST:
                     raise DovetailError(f"the model's server sent more than {LARGEST:,} bytes")
-                if time.monotonic() > end:  # a trickle never exceeds the timeout of one read
-                    raise Late("the model did not finish its answer in time")
             wait = 0.0
             with suppress(ValueError):
                 wait = float(response.headers.get("Retry-After", ""))

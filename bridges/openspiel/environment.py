@@ -49,6 +49,7 @@ class OpenSpiel(Environment):
     """
 
     name = "openspiel"
+    packages = ("pyspiel",)
     Configuration = Options
 
     def init(self) -> Spec:

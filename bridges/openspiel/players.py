@@ -33,6 +33,7 @@ class OpenSpielMCTS(Agent[MCTSParameters]):
     """
 
     name = "openspiel-mcts"
+    packages = ("pyspiel",)
     needs = Needs(actions="discrete", legal="list")
 
     def init(self, seat: Seat) -> None:
@@ -92,6 +93,7 @@ class OpenSpielPolicy(Agent[PolicyParameters]):
     """
 
     name = "openspiel-policy"
+    packages = ("pyspiel",)
     needs = Needs(actions="discrete", legal="list")
     capacity = 0
 

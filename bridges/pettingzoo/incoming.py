@@ -58,6 +58,7 @@ class PettingZoo(Environment):
     """
 
     name = "pettingzoo"
+    packages = ("pettingzoo",)
     Configuration = Options
 
     def init(self) -> Spec:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,40 @@ def test_a_slow_answer_is_waited_for_and_one_that_never_ends_is_not() -> None:
         assert time.monotonic() - before < 20
     assert games[0].reason == "terminated"
     assert all("fallback" in each for each in transcript["decisions"])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"HTTP/1.0 200 OK\r\n",
+        b"HTTP/1.0 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
+        b"",
+    ],
+)
+def test_a_server_that_trickles_any_part_of_its_answer_is_left_in_time(said: bytes) -> None:
+    over = threading.Event()
+
+    def trickle(listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    connection.sendall(said)
+                    while not over.wait(0.02):
+                        connection.sendall(b"1")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=trickle, args=(listener,), daemon=True)
+        thread.start()
+        endpoint = Endpoint(Settings(f"http://127.0.0.1:{listener.getsockname()[1]}"))
+        begun = time.monotonic()
+        with pytest.raises(Late, match=r"within 0\.3 s"):
+            endpoint.ask([], 0.3)
+        assert time.monotonic() - begun < 10
+        over.set()
+        endpoint.close()
 
 
 def test_no_answer_at_all_costs_no_more_than_the_clock() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import types
 from pathlib import Path
 
-from dovetail.peer.blame import place
+import pytest
+
+from dovetail.peer.blame import described, place, trace
 
 
 def raised(path: Path, source: str) -> Exception:
@@ -31,3 +34,26 @@ def test_frames_of_libraries_are_passed_over(tmp_path: Path) -> None:
 
 def test_without_code_of_the_user_nothing_is_said() -> None:
     assert place(ValueError("never raised")) == ""
+
+
+def test_a_traceback_has_the_users_own_frames_alone(tmp_path: Path) -> None:
+    source = "import json\n\n\ndef act():\n    try:\n        json.loads('{')\n    except ValueError as error:\n        raise KeyError('gone') from error\n"
+    text = trace(raised(tmp_path / "mine.py", source))
+    frames = [line.split(",")[1:2] for line in text.splitlines() if line.startswith("  File ")]
+    assert "json/decoder.py" not in text
+    assert {each[0] for each in frames} == {" line 6", " line 8"}
+    assert "KeyError: 'gone'" in text
+    assert "JSONDecodeError" in text
+
+
+def test_the_same_traceback_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logging.getLogger("dovetail.test")
+    error = raised(tmp_path / "mine.py", "def act():\n    return [][0]  # once\n")
+    for _ in range(3):
+        described(error, "agent x", log, "step")
+    said = [each.getMessage() for each in caplog.records]
+    assert "IndexError" in said[0]
+    assert len(said[0].splitlines()) > 3
+    assert said[1:] == ["step failed as before: list index out of range"] * 2

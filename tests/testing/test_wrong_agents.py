@@ -163,6 +163,16 @@ def test_a_right_one_passes(kind: type[Agent]) -> None:
     check_agent(kind)
 
 
+def test_a_class_is_called_by_its_own_name() -> None:
+    class Mine(Agent):
+        def step(self, turn: Any) -> Any:
+            raise ValueError(f"of {type(self).__qualname__} in {type(self).__module__}")
+
+    with pytest.raises(CheckFailed) as failed:
+        check_agent(Mine)
+    assert f"{Mine.__qualname__} in {__name__}" in str(failed.value)
+
+
 def test_one_that_cannot_play_the_game_says_so() -> None:
     class Choosy(Right):
         def init(self, seat: Seat) -> None:

@@ -655,3 +655,11 @@ def test_a_key_file_that_does_not_name_the_broker_needs_the_variable(
     found = keys.chosen(path)
     assert found is not None
     assert found.server == server
+
+
+def test_halves_that_do_not_belong_together_are_told_as_such(tmp_path: Path) -> None:
+    one, other = keys.make(), keys.make()
+    path = tmp_path / "mixed"
+    keys.write(path, Key(one.public, other.secret, one.public), "mixed")
+    with pytest.raises(DovetailError, match="its public and its secret key do not belong together"):
+        Experiment.connect("tcp://127.0.0.1:9", key=path, wait=0.1)

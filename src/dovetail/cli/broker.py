@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from dovetail.cli.common import (
     settings,
     warn,
 )
-from dovetail.peer.address import AGENTS, ENVIRONMENTS
+from dovetail.peer.address import AGENTS, BROKER, ENVIRONMENTS
 
 if TYPE_CHECKING:
     from dovetail.peer.serving import Host
@@ -47,7 +48,9 @@ def broker(
     bind: Annotated[
         str,
         typer.Option(
-            metavar="ADDRESS", help="Address to listen on; * as the port picks a free one."
+            metavar="ADDRESS",
+            envvar=BROKER,
+            help="Address to listen on; * as the port picks a free one.",
         ),
     ] = ADDRESS,
     journal: Annotated[
@@ -145,9 +148,10 @@ def broker(
 
     Example: dovetail broker --bind 'tcp://*:5757' --access access.toml
     """
+    said = f" ({BROKER} says so)" if bind == os.environ.get(BROKER) else ""
     if access is None and not (insecure or loopback(bind)):
         raise UsageError(
-            f"other machines reach {bind}, and nothing is encrypted; give --access for keys (see "
+            f"other machines reach {bind}{said}, and nothing is encrypted; give --access for keys (see "
             "`dovetail keys make`), or use tcp://127.0.0.1 with a tunnel such as `ssh -L`, or give "
             "--insecure in a network that you trust"
         )

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.output import forgiving
-from dovetail.peer.address import ADDRESS
-from dovetail.peer.extras import absent
+from dovetail.peer.address import ADDRESS, BROKER
+from dovetail.peer.extras import absent, provided
 from dovetail.peer.plain import plain
 from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
@@ -116,13 +116,15 @@ class _Plain(logging.Formatter):
 
 Connect = Annotated[
     str,
-    typer.Option(
-        "--connect", metavar="ADDRESS", envvar="DOVETAIL_BROKER", help="Address of the broker."
-    ),
+    typer.Option("--connect", metavar="ADDRESS", envvar=BROKER, help="Address of the broker."),
 ]
 MaybeConnect = Annotated[
     str | None,
-    typer.Option("--connect", metavar="ADDRESS", help="Address of a running broker to use."),
+    typer.Option(
+        "--connect",
+        metavar="ADDRESS",
+        help="Address of a running broker to use. Without it the command plays by itself, whatever DOVETAIL_BROKER says.",
+    ),
 ]
 
 
@@ -267,6 +269,7 @@ def served(kind: plugins.Kind, name: str, given: Mapping[str, Any]) -> Any:
     from dovetail.peer.presets import tried
 
     found = _preset(kind, name, given)
+    provided(found, f"{kind} {name}")
     if given:
         try:
             tried(found, f"{kind} {name}")

@@ -97,7 +97,7 @@ def list_(
             present = _only(present, name, connect)
         if json_:
             with reserved() as out:
-                print(jsontext.write(present, indent=1), file=out)
+                print(jsontext.write(present, indent=1, default=repr), file=out)
         else:
             _show_catalogue(connect, present)
         return

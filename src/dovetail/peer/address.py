@@ -6,6 +6,8 @@ import os
 
 ADDRESS = "tcp://127.0.0.1:5757"
 """A broker's default address."""
+BROKER, TOKEN = "DOVETAIL_BROKER", "DOVETAIL_TOKEN"
+"""The environment variables with the broker's address and the access token."""
 ENVIRONMENTS, AGENTS = "hosted-environments", "hosted-agents"
 """The names of the peers inside a broker's own process."""
 
@@ -13,6 +15,6 @@ ENVIRONMENTS, AGENTS = "hosted-environments", "hosted-agents"
 def broker(address: str | None, token: str | None) -> tuple[str, str | None]:
     """Return the broker's address and access token: as given, or from DOVETAIL_BROKER and DOVETAIL_TOKEN."""
     return (
-        address or os.environ.get("DOVETAIL_BROKER") or ADDRESS,
-        token if token is not None else os.environ.get("DOVETAIL_TOKEN"),
+        address or os.environ.get(BROKER) or ADDRESS,
+        token if token is not None else os.environ.get(TOKEN),
     )

@@ -25,12 +25,49 @@ _FOLDERS = tuple(
 )
 
 
+_SEEN = 64
+"""Tracebacks of which a repetition is recognised."""
+_seen: dict[str, None] = {}
+
+
+def _mine(frame: traceback.FrameSummary) -> bool:
+    """Whether a frame is neither ours nor a library's."""
+    file = os.path.realpath(frame.filename) if os.sep in frame.filename else frame.filename
+    return not file.startswith((*_FOLDERS, "<"))
+
+
+def trace(error: BaseException) -> str:
+    """Return a traceback of the user's own frames; the last three of all if there are none."""
+    found = traceback.TracebackException.from_exception(error)
+    each: traceback.TracebackException | None = found
+    while each is not None:
+        mine = [frame for frame in each.stack if _mine(frame)]
+        each.stack = traceback.StackSummary.from_list(mine or each.stack[-3:])
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+    return "".join(found.format()).rstrip()
+
+
+def _report(error: BaseException, what: str, log: logging.Logger) -> None:
+    """Log an error with its traceback, or that it is one which was logged before."""
+    text = trace(error)
+    if text in _seen:
+        log.error(
+            "%s failed as before: %s",
+            what,
+            " ".join(str(error).split())[:200] or type(error).__name__,
+        )
+        return
+    if len(_seen) >= _SEEN:
+        del _seen[next(iter(_seen))]
+    _seen[text] = None
+    log.error("%s failed\n%s", what, text)
+
+
 def place(error: BaseException) -> str:
     """Return `` (FILE.py:LINE)`` of the innermost frame that is neither ours nor a library's; or nothing."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        file = os.path.realpath(frame.filename) if os.sep in frame.filename else frame.filename
-        if not file.startswith((*_FOLDERS, "<")):
-            return f" ({Path(file).name}:{frame.lineno})"
+        if _mine(frame):
+            return f" ({Path(frame.filename).name}:{frame.lineno})"
     return ""
 
 
@@ -42,7 +79,7 @@ def code_of(error: Failure) -> str:
 
 
 def described(error: Failure, who: str, log: logging.Logger, where: str = "") -> str:
-    """Return one line for a person about an exception; what is a surprise is also logged whole.
+    """Return one line for a person about an exception; what is a surprise is also logged, with its traceback.
 
     Args:
         error: the exception.
@@ -52,7 +89,7 @@ def described(error: Failure, who: str, log: logging.Logger, where: str = "") ->
     """
     if isinstance(error, DovetailError):
         return str(error)
-    log.error("%s failed", where or who, exc_info=error)
+    _report(error, where or who, log)
     text = " ".join(str(error).split())
     inside = f" in {where}" if where else ""
     return f"{who} raised {type(error).__name__}{inside}: {text}"[:300] + place(error)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 from typing import Any
 
 from dovetail.protocol.errors import DovetailError
@@ -52,6 +54,22 @@ def absent(error: BaseException) -> str | None:
     if package not in EXTRAS:
         return None
     return f"{package} is not installed; install it with: pip install 'dovetail[{EXTRAS[package]}]'"
+
+
+def provided(kind: type[Any], who: str) -> None:
+    """Check that the optional packages are installed that a class of agents or environments needs.
+
+    Raises:
+        DovetailError: one is not; one line says what to install.
+    """
+    for package in getattr(kind, "packages", ()):
+        try:
+            there = importlib.util.find_spec(package) is not None
+        except ValueError:  # it was imported in a way that left no specification
+            there = sys.modules.get(package) is not None
+        if not there:
+            error = ModuleNotFoundError(f"No module named {package!r}", name=package)
+            raise DovetailError(f"{who}: {absent(error) or error}")
 
 
 def needed(package: str) -> Any:

@@ -45,6 +45,12 @@ class Subject:
     episodes: int
 
 
+def _disguise(ours: type, theirs: type) -> None:
+    """Let a subclass of ours bear the name of the user's class, in errors and in ``repr``."""
+    ours.__name__, ours.__qualname__ = theirs.__name__, theirs.__qualname__
+    ours.__module__ = theirs.__module__
+
+
 class Table:
     """The agent in the first seat and random players in the others; it keeps all actions."""
 
@@ -71,8 +77,10 @@ class Table:
                     raise
 
         Heard.name, Heard.__doc__ = type_name(subject.kind), subject.kind.__doc__
+        _disguise(Heard, subject.kind)
         self.game = environment_name(kind)
         Watched.name, Watched.__doc__ = self.game, kind.__doc__
+        _disguise(Watched, kind)
         self._process = InProcess([Watched], [Heard, Opponent])
         self.experiment: Experiment = self._process.experiment()
         name = type_name(subject.kind)

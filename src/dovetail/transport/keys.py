@@ -116,7 +116,7 @@ def read(path: Path, server: str | None = None) -> Key:
         server: the broker's public key, in place of the one in the file.
 
     Raises:
-        DovetailError: the file cannot be read, others can read it, or it has no key.
+        DovetailError: the file cannot be read, others can read it, it has no key, or the halves of two.
     """
     try:
         with path.open("rb") as file:
@@ -131,6 +131,11 @@ def read(path: Path, server: str | None = None) -> Key:
     for name in ("public", "secret"):
         if problem(str(found.get(name, ""))):
             raise DovetailError(f"{path} has no {name} key; make one with `dovetail keys make`")
+    if public(found["secret"]) != found["public"]:
+        raise DovetailError(
+            f"{path}: its public and its secret key do not belong together; copy the whole file again, or make "
+            "a new key with `dovetail keys make`"
+        )
     server = server or str(found.get("server", ""))
     if server and (wrong := problem(server)):
         raise DovetailError(f"the broker's public key for {path}: {wrong}")

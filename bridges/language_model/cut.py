@@ -1,0 +1,51 @@
+"""A limit on a whole exchange over HTTP: a trickle never exceeds the timeout of one read."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
+"""Events of httpcore's that bring a new socket."""
+
+
+class Cut:
+    """Cuts the connection of a client of httpx that is not shared, whatever it waits for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._over = False
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Note which socket is in use; the ``trace`` extension of a request."""
+        if event in OPENED:
+            with self._lock:
+                self._socket = info["return_value"].get_extra_info("socket")
+                if self._over:
+                    self._shut()
+
+    @contextmanager
+    def after(self, seconds: float) -> Iterator[None]:
+        """Cut the connection if the block takes longer than so many seconds."""
+        self._over = False
+        timer = threading.Timer(seconds, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._over = True
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._socket is not None:
+            with suppress(OSError):  # it is closed
+                self._socket.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,57 @@
+"""A line at the terminal that says how far something is, and when it will be over."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TextIO
+
+FIRST = 2.0
+"""Seconds after which the line appears: what is shorter needs none."""
+AGAIN = 0.5
+"""Seconds between two lines."""
+
+
+class Ticker:
+    """A line on standard error, rewritten in place and removed at the end; nothing if that is no terminal."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._shows = self._stream.isatty()
+        self._begun = time.monotonic()
+        self._next = self._begun + FIRST
+        self._width = 0
+
+    def show(self, finished: int, total: int) -> None:
+        """Show how much is finished, and a guess when all will be, if it is time."""
+        if not self._shows or (now := time.monotonic()) < self._next:
+            return
+        self._next = now + AGAIN
+        text = f"{finished:,} of {total:,} episodes"
+        if 0 < finished < total:
+            text += f", about {_span((now - self._begun) * (total - finished) / finished)} left"
+        self._stream.write(f"\r{text:<{self._width}}")
+        self._stream.flush()
+        self._width = len(text)
+
+    def __enter__(self) -> Ticker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._width:
+            self._stream.write(f"\r{'':{self._width}}\r")
+            self._stream.flush()
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
