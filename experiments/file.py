@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Protocol
 import msgspec
 from msgspec import Meta, Struct
 
+from dovetail.experiments.beside import beside
 from dovetail.experiments.results import ClockPart
 from dovetail.experiments.statistics.sprt import Sprt
 from dovetail.peer.source import Source, Step
@@ -419,6 +420,8 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
 def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tables of a file, with some of its keys overridden.
 
+    Paths in it that begin with ``./`` start at its folder.  Those of ``overrides`` are the command line's.
+
     Raises:
         DovetailError: the file cannot be read, or is not TOML.
     """
@@ -434,6 +437,7 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DovetailError(f"{path} is not valid TOML: {error}") from None
+    found = beside(found, path.parent)
     with located(Source(path, tuple(overrides))):
         for key, value in overrides.items():
             _override(found, key, value)

@@ -1,0 +1,82 @@
+"""Paths in an experiment file: one that begins with ``./`` or ``../`` starts at the file's folder.
+
+Any other relative path starts at the current folder, as on the command line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+HERE = ("./", "../", ".\\", "..\\")
+NAMED = ("name", "type", "state", "openings")
+"""Keys whose text may be a path, or a path and a class."""
+
+
+def beside(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the tables of a file with the paths that begin at its folder made absolute."""
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if key == "agents" and isinstance(value, Mapping):
+            found[key] = {name: _part(part, folder) for name, part in value.items()}
+        elif key == "sweep":
+            found[key] = _sweep(value, folder)
+        elif key == "environment":
+            found[key] = _part(value, folder)
+        elif isinstance(value, list):
+            found[key] = [_stage(each, folder) for each in value]
+        else:
+            found[key] = value
+    return found
+
+
+def _part(part: Any, folder: Path) -> Any:
+    """Return a table such as ``[environment]`` or ``[agents.NAME]``."""
+    if not isinstance(part, Mapping):
+        return part
+    return {key: _value(key, value, folder) for key, value in part.items()}
+
+
+def _stage(part: Any, folder: Path) -> Any:
+    """Return a table such as one of ``[[evaluations]]``, whose openings may be a file."""
+    if not isinstance(part, Mapping) or "openings" not in part:
+        return part
+    return {**part, "openings": _text(part["openings"], folder)}
+
+
+def _value(key: str, value: Any, folder: Path) -> Any:
+    if key in NAMED:
+        return _text(value, folder)
+    if key == "command" and isinstance(value, list):
+        return [_text(each, folder) for each in value]
+    if key == "register" and isinstance(value, list):
+        return [_registered(each, folder) for each in value]
+    return value
+
+
+def _registered(text: Any, folder: Path) -> Any:
+    if not isinstance(text, str):
+        return text
+    name, equals, where = text.partition("=")
+    return f"{name}{equals}{_text(where, folder)}"
+
+
+def _sweep(sweep: Any, folder: Path) -> Any:
+    """Return ``[sweep]``, whose parameters are values for keys of the file."""
+    if not isinstance(sweep, Mapping) or not isinstance(sweep.get("parameters"), Mapping):
+        return sweep
+    values = {}
+    for key, given in sweep["parameters"].items():
+        last = key.rpartition(".")[2]
+        values[key] = (
+            [_value(last, each, folder) for each in given] if isinstance(given, list) else given
+        )
+    return {**sweep, "parameters": values}
+
+
+def _text(text: Any, folder: Path) -> Any:
+    if not isinstance(text, str) or not text.startswith(HERE):
+        return text
+    return os.path.normpath(os.path.join(os.path.abspath(folder), text))
