@@ -149,8 +149,13 @@ class Table:
         return {"observation": self._seen[seat], "action_mask": mask}
 
     def info(self) -> dict[str, Any]:
-        """Return what everyone may know of the end; empty before."""
-        return {"reason": self.reason, "outcome": self.outcome} if self.over else {}
+        """Return what everyone may know of the end: ``reason`` and ``outcome``; empty before."""
+        if not self.over:
+            return {}
+        return {
+            "reason": self.reason,
+            "outcome": conversion.scores(self.outcome, self.spec.seats),
+        }
 
     def text(self) -> str:
         """Return the position as text."""

@@ -97,6 +97,38 @@ def test_a_vector_plays_what_its_parts_play(name: str) -> None:
     assert repr(play(vector("sync"))) == repr(played)
 
 
+@pytest.mark.parametrize("illegal", ["forfeit", "truncate"])
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
+def test_a_vector_takes_a_thousand_actions_without_masks(name: str, illegal: str) -> None:
+    envs = gymnasium.make_vec(
+        dovetail.gymnasium.ids()[name],
+        num_envs=8,
+        vectorization_mode="sync",
+        configuration=GAMES[name],
+        illegal=illegal,
+        max_turns=30,
+    )
+    envs.reset(seed=1)
+    envs.action_space.seed(1)
+    kinds: dict[str, set[Any]] = {}
+    ended = 0
+    for _ in range(125):
+        _, _, over, cut, info = envs.step(envs.action_space.sample())
+        ended += int((over | cut).sum())
+        for key in set(info) & {"blame", "outcome", "reason", "return", "decisions"}:
+            for value in np.asarray(info[key], object)[info[f"_{key}"]]:
+                kinds.setdefault(key, set()).add(type(value))
+    envs.close()
+    assert ended > 4
+    assert kinds == {
+        "blame": {int},
+        "outcome": {list},
+        "reason": {str},
+        "return": {float},
+        "decisions": {int},
+    }
+
+
 def test_masks_and_the_end_are_in_info() -> None:
     env: Any = make("connect_four", opponent=Last).unwrapped
     _, info = env.reset(seed=1)
