@@ -14,6 +14,7 @@ import numpy as np
 
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Seat
 from dovetail.agent_servers.vector import Ends, Rows, VectorAgent
+from dovetail.peer import given
 from dovetail.peer.blame import FAILURES, Failure
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
@@ -204,14 +205,11 @@ class Group:
                 text = self._describe(error, where)
                 answer.faults.append(m.Fault(slots[row], "crashed", text, decision.seat.seat))
                 continue
+            action = action if type(action) is int else given.number(action)
             if action is RESIGN:
                 answer.resigns.append(row)
-            elif (
-                isinstance(action, int | np.integer)
-                and type(action) is not bool
-                and abs(int(action)) < 1 << 63  # what a column cannot hold is not legal either
-            ):
-                actions[row] = action
+            elif type(action) is int and abs(action) < 1 << 63:
+                actions[row] = action  # what a column cannot hold is not legal either
             refused[row] = decision.refused
             if "_reported" in agent.__dict__:
                 measures += [{}] * (row - len(measures))

@@ -19,7 +19,7 @@ from msgspec import Raw
 from dovetail.agent_servers import previews
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.agent_servers.groups import Groups
-from dovetail.peer import options
+from dovetail.peer import given, options
 from dovetail.peer.blame import FAILURES, Failure, code_of, described
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
@@ -27,6 +27,7 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
 from dovetail.protocol.legal import unmask
+from dovetail.protocol.spaces import Space
 
 log = logging.getLogger("dovetail.agent")
 
@@ -265,7 +266,11 @@ class AgentHost:
                 self._open[turn.episode, turn.seat.seat] = play, turn, seq
                 return
             try:  # in process as over a socket: what arrives is what can travel
-                action = None if resign else codec.decode(codec.encode(action))
+                if resign:
+                    action = None
+                else:
+                    action = given.action(action, _space(turn), listed=turn.legal is not None)
+                    action = codec.decode(codec.encode(action))
             except (*codec.UNSENDABLE, DovetailError) as error:
                 wrong = DovetailError(f"the action cannot travel: {error}")
                 self._crashed(play, turn, seq, wrong, out)
@@ -542,6 +547,12 @@ def _let_go(agent: Agent) -> None:
         agent.cleanup()
     except FAILURES as error:
         _described(error, "cleanup")
+
+
+def _space(turn: Decision) -> Space:
+    """Return the space of a decision's actions."""
+    spaces = turn.seat.spec.action_spaces
+    return spaces[turn.seat.seat if len(spaces) > 1 else 0]
 
 
 def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Preview] | Exception:

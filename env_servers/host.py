@@ -16,7 +16,7 @@ from msgspec.msgpack import Decoder
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.groups import Groups
 from dovetail.env_servers.lookahead import Walk
-from dovetail.peer import options
+from dovetail.peer import given, options
 from dovetail.peer.blame import FAILURES, Failure, code_of, described
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
@@ -192,10 +192,8 @@ class EnvironmentHost:
                 if type(view.reward) is not float:
                     view.reward = float(view.reward)
                 if type(view.legal) not in LEGAL:
-                    view.legal = _listed(view.legal)
-                if type(view.observation) in (dict, list):
-                    codec.check_values(view.observation)
-                elif type(view.observation) not in PLAIN:
+                    view.legal = given.legal(view.legal)
+                if type(view.observation) not in PLAIN:
                     # In process as over a socket: a seat sees what can travel.
                     view.observation = codec.decode(codec.encode(view.observation))
             if COMPILED and not _exact(turn):
@@ -367,11 +365,3 @@ def type_name(kind: type[Environment]) -> str:
 
 def _described(error: Failure, where: str) -> str:
     return described(error, "the environment", log, where)
-
-
-def _listed(legal: object) -> list[int]:
-    """Return legal actions as they would arrive over a socket."""
-    if not isinstance(legal, tuple):
-        kind = type(legal).__name__
-        raise DovetailError(f"legal is a {kind}; give a list of actions, or a mask as bytes")
-    return list(legal)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dovetail.env_servers.environment import Environment, IllegalAction
+from dovetail.peer import given
 from dovetail.protocol.messages import Preview
 
 
@@ -70,6 +71,7 @@ def _after(environment: Environment, before: Preview, actions: Sequence[Any]) ->
     rewards = list(before.rewards)
     for view in turn.seats:
         rewards[view.seat] += view.reward
+        view.legal = given.legal(view.legal)
     return Preview(
         turn.to_act,
         turn.seats,

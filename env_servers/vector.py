@@ -16,6 +16,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from dovetail.env_servers.environment import Environment, Spec, Turn
+from dovetail.peer import given
 from dovetail.peer.blame import FAILURES, Failure
 from dovetail.protocol import columns
 from dovetail.protocol.errors import DovetailError, IllegalAction
@@ -153,6 +154,7 @@ class Copies(VectorEnvironment):
             raise DovetailError(f"`outcome` needs a score for each of {self._spec.seats} seats")
         for view in turn.seats:
             view.reward = float(view.reward)
+            view.legal = given.legal(view.legal)
         if turn.outcome is not None:
             turn.outcome = [float(score) for score in turn.outcome]
         return turn

@@ -30,10 +30,12 @@ from dovetail.experiments.ticker import Ticker
 from dovetail.peer import options, plugins
 from dovetail.peer.address import broker
 from dovetail.peer.farewell import in_one_line
+from dovetail.peer.given import plain, unsendable
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import Link
 from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.wording import meant
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.transport.keys import Key
@@ -398,9 +400,8 @@ class Experiment:
                 f"create: `state` must be bytes, as `save` returns them, not {state!r}; "
                 "dovetail.experiments.records.read_state reads them from a file or from OUT:AGENT"
             )
-        made = m.ExperimentCreate(
-            0, agent, parameters or {}, seed, state, state_name, peer, timeout, shared
-        )
+        chosen = _listed("create", "parameters", parameters or {})
+        made = m.ExperimentCreate(0, agent, chosen, seed, state, state_name, peer, timeout, shared)
         try:
             body = self.request(made)
         except Refused as error:
@@ -473,6 +474,8 @@ class Experiment:
                     f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
                 )
                 raise DovetailError(f"run: no option '{name}'{meant}")
+        for name in given:
+            given[name] = _listed("run", name, given[name])
         if "clock" in given:
             given["clock"] = _clock(given["clock"])
         if given.get("substitutes"):
@@ -607,10 +610,10 @@ class Experiment:
                 self._connection.send([message])
         except BaseException as error:  # it must not be sent again after a break
             del self._open[number]
-            if isinstance(error, OverflowError):
-                raise DovetailError(
-                    "a number in this request is too large: whole numbers go from -2^63 to 2^64 - 1"
-                ) from None
+            if isinstance(error, codec.UNSENDABLE):
+                kind = str(type(message).__struct_config__.tag)
+                for name in type(message).__struct_fields__:
+                    _travels(kind, name, getattr(message, name))
             raise
         return number
 
@@ -782,6 +785,28 @@ def _clock(given: Any) -> ClockPart:
     """Return the clock that a run was given, a dict or a ``ClockRule``, if nothing is wrong with it."""
     table = structs.asdict(given) if isinstance(given, m.ClockRule) else given
     return options.read(_Clocked, {"clock": table}, "run").clock
+
+
+def _listed(method: str, name: str, value: Any) -> Any:
+    """Return an option with lists where it has arrays, ranges or iterators.
+
+    Raises:
+        DovetailError: it cannot travel; one line names the option.
+    """
+    try:
+        found = plain(value)
+    except DovetailError as error:
+        raise DovetailError(f"{method}, option {name!r}: {error}") from None
+    _travels(method, name, found)
+    return found
+
+
+def _travels(method: str, name: str, value: Any) -> None:
+    """Refuse an option that cannot travel."""
+    try:
+        codec.encode(value)
+    except codec.UNSENDABLE as error:
+        raise DovetailError(f"{method}, option {name!r}: {unsendable(error)}") from None
 
 
 def _numbers(agents: Sequence[int | str]) -> list[int | str]:

@@ -23,7 +23,7 @@ from dovetail.agent_servers.agent import Agent, Decision, End
 from dovetail.agent_servers.agent import Seat as Seated
 from dovetail.agent_servers.host import LATER, AgentHost, type_name
 from dovetail.experiments.client import Experiment, Run
-from dovetail.peer import options, plugins
+from dovetail.peer import given, options, plugins
 from dovetail.peer.presets import declared
 from dovetail.peer.wording import among
 from dovetail.protocol import messages as m
@@ -260,6 +260,8 @@ class Sitting:
             if self._over:
                 raise DovetailError("the episode is over; call reset first")
         else:
+            legal = decision.legal
+            action = given.action(action, self.action_space, listed=legal is not None)
             if self._illegal == "raise":
                 self._check(decision, action)
             self._sitter.decision = None

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 LONGEST = 600
 """Characters of an error about a frame, which may quote any of it."""
+LONGEST_RANGE = 1_000_000
+"""Numbers of a ``range`` that are encoded; more are beyond any frame."""
 UNLIMITED = Limits(2**63 - 1, 2**63 - 1, 2**63 - 1)
 """For values that were checked already, or that never travel in a frame."""
 
@@ -29,6 +31,8 @@ def _encode_other(value: Any) -> Any:
         return tensors.pack(value)
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, range) and len(value) <= LONGEST_RANGE:
+        return list(value)
     if isinstance(value, int):  # of a class of its own, such as the number of an agent
         return int(value)
     raise TypeError(f"a {type(value).__name__} cannot travel; use numbers, text, lists or arrays")

@@ -11,7 +11,7 @@ import numpy as np
 from dovetail.bridges import conversion
 from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import type_name
-from dovetail.peer import options, plugins
+from dovetail.peer import given, options, plugins
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.messages import Legal, Turn
 from dovetail.protocol.seeds import derive
@@ -176,7 +176,7 @@ class Table:
         self._legal = {}
         for view in turn.seats:
             self.rewards[view.seat] = float(view.reward)
-            self._legal[view.seat] = view.legal
+            self._legal[view.seat] = given.legal(view.legal)
             self._seen[view.seat] = conversion.to_value(
                 self.observations[view.seat], view.observation
             )

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from dovetail.peer import given
 from dovetail.peer.wording import among, problem
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
@@ -47,7 +48,7 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
             raise WrongOption(f"{owner} needs its option {name!r}")
     try:
         with _first:
-            return msgspec.convert(options, struct)
+            return msgspec.convert(given.plain(options), struct)
     except msgspec.ValidationError as error:
         with _first:
             found = problem(error, struct, options)

@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.agent_servers.learning.sampling import sample
 from dovetail.env_servers.environment import Environment, IllegalAction, Spec, Turn, View
 from dovetail.env_servers.host import EnvironmentHost, type_name
-from dovetail.peer import options
+from dovetail.peer import given, options
 from dovetail.protocol import codec, jsontext, spaces
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -72,9 +72,13 @@ def play(
             raise CheckFailed(check, f"turn {number} is {short(turn)}", "a Turn", TURNS)
         views = {view.seat: view for view in turn.seats}
         for seat, view in views.items():
-            if not isinstance(view.legal, list | tuple | bytes | None):
-                wrong = f"legal of seat {seat} in turn {number} is a {type(view.legal).__name__}"
-                raise CheckFailed(check, wrong, "a list of actions, or a mask as bytes", TURNS)
+            try:
+                view.legal = given.legal(view.legal)
+            except DovetailError as error:
+                wrong = f"of seat {seat} in turn {number}, {error}"
+                raise CheckFailed(
+                    check, wrong, "a list of actions, or a mask as bytes", TURNS
+                ) from None
         absent = [seat for seat in turn.to_act if seat not in views]
         if absent:
             wrong = f"seat {absent[0]} must act in turn {number} and has no view"
@@ -105,6 +109,9 @@ def play(
 
 def frozen(value: Any) -> bytes:
     """Return what would travel."""
+    if isinstance(value, Turn):
+        for view in value.seats:
+            view.legal = given.legal(view.legal)
     return codec.encode(value)
 
 

@@ -1,0 +1,131 @@
+"""Values as users write them, made what the contract has where their meaning is plain."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dovetail.protocol import spaces
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.tensors import nested
+
+MOST = 1_000_000
+"""Values of an iterable that become a list; an endless one must not fill the memory."""
+_LISTED = "give a list of actions, or a mask as bytes or as an array of bools"
+
+
+def number(value: Any) -> Any:
+    """Return an integer if a value is plainly one, such as an array of one integer; else the value.
+
+    >>> number(np.int64(3)), number(np.array([3])), number(True), number(3.0)
+    (3, 3, True, 3.0)
+    """
+    if isinstance(value, bool | np.bool_):
+        return value
+    if isinstance(value, np.ndarray):
+        return int(value.item()) if value.size == 1 and value.dtype.kind in "iu" else value
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError):
+        return value
+
+
+def action(value: Any, space: spaces.Space, *, listed: bool) -> Any:
+    """Return an action with integers where the contract has numbers, if they are plainly such.
+
+    Args:
+        value: as an agent returned it.
+        space: of the actions.
+        listed: whether legal actions were given, so that the action is one of their numbers.
+    """
+    if listed or isinstance(space, spaces.Discrete):
+        return number(value)
+    if isinstance(space, spaces.Tuple) and isinstance(value, tuple | list):
+        if len(value) == len(space.spaces):
+            pairs = zip(value, space.spaces, strict=True)
+            return [action(each, its, listed=False) for each, its in pairs]
+    elif isinstance(space, spaces.Dict) and isinstance(value, Mapping):
+        return {
+            key: action(each, space.spaces[key], listed=False) if key in space.spaces else each
+            for key, each in value.items()
+        }
+    elif isinstance(space, spaces.Sequence) and isinstance(value, tuple | list):
+        return [action(each, space.element, listed=False) for each in value]
+    return value
+
+
+def legal(value: Any) -> list[int] | bytes | None:
+    """Return legal actions as the contract has them: a list, a mask as bytes, or None.
+
+    Raises:
+        DovetailError: it is not plain which actions are meant.
+
+    >>> legal(range(2, 4)), legal(np.array([False, True]))
+    ([2, 3], [1])
+    """
+    if value is None or type(value) in (list, bytes):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, np.ndarray):
+        kind = f"an array of {value.dtype} with {value.ndim} dimensions"
+        if value.ndim == 1 and value.dtype == bool:
+            return np.flatnonzero(value).tolist()
+        # An array of bytes may be numbers, or a mask of zeros and ones as Gymnasium has it.
+        if value.ndim == 1 and value.dtype.kind in "iu" and value.itemsize > 1:
+            return value.tolist()  # type: ignore[no-any-return]
+        raise DovetailError(f"legal is {kind}; {_LISTED}")
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return listed(value)
+    raise DovetailError(f"legal is a {type(value).__name__}; {_LISTED}")
+
+
+def listed(value: Iterable[Any]) -> list[Any]:
+    """Return a list of what an iterable yields.
+
+    Raises:
+        DovetailError: it yields more than ``MOST`` values.
+    """
+    found = list(islice(value, MOST + 1))
+    if len(found) > MOST:
+        raise DovetailError(f"a {type(value).__name__} of more than {MOST:,} values; give fewer")
+    return found
+
+
+def unsendable(error: BaseException) -> str:
+    """Return why a value cannot travel, of one of ``codec.UNSENDABLE``."""
+    if isinstance(error, OverflowError):
+        return "a number in it is too large: whole numbers go from -2^63 to 2^64 - 1"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply, or in itself"
+    if isinstance(error, UnicodeEncodeError):
+        return "a text in it has half of a surrogate pair"
+    return str(error)
+
+
+def plain(value: Any) -> Any:
+    """Return an option with lists where it has arrays, ranges, iterators or views, at any depth of lists and maps.
+
+    >>> plain({"seeds": range(2), "xs": np.array([[1, 2]])})
+    {'seeds': [0, 1], 'xs': [[1, 2]]}
+    """
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        # One that is larger than any option can be, or of no kind that travels, is refused where it is read.
+        return nested(value) if value.size <= MOST and value.dtype.kind in "biufUO" else value
+    if isinstance(value, str | bytes | bytearray | memoryview | Mapping | set | frozenset):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, type):
+        return plain(listed(value))
+    return value
