@@ -325,8 +325,3 @@ def narrow(seed: int, bits: int = 31) -> int:
 
 def _short(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
-
-
-def scores(outcome: list[float] | None, seats: int) -> list[float]:
-    """Return an outcome for an ``info``, whose values keep their type: NaN for each seat if there is none."""
-    return [math.nan] * seats if outcome is None else [float(each) for each in outcome]

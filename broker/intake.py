@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from dovetail.broker.core import Core
+from dovetail.broker.local import Local, light, plain
 from dovetail.broker.outbox import Address
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -62,12 +63,33 @@ class Intake:
                     continue
                 core.receive(address, message, now, len(frame))
             except Exception:
-                log.exception(
-                    "the broker failed at a frame of %s, now sent away", core.failed(address, now)
-                )
+                self._failed(address, now)
                 return
             if type(message) is m.Hello:
                 decode = self._decoders[core.role(address)].decode
+
+    def hear(self, local: Local, said: Iterable[m.Message | bytes], now: float) -> None:
+        """Let the core take what a peer in this program says, judged as if it came over a socket."""
+        core, limits = self._core, self._core.tables.settings.limits
+        try:
+            for each in said:
+                kind = type(each)
+                if kind is m.Action and plain(each):  # type: ignore[arg-type]
+                    core.receive(local, each, now)  # type: ignore[arg-type]
+                    continue
+                if kind is m.Turn and local.host is not None and local.host.role == "environment":
+                    turn = light(each, limits)  # type: ignore[arg-type]
+                    if turn is not None:
+                        core.receive(local, turn, now)
+                        continue
+                self.take(local, [local.frame(each, core)], now)
+        except Exception:
+            self._failed(local, now)
+
+    def _failed(self, address: Address, now: float) -> None:
+        log.exception(
+            "the broker failed at a frame of %s, now sent away", self._core.failed(address, now)
+        )
 
 
 @cache

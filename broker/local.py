@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from msgspec.msgpack import Decoder
 
 from dovetail.broker.awaited import answered
 from dovetail.broker.core import Core
 from dovetail.peer.serving import Host
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.messages import NIL, View
+from dovetail.protocol.tensors import DTYPES
+
+_AROUND = 1024
+"""Bytes that go with an array in a frame, at most: its dtype and its shape."""
+_ARRAY = np.ndarray
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+_TRAVEL = "".join(np.dtype(name).char for name in DTYPES) if sys.byteorder == "little" else ""
+"""The letters of dtypes that arrive as they are, if they are native."""
+_WRONG = (*codec.UNSENDABLE, *codec.UNREADABLE)
+_encode = codec.encode
+_decode = Decoder(m.Turn).decode
 
 
 class Local:
@@ -18,43 +33,20 @@ class Local:
 
     Args:
         host: what answers; None for a peer that reads its ``inbox``.
-        encoded: whether its messages are encoded and read like those of a remote peer, and so get
-            every check that those get.
-        reader: of the frames that it says in place of messages, if it does.
     """
 
     reliable = True
 
-    def __init__(
-        self,
-        host: Host | None = None,
-        *,
-        encoded: bool = False,
-        reader: codec.Decoder[m.Message] | None = None,
-    ) -> None:
+    def __init__(self, host: Host | None = None) -> None:
         self.host = host
-        self._reader = reader
-        self.encoded = encoded
         self.inbox: deque[m.Message] = deque()
         """What a peer without a host has received."""
-
-    def say(self, said: Iterable[m.Message | bytes], core: Core, now: float) -> None:
-        """Let the core take in messages and frames of this peer, in their order."""
-        for each in said:
-            if isinstance(each, bytes):
-                assert self._reader is not None
-                try:
-                    each = self._reader.decode(each)
-                except ProtocolError as error:
-                    core.refuse(self, error, now)
-                    continue
-            core.receive(self, each, now)
 
     def frame(self, message: m.Message | bytes, core: Core) -> bytes:
         """Return the frame of a message from this peer, or of what goes in its place."""
         if isinstance(message, bytes):
             return message
-        if self.host is None or not self.encoded:
+        if self.host is None:
             return codec.encode(message)
         try:
             frame = codec.own(message)
@@ -68,3 +60,66 @@ class Local:
         if isinstance(instead, m.Error) and instead.id is None and instead.answers is None:
             instead.answers = answered(core.runs, core.tables.connections.get(self), message)
         return codec.encode(instead)
+
+
+def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
+    """Return what arrives of a turn; None if that must be seen from its frame.
+
+    Observations that are plainly numbers or arrays do not go through a frame, which takes long.  What
+    arrives of an array is a copy that cannot be written to, as over a socket.
+
+    Args:
+        turn: of rules in this program.
+        limits: of frames.
+    """
+    seats: Any = turn.seats  # what rules return is not always what the types say
+    if type(seats) is not list or turn.info is not NIL or turn.scene is not NIL:
+        return None
+    seen: list[Any] = []
+    arrives: list[Any] = []
+    room = limits.frame
+    found = None
+    try:
+        for view in seats:
+            if type(view) is not View or view.afterstates is not NIL or view.scene is not NIL:
+                return None
+            one: Any = view.observation
+            kind = type(one)
+            if kind is _ARRAY:
+                dtype = one.dtype
+                room -= one.nbytes + _AROUND
+                if room < 0 or dtype.char not in _TRAVEL or not dtype.isnative:
+                    return None
+                one_arrives = one.copy()  # in C order
+                one_arrives.setflags(False)
+                arrives.append(one_arrives)
+            elif (kind is int and _LEAST <= one <= _MOST) or kind is float or kind is bool:
+                arrives.append(one)
+            else:
+                return None
+            seen.append(one)
+            view.observation = NIL
+        frame = _encode(turn)
+        if len(frame) <= room and len(frame) <= limits.elements:
+            found = _decode(frame)
+    except _WRONG:
+        return None
+    finally:
+        for place, one in enumerate(seen):
+            seats[place].observation = one
+    if found is not None:
+        for place, one in enumerate(arrives):
+            found.seats[place].observation = one
+    return found
+
+
+def plain(action: m.Action) -> bool:
+    """Return whether an action arrives as it is: a number, and nothing beside it."""
+    chosen = action.action
+    return (
+        type(chosen) is int
+        and _LEAST <= chosen <= _MOST
+        and not action.measures
+        and action.thoughts is None
+        and action.refused == 0
+    )

@@ -92,7 +92,7 @@ def serve(
     if entrant is not None:
         server.core.tables.entrant = entrant
     for name, host in (hosts or {}).items():
-        server.attach(host, name, encoded=True)
+        server.attach(host, name)
     before = []
     if threading.current_thread() is threading.main_thread():
         before = [(each, signal.signal(each, leave)) for each in (signal.SIGINT, signal.SIGTERM)]

@@ -98,9 +98,9 @@ class Server:
 
     # -- peers in this program -----------------------------------------------------------------------
 
-    def attach(self, host: Host, name: str = "", *, encoded: bool = False) -> Local:
-        """Let a host in this program be a peer; ``encoded`` as for ``Local``."""
-        local = Local(host, encoded=encoded)
+    def attach(self, host: Host, name: str = "") -> Local:
+        """Let a host in this program be a peer."""
+        local = Local(host)
         hello = m.Hello(m.VERSION, host.role, name, host.offers(), self.settings.token)
         self._local.append((local, [hello]))
         return local
@@ -151,14 +151,12 @@ class Server:
                 break
             for _ in range(len(said)):
                 local, messages = said.popleft()
-                if self._live is not None or local.encoded:
-                    frames = [local.frame(message, core) for message in messages]
-                    if self._live is not None:
-                        self._live.events.append((now, [self._live.name(local), *frames]))
-                    if local.encoded:
-                        self._intake.take(local, frames, now)
-                        continue
-                local.say(messages, core, now)
+                if self._live is None:
+                    self._intake.hear(local, messages, now)
+                    continue
+                frames = [local.frame(message, core) for message in messages]
+                self._live.events.append((now, [self._live.name(local), *frames]))
+                self._intake.take(local, frames, now)
             if now >= until and now >= core.deadline():
                 self._tick(now)
             self._commit(now)

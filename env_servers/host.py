@@ -9,8 +9,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from msgspec import Raw
 from msgspec.msgpack import Decoder
 
 from dovetail.env_servers.environment import Environment
@@ -30,7 +28,6 @@ LEGAL = {type(None), list, bytes}
 COMPILED = not __file__.endswith(".py")
 """Whether the types of what rules return are checked (docs/decisions/0033)."""
 NOTHING = (False, False)
-PLAIN = {np.ndarray, int, float, str, bytes, bool, list, dict, type(None), Raw}
 _turn = Decoder(m.Turn, ext_hook=codec.extension)
 _spec = Decoder(m.Spec, ext_hook=codec.extension)
 
@@ -188,14 +185,15 @@ class EnvironmentHost:
             turn.episode = place.episode
             turn.turn = number
             loose: Any = turn  # what rules return is not always what the types say
+            if loose.outcome is not None and type(loose.outcome) is not list:
+                loose.outcome = given.plain(loose.outcome)
+            if type(loose.to_act) is not list:
+                loose.to_act = given.plain(loose.to_act)
             for view in loose.seats:
                 if type(view.reward) is not float:
                     view.reward = float(view.reward)
                 if type(view.legal) not in LEGAL:
                     view.legal = given.legal(view.legal)
-                if type(view.observation) not in PLAIN:
-                    # In process as over a socket: a seat sees what can travel.
-                    view.observation = codec.decode(codec.encode(view.observation))
             if COMPILED and not _exact(turn):
                 turn = _turn.decode(codec.encode(turn))
             text, scene = place.once

@@ -804,6 +804,7 @@ def _listed(method: str, name: str, value: Any) -> Any:
 def _travels(method: str, name: str, value: Any) -> None:
     """Refuse an option that cannot travel."""
     try:
+        codec.check_values(value)
         codec.encode(value)
     except codec.UNSENDABLE as error:
         raise DovetailError(f"{method}, option {name!r}: {unsendable(error)}") from None

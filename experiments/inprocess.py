@@ -26,15 +26,11 @@ from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.host import EnvironmentHost
 from dovetail.experiments.client import Experiment
 from dovetail.peer.farewell import in_one_line
-from dovetail.peer.link import CLOSED, THEIRS
+from dovetail.peer.link import CLOSED, THEIRS, within
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.owner import Owner
-
-_DECODERS: dict[str, codec.Decoder[m.Message]] = {
-    role: codec.Decoder(accepted, codec.UNLIMITED) for role, accepted in codec.AT_BROKER.items()
-}
 
 
 class LocalLink:
@@ -50,20 +46,24 @@ class LocalLink:
     def __init__(self, server: Server, hello: m.Hello) -> None:
         self._owner = Owner()
         self._server = server
-        self._local = Local(reader=_DECODERS[hello.role])
+        self._local = Local()
+        accepted = codec.AT_PEER[hello.role]
+        self._reader: codec.Decoder[m.Message] = codec.Decoder(accepted, codec.UNLIMITED)
         hello.token = server.settings.token
         server.post(self._local, [hello])
         server.pump(0.0)
 
     def send(self, messages: Sequence[m.Message]) -> None:
-        """Send messages to the broker, which checks everything that it checks over a socket except size.
+        """Send messages to the broker, which checks everything that it checks over a socket.
 
         Raises:
-            DovetailError: this connection is closed.
+            TypeError: a value in them cannot be encoded (or another of ``codec.UNSENDABLE``).
+            DovetailError: this connection is closed, or a message is larger than the broker accepts.
         """
         self._owner.check(*THEIRS)
         self._check()
-        self._server.post(self._local, [codec.own(message) for message in messages])
+        frames = [codec.own(message) for message in messages]
+        self._server.post(self._local, within(frames, self._server.settings.limits.frame))
 
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Run the broker until it has messages, for at most ``timeout`` seconds.
@@ -79,9 +79,9 @@ class LocalLink:
             server.pump(max(0.0, min(0.1, end - time.monotonic())))
             if not inbox and time.monotonic() >= end:
                 break
-        messages = list(inbox)
+        frames = [codec.encode(message) for message in inbox]
         inbox.clear()
-        return messages
+        return [self._reader.decode(frame) for frame in frames]
 
     def _check(self) -> None:
         known = self._server.core.tables.connections

@@ -224,14 +224,17 @@ def _check_received(value: Any) -> None:
             raise ProtocolError("invalid", str(error)) from None
 
 
-_payload: Decoder[Any] = Decoder(Any, UNLIMITED)
+_payload = msgspec.msgpack.Decoder(Any, ext_hook=extension)
 
 
 def opened(value: Any) -> Any:
     """Return a payload as an object, decoding it if it came from another process."""
     if not isinstance(value, msgspec.Raw):
         return value
-    found = _payload.decode(bytes(value))
+    try:
+        found = _payload.decode(value)
+    except UNREADABLE as error:
+        raise _refusal(b"", "malformed", str(error) or type(error).__name__) from None
     _check_received(found)
     return found
 

@@ -45,6 +45,7 @@ PLACES = {
     "tests/bridges/rlglue/test_taskspec.py": "fast",
     "tests/bridges/rlglue/test_wire.py": "fast",
     "tests/broker": "fast",
+    "tests/broker/test_doors.py": "processes",
     "tests/broker/test_faults.py": "processes",
     "tests/broker/test_limits.py": "processes",
     "tests/broker/test_mistakes.py": "processes",

@@ -19,8 +19,8 @@ class DovetailEnv(gymnasium.Env):
     """A seat in a game; the other seats are agents, whose turns pass inside ``step``.
 
     ``info`` has ``action_mask`` (int8, shape (n,), counted from 0) where the actions are numbers, and
-    at the end ``reason``, ``outcome`` (NaN for each seat if there is no score) and ``blame`` (the seat
-    at fault, or -1).  A key has one type in every step, as vectors need it.  If an episode ends before the seat must act, ``reset``
+    at the end ``reason``, ``outcome`` (if there are scores) and ``blame`` (the seat at fault, or -1).
+     A key has one type in every step, as vectors need it.  If an episode ends before the seat must act, ``reset``
     returns with ``info["over"]``, and the next ``step`` returns the end, whatever the action.
 
     Args:
@@ -145,7 +145,8 @@ class DovetailEnv(gymnasium.Env):
         self._text = info.get("text") or ""
         if info["over"]:
             info["blame"] = -1 if info["blame"] is None else info["blame"]
-            info["outcome"] = conversion.scores(info["outcome"], self._sitting.spec.seats)
+            if info["outcome"] is None:
+                del info["outcome"]
         self._mask = conversion.to_mask([] if info["over"] else legal, self._actions)
         if self._mask is not None:
             info["action_mask"] = self._mask

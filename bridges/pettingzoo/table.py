@@ -149,13 +149,11 @@ class Table:
         return {"observation": self._seen[seat], "action_mask": mask}
 
     def info(self) -> dict[str, Any]:
-        """Return what everyone may know of the end: ``reason`` and ``outcome``; empty before."""
+        """Return what everyone may know of the end: ``reason``, and ``outcome`` if there is one; empty before."""
         if not self.over:
             return {}
-        return {
-            "reason": self.reason,
-            "outcome": conversion.scores(self.outcome, self.spec.seats),
-        }
+        scores = {} if self.outcome is None else {"outcome": self.outcome}
+        return {"reason": self.reason, **scores}
 
     def text(self) -> str:
         """Return the position as text."""

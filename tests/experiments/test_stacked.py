@@ -230,9 +230,9 @@ def test_compiled_peers_give_the_same_over_the_wire(
 
     def results(game: str, *, stacked: bool) -> Any:
         server = Server()
-        server.attach(EnvironmentHost([ConnectFour, Plain]), encoded=True)
+        server.attach(EnvironmentHost([ConnectFour, Plain]))
         for name in ("one", "two"):
-            server.attach(AgentHost([Random]), name, encoded=True)
+            server.attach(AgentHost([Random]), name)
         experiment = Experiment(LocalLink(server, m.Hello(m.VERSION, "experiment")))
         agents = [experiment.create("random", seed=n, peer=p) for n, p in enumerate(["one", "two"])]
         run = experiment.run(

@@ -99,7 +99,7 @@ class LegalTwice(Right):
 
 class LegalArray(Right):
     def legal(self) -> Any:
-        return np.array(super().legal())
+        return np.array(super().legal(), np.int8)  # numbers, or a mask?
 
 
 class LegalOutside(Right):
@@ -192,7 +192,7 @@ WRONG: list[tuple[type[Environment], str, str]] = [
     (SeesTooMuch, TURNS, "seat 0 sees"),
     (EarnsTooMuch, TURNS, "earns 2.0; expected a reward from -1.0 to 1.0"),
     (LegalTwice, TURNS, "legal is [1, 2, 1]"),
-    (LegalArray, TURNS, "legal of seat 0 in turn 0 is a ndarray; expected a list of actions"),
+    (LegalArray, TURNS, "of seat 0 in turn 0, legal is an array of int8"),
     (LegalOutside, TURNS, "legal has 0"),
     (NothingLegal, TURNS, "has no legal action"),
     (LoserHearsNothing, TURNS, "views of the seats [0]; expected a view for each"),

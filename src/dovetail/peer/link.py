@@ -217,12 +217,7 @@ class Link:
             raise DovetailError(CLOSED)
         frames = [codec.own(message) for message in messages]
         if self.session.welcome is not None:
-            most = self.session.welcome.limits.frame
-            size = max(map(len, frames))
-            if size > most:  # the broker's socket would close the connection
-                raise DovetailError(
-                    f"{size:,} bytes in a message; the broker accepts at most {most:,}"
-                )
+            within(frames, self.session.welcome.limits.frame)  # else its socket would close
         self._dealer.send(frames)
 
     @property
@@ -254,3 +249,15 @@ class Link:
             self.send([m.Bye()])
         self._dealer.close(0.5 if goodbye else 0.0)
         self._dealer = None
+
+
+def within(frames: list[bytes], most: int) -> list[bytes]:
+    """Return frames, none of which is larger than the broker accepts.
+
+    Raises:
+        DovetailError: one is larger.
+    """
+    size = max(map(len, frames), default=0)
+    if size > most:
+        raise DovetailError(f"{size:,} bytes in a message; the broker accepts at most {most:,}")
+    return frames
