@@ -234,7 +234,7 @@ def opened(value: Any) -> Any:
     try:
         found = _payload.decode(value)
     except UNREADABLE as error:
-        raise _refusal(b"", "malformed", str(error) or type(error).__name__) from None
+        raise ProtocolError("malformed", str(error) or type(error).__name__) from None
     _check_received(found)
     return found
 
