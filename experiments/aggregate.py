@@ -41,17 +41,17 @@ class Band:
     """The mean of the middle half; with three runs or fewer it is the mean."""
     iqm_low: float
     iqm_high: float
-    """Of the interquartile mean, by bootstrap; not finite for fewer than ``FEW`` runs."""
+    """Of the interquartile mean, by bootstrap; not finite for fewer than ``FEW`` runs, or equal ones."""
 
     @property
     def note(self) -> str:
         """What to say beside it."""
         if self.runs == 1:
             return "one run: no interval"
+        if math.isnan(self.low):
+            return "all runs alike: no interval"
         if self.runs < FEW:
             return "few seeds"
-        if self.low == self.high:
-            return "all runs alike: no interval"
         return "bootstrap approximate" if self.runs < ENOUGH else ""
 
 
@@ -87,7 +87,7 @@ def band(
     if n >= FEW:
         middle = bootstrap(x[:, None], iqm, seed)
     low, high = student(x)
-    if n > 1:
+    if not math.isnan(low):
         low, high = max(low, least), min(high, most)
     return Band(n, float(x.mean()), low, high, iqm(x), *middle)
 
@@ -101,8 +101,13 @@ def student(values: ArrayLike) -> tuple[float, float]:
 def bootstrap(
     matrix: ArrayLike, statistic: Statistic, seed: int = 0, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """Return the 95 % percentile interval of a statistic, resampling the runs of each task by themselves."""
+    """Return the 95 % percentile interval of a statistic, resampling the runs of each task by themselves.
+
+    NaN if the runs of each task are equal: they do not show how much runs vary.
+    """
     x = np.asarray(matrix, float)
+    if (x == x[0]).all():
+        return math.nan, math.nan
     runs, tasks = x.shape
     rng = np.random.default_rng(seed)
     columns = np.arange(tasks)
@@ -124,7 +129,7 @@ def _better(first: Matrix, second: Matrix) -> float:
 
 
 def improvement_band(x: ArrayLike, y: ArrayLike, seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of ``improvement``."""
+    """Return the 95 % bootstrap interval of ``improvement``; NaN if no sample differs from another."""
     first, second = (_matrix(each) for each in (x, y))
     rng = np.random.default_rng(seed)
     columns = np.arange(first.shape[1])
@@ -133,6 +138,8 @@ def improvement_band(x: ArrayLike, y: ArrayLike, seed: int = 0) -> tuple[float, 
         a = first[rng.integers(len(first), size=first.shape), columns]
         b = second[rng.integers(len(second), size=second.shape), columns]
         found.append(_better(a, b))
+    if min(found) == max(found):
+        return math.nan, math.nan
     low, high = np.percentile(found, [2.5, 97.5])
     return float(low), float(high)
 
@@ -187,11 +194,15 @@ def compare(x: Sequence[float], y: Sequence[float], seed: int = 0) -> Comparison
 def holm(values: Sequence[float]) -> list[float]:
     """Return p values adjusted for their number (Holm 1979), in the same order.
 
+    A value that is NaN stays so.
+
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    order = sorted(range(len(values)), key=values.__getitem__)
-    adjusted = [0.0] * len(values)
+    # A comparison without a p value still counts among the others.
+    known = [index for index, value in enumerate(values) if not math.isnan(value)]
+    order = sorted(known, key=values.__getitem__)
+    adjusted = [math.nan] * len(values)
     least = 0.0
     for rank, index in enumerate(order):
         least = max(least, min(1.0, (len(values) - rank) * values[index]))

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from dovetail.experiments.records import CHUNK, plain
 from dovetail.peer.extras import needed
+from dovetail.peer.syntax import cell
 from dovetail.protocol import jsontext
 from dovetail.protocol.errors import DovetailError
 
@@ -51,8 +52,8 @@ def text(out: TextIO, columns: list[str], given: Iterable[Row], form: str) -> No
     """Write rows as ``csv``, ``jsonl`` or ``json``."""
     if form == "csv":
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([_cell(row[name]) for name in columns] for row in given)
+        writer.writerow([cell(name) for name in columns])
+        writer.writerows([cell(_value(row[name])) for name in columns] for row in given)
         return
     lines = (jsontext.write({name: _value(row[name]) for name in columns}) for row in given)
     if form == "jsonl":
@@ -129,10 +130,6 @@ def _replacing(path: Path) -> Iterator[Path]:
 def _text(path: Path) -> Iterator[TextIO]:
     with path.open("w", encoding="utf-8", newline="") as out:
         yield out
-
-
-def _cell(value: Any) -> Any:
-    return value.hex() if isinstance(value, bytes) else value
 
 
 def _value(value: Any) -> Any:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from dovetail._version import __version__
 from dovetail.experiments.file import ExperimentFile
 from dovetail.experiments.schedule import Played, tallies
 from dovetail.experiments.standings import standings
 from dovetail.experiments.statistics import Estimate, Tally
+from dovetail.experiments.statistics.censored import Censored
+from dovetail.peer import provenance
 
 
 def numbers(file: ExperimentFile, played: Sequence[Played]) -> dict[str, Any]:
@@ -19,12 +21,44 @@ def numbers(file: ExperimentFile, played: Sequence[Played]) -> dict[str, Any]:
     return {
         "experiment": file.name,
         "seed": file.seed,
-        "software": f"dovetail {__version__}",
+        "software": str(provenance.here()),
         "stages": [_stage(each, found) for each in played for found in tallies(each)],
         "tournaments": [
             _standings(file, number, played) for number in range(len(file.tournaments))
         ],
     }
+
+
+def conduct(played: Sequence[Played]) -> list[dict[str, Any]]:
+    """Return the thinking times and faults of each agent, over all stages."""
+    rows: dict[str, dict[str, Any]] = {}
+    for each in played:
+        for found in tallies(each):
+            row = rows.setdefault(
+                found.agent,
+                {"agent": found.agent, "seats": 0, "decisions": 0, "seconds": 0.0}
+                | {"seconds_per_decision": None, "breaches": 0},
+            )
+            row["seats"] += found.games
+            row["decisions"] += found.decisions
+            row["seconds"] += found.seconds
+            row["breaches"] += found.breaches
+            if row["decisions"]:
+                row["seconds_per_decision"] = row["seconds"] / row["decisions"]
+    return list(rows.values())
+
+
+def endings(played: Sequence[Played]) -> list[dict[str, Any]]:
+    """Return how often episodes ended for each reason, by whose fault, and whether they were played again."""
+    counts = Counter(
+        (episode.reason, episode.will_retry, -1 if episode.blame is None else episode.blame)
+        for each in played
+        for episode in [*each.episodes, *each.interrupted]
+    )
+    return [
+        {"reason": reason, "again": again, "blame": None if blame < 0 else blame, "episodes": count}
+        for (reason, again, blame), count in sorted(counts.items())
+    ]
 
 
 def encoded(found: Any) -> bytes:
@@ -54,11 +88,25 @@ def _stage(each: Played, found: Tally) -> dict[str, Any]:
         "seconds_per_decision": found.seconds / found.decisions if found.decisions else None,
         "breaches": found.breaches,
         "interrupted": found.interrupted,
+        "uncounted": found.uncounted,
+        "capped": None if found.uncut is None else _capped(found.uncut),
     }
 
 
 def _estimate(found: Estimate) -> dict[str, float]:
     return {"value": found.value, "low": found.low, "high": found.high}
+
+
+def _capped(found: Censored) -> dict[str, Any]:
+    return {
+        "cap": found.cap,
+        "capped": found.capped,
+        "up_to_cap": found.limited,
+        "mean": None if found.mean is None else _estimate(found.mean),
+        "median": found.median,
+        "why": found.why,
+        "above": found.above,
+    }
 
 
 def _standings(file: ExperimentFile, number: int, played: Sequence[Played]) -> dict[str, Any]:
@@ -82,8 +130,14 @@ def _standings(file: ExperimentFile, number: int, played: Sequence[Played]) -> d
                 "one_sided": row.one_sided,
                 "distinct": row.distinct.distinct,
                 "superior_to_next": row.next_best,
+                "capped": None if row.capped is None else _capped(row.capped),
             }
             for row in found.rows
+        ],
+        "comparisons": [
+            {"player": one, "against": other, "difference": _estimate(each.mean)}
+            | {"t": each.t, "p": each.p, "wilcoxon": each.wilcoxon}
+            for (one, other), each in found.comparisons.items()
         ],
         "cross_table": [
             {"player": one, "against": other, "points": points, "games": games}

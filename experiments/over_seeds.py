@@ -37,6 +37,8 @@ class Series:
     """``score`` or ``return``."""
     runs: dict[int, dict[int, float]]
     """By seed: by learning episodes, the mean over the evaluation's games."""
+    left_out: int = 0
+    """Games of the last evaluations that are in no mean: they have no score or return."""
 
     @property
     def trained(self) -> list[int]:
@@ -75,12 +77,15 @@ class Level:
     reached: list[int | None]
 
     @property
+    def median(self) -> float:
+        """The median over all runs; infinite if most did not reach it."""
+        return statistics.median_high([math.inf if each is None else each for each in self.reached])
+
+    @property
     def text(self) -> str:
         """The median over all runs, and how many reached it."""
         found = [each for each in self.reached if each is not None]
-        endless = [float("inf") if each is None else each for each in self.reached]
-        middle = statistics.median_high(endless)
-        median = f"> {self.last:,}" if middle == float("inf") else f"{middle:,.0f}"
+        median = f"> {self.last:,}" if math.isinf(self.median) else f"{self.median:,.0f}"
         return f"{median} ({len(found)} of {len(self.reached)} runs)"
 
 
@@ -95,6 +100,12 @@ class Row:
     """With the first variant, on common seeds; None for the first itself."""
     adjusted: float | None
     """The p value of the comparison, adjusted for the number of comparisons (Holm)."""
+
+    @property
+    def left_out(self) -> str:
+        """What to say of games that are in no mean."""
+        count = self.series.left_out
+        return f"{count:,} games without a {self.series.measure} left out" if count else ""
 
 
 def series(
@@ -138,11 +149,21 @@ def series(
     for (evaluation, agent, variant), runs in found.items():
         measure = "return" if (evaluation, agent) in unscored else "score"
         values = {
-            seed: {trained: float(cell[measure]) for trained, cell in each.items()}
+            seed: {trained: _value(cell[measure]) for trained, cell in each.items()}
             for seed, each in runs.items()
         }
-        made.append(Series(variant, evaluation, agent, measure, values))
+        left = sum(
+            cell["count"] - cell[f"with_{measure}"]
+            for each in runs.values()
+            for cell in [each[max(each)]]
+        )
+        made.append(Series(variant, evaluation, agent, measure, values, left))
     return made
+
+
+def _value(found: float | None) -> float:
+    """Return a mean; NaN if no game has a finite value."""
+    return math.nan if found is None else float(found)
 
 
 def rows(found: Sequence[Series], level: float | None = None) -> list[list[Row]]:
@@ -212,6 +233,46 @@ def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
     return made
 
 
+def plain(row: Row) -> dict[str, Any]:
+    """Return a row as plain numbers with named columns, None for what is not known."""
+    series, band, level, found = row.series, row.band, row.level, row.comparison
+    steps = [] if level is None else [each for each in level.reached if each is not None]
+    numbers = {
+        "mean": band.mean,
+        "mean_low": band.low,
+        "mean_high": band.high,
+        "iqm": band.iqm,
+        "iqm_low": band.iqm_low,
+        "iqm_high": band.iqm_high,
+    }
+    if level is not None:
+        numbers |= {
+            "level": level.level,
+            "reached_after": level.median,
+            "runs_that_reached": len(steps),
+        }
+    numbers |= {
+        "difference": math.nan if found is None else found.difference,
+        "difference_low": math.nan if found is None else found.low,
+        "difference_high": math.nan if found is None else found.high,
+        "p": math.nan if row.adjusted is None else row.adjusted,
+        "probability_of_improvement": math.nan if found is None else found.better,
+        "probability_low": math.nan if found is None else found.better_low,
+        "probability_high": math.nan if found is None else found.better_high,
+    }
+    return {
+        "evaluation": series.evaluation,
+        "agent": series.agent,
+        "variant": series.variant,
+        "measure": series.measure,
+        "trained": series.trained[-1],
+        "seeds": band.runs,
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "games_left_out": series.left_out,
+        "note": band.note,
+    }
+
+
 def cells(row: Row, *, compared: bool) -> list[str]:
     """Return the cells of a row."""
     band, found = row.band, row.comparison
@@ -228,12 +289,17 @@ def cells(row: Row, *, compared: bool) -> list[str]:
             ["", "", ""]
             if found is None
             else [
-                f"{found.difference:+.3f} ({found.low:+.3f}..{found.high:+.3f})",
-                f"{row.adjusted:.3g}",
+                f"{found.difference:+.3f} ({found.low:+.3f}..{found.high:+.3f})"
+                if math.isfinite(found.low)
+                else f"{found.difference:+.3f} (no interval)",
+                "-" if row.adjusted is None or math.isnan(row.adjusted) else f"{row.adjusted:.3g}",
                 f"{found.better:.2f}",
             ]
         )
-    return [*made, band.note]
+    notes = [band.note, row.left_out]
+    if found is not None and found.pairs < band.runs:
+        notes.append(f"paired on {found.pairs} of {band.runs} seeds")
+    return [*made, "; ".join(filter(None, notes))]
 
 
 def best(found: Sequence[Series], aim: Objective | None) -> Text | None:

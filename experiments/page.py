@@ -15,7 +15,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 
 from dovetail.env_servers.replay import replay
-from dovetail.experiments import games, kept, over_seeds, plot, report
+from dovetail.experiments import games, kept, numbers, over_seeds, plot, report
 from dovetail.experiments.drawing import svg
 from dovetail.experiments.file import ExperimentFile, Tournament
 from dovetail.experiments.schedule import Played, tallies
@@ -229,8 +229,8 @@ def _kept(body: Xml.Element, last: Source, most: int) -> None:
 
 def _conduct(body: Xml.Element, last: Source) -> None:
     _add(body, "h2", "Thinking times and faults")
-    _sheet(body, conduct(last.played))
-    _sheet(body, endings(last.played))
+    _sheet(body, conduct(numbers.conduct(last.played)))
+    _sheet(body, endings(numbers.endings(last.played), last.played))
 
 
 def _measures(body: Xml.Element, last: Source) -> None:

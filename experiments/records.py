@@ -148,8 +148,9 @@ class Records:
             table: one of ``TABLES``.
             columns: only these, in this order.
             where: conditions such as ``agent=td`` or ``trained>=1000``; all must hold.
-            by: instead of rows, groups by these columns with ``episodes`` (their number) and the
-                means of ``return``, ``score``, ``turns`` and ``seconds``, as far as the table has them.
+            by: instead of rows, groups by these columns with ``count`` (their number), the means of
+                ``return``, ``score``, ``turns``, ``seconds`` and ``value`` that the table has, and as
+                ``with_score`` and so on the number of rows that have one.
             limit: at most so many.
 
         Raises:
@@ -164,7 +165,13 @@ class Records:
                 for name in ("return", "score", "turns", "seconds", "value")
                 if name in source.columns and name not in by
             ]
-            query = sa.select(*keys, sa.func.count().label("count"), *means)
+            # A mean is over the rows that have a value: of how many, a reader must see.
+            filled = [
+                sa.func.count(source.columns[name]).label(f"with_{name}")
+                for name in ("return", "score", "value")
+                if name in source.columns and name not in by
+            ]
+            query = sa.select(*keys, sa.func.count().label("count"), *means, *filled)
             query = query.group_by(*keys).order_by(*keys)
         else:
             query = sa.select(*(found or [self._column(source, n) for n in self.columns(table)]))

@@ -1,15 +1,17 @@
-"""Tables as plain text, for pages: what the terminal's tables show, and what agents did besides playing."""
+"""Tables as plain text, for pages: what the terminal's tables show, and what agents did besides."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from dovetail.experiments.schedule import Played, tallies
+from dovetail.experiments.schedule import Played
+
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,43 +38,41 @@ def sheet(table: Table) -> Sheet:
     )
 
 
-def conduct(played: Sequence[Played]) -> Sheet:
-    """Return the thinking times and faults of each agent, over all stages."""
-    totals: dict[str, list[float]] = {}
-    for each in played:
-        for found in tallies(each):
-            total = totals.setdefault(found.agent, [0.0] * 4)
-            for number, value in enumerate(
-                (found.games, found.decisions, found.seconds, found.breaches)
-            ):
-                total[number] += value
+def conduct(found: Sequence[Row]) -> Sheet:
+    """Return thinking times and faults as a table, from ``numbers.conduct``."""
     rows = [
         (
-            name,
-            f"{games:,.0f}",
-            f"{decisions:,.0f}",
-            f"{seconds:,.1f}",
-            f"{1000 * seconds / decisions:.3f}" if decisions else "-",
-            f"{breaches:,.0f}",
+            row["agent"],
+            f"{row['seats']:,}",
+            f"{row['decisions']:,}",
+            f"{row['seconds']:,.1f}",
+            "-"
+            if row["seconds_per_decision"] is None
+            else f"{1000 * row['seconds_per_decision']:.3f}",
+            f"{row['breaches']:,}",
         )
-        for name, (games, decisions, seconds, breaches) in totals.items()
+        for row in found
     ]
     heads = ("agent", "seats", "decisions", "thinking s", "ms per decision", "faults")
     return Sheet(heads, rows)
 
 
-def endings(played: Sequence[Played]) -> Sheet:
-    """Return how episodes ended, and the first messages of those that say why."""
-    ends: dict[tuple[str, str], int] = {}
-    why: dict[str, None] = {}
-    for each in played:
-        for episode in [*each.episodes, *each.interrupted]:
-            reason = f"{episode.reason}, played again" if episode.will_retry else episode.reason
-            key = reason, "" if episode.blame is None else f"seat {episode.blame}"
-            ends[key] = ends.get(key, 0) + 1
-            if episode.message:
-                why[episode.message] = None
-    rows = [(reason, blame, f"{count:,}") for (reason, blame), count in sorted(ends.items())]
+def endings(found: Sequence[Row], played: Sequence[Played]) -> Sheet:
+    """Return how episodes ended, from ``numbers.endings``, and the first messages of those that say why."""
+    rows = [
+        (
+            f"{row['reason']}, played again" if row["again"] else row["reason"],
+            "" if row["blame"] is None else f"seat {row['blame']}",
+            f"{row['episodes']:,}",
+        )
+        for row in found
+    ]
+    why = dict.fromkeys(
+        episode.message
+        for each in played
+        for episode in [*each.episodes, *each.interrupted]
+        if episode.message
+    )
     return Sheet(("ending", "blame", "episodes"), rows, (0, 1), note="\n".join(list(why)[:5]))
 
 

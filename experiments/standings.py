@@ -26,7 +26,7 @@ from dovetail.experiments.statistics.payoffs import nash_averaging
 from dovetail.experiments.statistics.ranked import likelihood, ranked
 from dovetail.experiments.statistics.ratings import PRIOR, ratings
 from dovetail.experiments.statistics.scores import Sample, as_elo, interval, stratified, superiority
-from dovetail.experiments.statistics.tallies import faulty, interrupted
+from dovetail.experiments.statistics.tallies import faulty, interrupted, left_out
 from dovetail.experiments.statistics.units import Distinct, Units, distinct
 from dovetail.protocol.seeds import derive
 
@@ -145,6 +145,9 @@ def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]]) 
         for mine in tallies(each):
             breaches[mine.agent] += mine.breaches
     notes += [f"{name}: {faulty(breaches[name])}" for name in rows if breaches[name]]
+    left = sum(tallies(each)[0].uncounted for each, _ in found if tallies(each))
+    if left:
+        notes.append(left_out(left))
     again = sum(len(each.interrupted) for each, _ in found)
     if again:
         notes.append(interrupted(again))
@@ -389,10 +392,19 @@ def _alone(tournament: Tournament, mine: Sequence[Played]) -> Standings:
         if row.distinct.distinct == 1 and len(values) > 1:
             row.score = without_interval(row.score.value)
             notes.append(f"{name}: {len(values)} games, 1 distinct: no interval")
-        if tournament.cap is not None and min(values, default=0) > 0:
+        elif len(values) > 1 and not row.score.known:
+            notes.append(f"{name}: all {len(values)} returns are equal: no interval")
+        if row.truncated:
+            row.score = without_interval(row.score.value)
+        if values and (tournament.cap is not None or row.truncated):
             stopped = [game.truncated for game in units.games]
-            row.capped = censored(values, stopped, tournament.cap)
+            ends = [value for value, cut in zip(values, stopped, strict=True) if cut]
+            cap = tournament.cap if tournament.cap is not None else max(ends)
+            row.capped = censored(values, stopped, cap)
             notes.append(f"{name}: {described(row.capped)}")
+        left = sum(found.uncounted for found in tallies(each))
+        if left:
+            notes.append(f"{name}: {left_out(left)}")
         rows.append(row)
     rows.sort(key=lambda row: -row.score.value)
     comparisons = {}
@@ -403,7 +415,16 @@ def _alone(tournament: Tournament, mine: Sequence[Played]) -> Standings:
             found = paired([a[i] for i in both], [b[i] for i in both])
             comparisons[one.player, other.player] = found
             one.next_best = 1 - found.p / 2
+        missing = max(len(a), len(b)) - len(both)
+        if missing:
+            notes.append(
+                f"{one.player} - {other.player}: {missing} games without one on the same seed are not compared"
+            )
     caption = "mean return; 95 % over episodes (Student's t); differences on the same seeds"
+    if any(row.truncated for row in rows):
+        caption += (
+            "; T: truncated, so that the mean is no estimate of what it would be: no interval"
+        )
     return Standings(tournament.name, 1, rows, caption, notes, {}, [], comparisons)
 
 

@@ -15,7 +15,7 @@ from dovetail.experiments.schedule import Stage
 from dovetail.experiments.standings import Standing, Standings
 from dovetail.experiments.statistics import Estimate, Tally
 from dovetail.experiments.statistics.censored import described
-from dovetail.experiments.statistics.tallies import interrupted
+from dovetail.experiments.statistics.tallies import interrupted, left_out
 
 
 def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = False) -> Table:
@@ -52,6 +52,10 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
             notes[text if found.distinct > 1 else f"{text}: no interval"] = None
         if tally.interrupted:
             notes[f"{stage.part.name}: {interrupted(tally.interrupted)}"] = None
+        if tally.uncounted:
+            notes[f"{stage.part.name}: {left_out(tally.uncounted)}"] = None
+        if not tally.decided and tally.games > 1 and len(set(tally.returns or ())) == 1:
+            notes[f"{stage.part.name}: {tally.agent}: all returns are equal: no interval"] = None
         if full:
             per_move = 1000 * tally.seconds / tally.decisions if tally.decisions else 0.0
             count = f"{tally.distinct.distinct:,}"
@@ -61,9 +65,10 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
         if not learning and (uncut := tally.uncut) is not None:
             notes[f"{stage.part.name}: {tally.agent}: {described(uncut)}"] = None
     if cut:
-        notes["T: truncated games, left out of what is won; returns count as far as they got"] = (
-            None
-        )
+        notes[
+            "T: truncated games, left out of what is won; returns count as far as they got, so that "
+            "their mean has no interval"
+        ] = None
     table.caption = "\n".join(notes) or None
     table.caption_justify = "left"
     return table
@@ -133,6 +138,9 @@ def _alone_table(found: Standings) -> Table:
         lines.append(
             f"{one} - {other}: {d.value:+.3g} ({d.low:.3g}..{d.high:.3g}), t {each.t:.2f}, "
             f"p {each.p:.3g} (Wilcoxon {each.wilcoxon:.3g})"
+            if d.known
+            else f"{one} - {other}: {d.value:+.3g}, the same on every seed: no interval and no t test "
+            f"(Wilcoxon p {each.wilcoxon:.3g})"
         )
     table = Table(
         title=found.name,

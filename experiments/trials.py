@@ -361,6 +361,7 @@ def encoded(groups: Sequence[Sequence[over_seeds.Row]]) -> bytes:
                 for seed, run in row.series.runs.items()
             },
             "final": row.band,
+            "games_left_out": row.series.left_out,
             "note": row.band.note,
             "level": None if row.level is None else row.level,
             "against_first": row.comparison,

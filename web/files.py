@@ -9,6 +9,7 @@ from typing import Any
 from starlette.responses import Response
 
 from dovetail.experiments import export
+from dovetail.peer.syntax import file_name
 
 Row = Mapping[str, Any]
 
@@ -28,6 +29,6 @@ def csv_of(columns: list[str], rows: Iterable[Row]) -> str:
 
 def csv_file(name: str, rows: Sequence[Row] | str) -> Response:
     """Return a CSV file to be saved under a name, of rows or of its text."""
-    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    headers = {"Content-Disposition": f'attachment; filename="{file_name(name)}.csv"'}
     text = rows if isinstance(rows, str) else csv(rows)
     return Response(text, media_type="text/csv", headers=headers)

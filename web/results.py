@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from dovetail.experiments import database, over_seeds, plot, report, reporting
+from dovetail.experiments import database, numbers, over_seeds, plot, report, reporting
 from dovetail.experiments.file import ExperimentFile
-from dovetail.experiments.numbers import numbers
 from dovetail.experiments.page import ratings
 from dovetail.experiments.records import Records
 from dovetail.experiments.schedule import Played, tallies
@@ -158,7 +157,7 @@ def _flat(key: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _sections(file: ExperimentFile, played: Sequence[Played]) -> Iterator[Section]:
-    found = numbers(file, played)
+    found = numbers.numbers(file, played)
     for number, tournament in enumerate(file.tournaments):
         shown = standings(file, tournament, played)
         drawn = {}
@@ -194,11 +193,12 @@ def _sections(file: ExperimentFile, played: Sequence[Played]) -> Iterator[Sectio
         sheet(summary("", lines, full=True)),
         tables={"stages": _spread(found["stages"])},
     )
-    for key, title, each in (
-        ("conduct", "Thinking times and faults", conduct(played)),
-        ("endings", "Endings", endings(played)),
+    times, ends = numbers.conduct(played), numbers.endings(played)
+    for key, title, each, rows in (
+        ("conduct", "Thinking times and faults", conduct(times), times),
+        ("endings", "Endings", endings(ends, played), ends),
     ):
-        yield Section(key, title, each, tables={key: _texts(each)})
+        yield Section(key, title, each, tables={key: rows})
 
 
 def _seeds(records: Records, row: Row) -> Iterator[Section]:
@@ -217,7 +217,13 @@ def _seeds(records: Records, row: Row) -> Iterator[Section]:
             drawn = {path.stem: path.read_text(encoding="utf-8") for path in paths}
         found = sheet(table)
         title = f"Over seeds: {found.title}"
-        yield Section(f"seeds-{number}", title, found, drawn, {"seeds": _texts(found)})
+        yield Section(
+            f"seeds-{number}",
+            title,
+            found,
+            drawn,
+            {"seeds": [over_seeds.plain(each) for each in group]},
+        )
 
 
 def _svg(draw: Any, *given: Any) -> str:
@@ -234,12 +240,10 @@ def _spread(rows: Sequence[Row]) -> list[Row]:
 
 def _cells(row: Row) -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and "value" in value:
             yield name, value["value"]
             yield from ((f"{name}_{end}", value[end]) for end in ("low", "high"))
+        elif name == "capped":
+            yield from ((f"{name}_{inner}", each) for inner, each in _cells(value or {}))
         else:
             yield name, value
-
-
-def _texts(found: Sheet) -> list[Row]:
-    return [dict(zip(found.heads, row, strict=True)) for row in found.rows]

@@ -61,17 +61,19 @@ def wilson(successes: float, trials: float) -> Estimate:
 
 
 def mean(values: Sequence[float]) -> Estimate:
-    """Return a mean with Student's interval; a single value has none.
+    """Return a mean with Student's interval; a single value has none, nor have equal ones.
 
     >>> mean([1.0, 2.0])
     Estimate(value=1.5, low=-4.853102368216048, high=7.853102368216048)
+    >>> mean([0.0] * 12)
+    Estimate(value=0.0, low=nan, high=nan)
     """
     n = len(values)
     if n == 0:
         return without_interval(math.nan)
     average = math.fsum(values) / n
-    if n == 1:
-        return without_interval(average)
+    if all(value == values[0] for value in values):
+        return without_interval(values[0])  # they do not show how much values vary
     variance = math.fsum((value - average) ** 2 for value in values) / (n - 1)
     half = quantile(n - 1) * math.sqrt(variance / n)
     return Estimate(average, average - half, average + half)
@@ -110,7 +112,7 @@ class Difference:
     mean: Estimate
     t: float
     p: float
-    """Two-sided, of Student's paired test."""
+    """Two-sided, of Student's paired test; NaN, as ``t``, if all differences are equal."""
     wilcoxon: float
     """Two-sided, of Wilcoxon's signed-rank test; it makes no assumption on the distribution."""
 
@@ -127,10 +129,8 @@ def paired(ones: Sequence[float], others: Sequence[float]) -> Difference:
         raise ValueError("a paired comparison needs two or more values of each, on the same seeds")
     differences = [one - other for one, other in zip(ones, others, strict=True)]
     found = mean(differences)
-    if not any(differences):
-        return Difference(found, 0.0, 1.0, 1.0)
-    wilcoxon = float(stats.wilcoxon(differences).pvalue)
+    wilcoxon = float(stats.wilcoxon(differences).pvalue) if any(differences) else 1.0
     if len(set(differences)) == 1:  # the t test has no scale
-        return Difference(found, math.copysign(math.inf, found.value), 0.0, wilcoxon)
+        return Difference(found, math.nan, math.nan, wilcoxon)
     test = stats.ttest_rel(ones, others)
     return Difference(found, float(test.statistic), float(test.pvalue), wilcoxon)

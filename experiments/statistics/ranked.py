@@ -148,7 +148,8 @@ def ranked(
     model = _Model(players, [(games, 1.0) for games in units], ghost)
     middle = model.ratings()
     n = len(units)
-    if n < 2:
+    if n < 2 or all(_alike(games, units[0]) for games in units[1:]):
+        # Equal units do not show how much units vary.
         return {name: without_interval(value) for name, value in middle.items()}
     draws = [
         list(
@@ -164,6 +165,13 @@ def ranked(
         name: Estimate(value, value - t * float(each), value + t * float(each))
         for (name, value), each in zip(middle.items(), deviation, strict=True)
     }
+
+
+def _alike(games: Sequence[Ranking], others: Sequence[Ranking]) -> bool:
+    """Whether two units have the same games, in any order."""
+    return sorted(sorted(each.items()) for each in games) == sorted(
+        sorted(each.items()) for each in others
+    )
 
 
 def ladder(games: Sequence[Ranking]) -> dict[str, tuple[float, float]]:

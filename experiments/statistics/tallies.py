@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dovetail.experiments.statistics.censored import Censored, censored
-from dovetail.experiments.statistics.estimates import Estimate, mean, wilson
+from dovetail.experiments.statistics.estimates import Estimate, mean, wilson, without_interval
 from dovetail.experiments.statistics.scores import Sample, interval
 from dovetail.experiments.statistics.units import Distinct, distinct, key
 from dovetail.protocol.messages import Episode
@@ -36,6 +36,8 @@ class Tally:
     """Late, illegal and failed answers, also in episodes that were played again."""
     interrupted: int = 0
     """Episodes that were played again, which are in no other figure but ``breaches``."""
+    uncounted: int = 0
+    """Episodes that do not count, as with a substitute; they too are only in ``breaches``."""
     played: list[tuple[str, str, float | None, float]] = field(default_factory=list)
     """Of each episode the opening, a digest of the actions, whether it was won, and the return."""
     cut: list[bool] = field(default_factory=list)
@@ -71,23 +73,24 @@ class Tally:
 
     @property
     def mean_return(self) -> Estimate:
-        """The mean of the returns, equal games counting once; without an interval if all are equal."""
+        """The mean of the returns, equal games counting once.
+
+        Without an interval if all are equal, or if some were cut off: it is not where the mean would be.
+        """
         values = self.returns or []
-        if not self.repeats:
-            found = mean(values)
-            if not self.truncated or not found.known:
-                return found
-            # What is cut off at a cap is on average not above the cap.
-            return Estimate(found.value, found.low, min(found.high, max(values)))
-        return mean([_mean(each for *_, each in unit) for unit in self._units()])
+        if self.repeats:
+            values = [_mean(each for *_, each in unit) for unit in self._units()]
+        found = mean(values)
+        return without_interval(found.value) if any(self.cut) else found
 
     @property
     def uncut(self) -> Censored | None:
-        """What the returns would be if none had been cut off; None if none was, or one is not above 0."""
+        """What the returns would be if none had been cut off; None if none was, or equal games repeat."""
         values = self.returns or []
-        if self.decided or not self.truncated or self.repeats or min(values) <= 0:
+        if self.decided or not any(self.cut) or self.repeats:
             return None
-        return censored(values, self.cut, max(values))
+        stopped = [value for value, cut in zip(values, self.cut, strict=True) if cut]
+        return censored(values, self.cut, max(stopped))
 
     def _units(self, decided: bool = False) -> list[list[tuple[str, str, float | None, float]]]:
         """Return the episodes, those together that count as one."""
@@ -122,6 +125,19 @@ def interrupted(count: int) -> str:
     return f"{count:,} game{' was' if count == 1 else 's were'} interrupted and played again"
 
 
+def left_out(count: int) -> str:
+    """Return how many games do not count, in words.
+
+    >>> left_out(2)
+    '2 games with a substitute, or that could not be played, do not count'
+    """
+    one = count == 1
+    return (
+        f"{count:,} game{'s' * (not one)} with a substitute, or that could not be played, "
+        f"do{'es' * one} not count"
+    )
+
+
 def faulty(count: int) -> str:
     """Return how many answers were breaches, in words.
 
@@ -150,11 +166,13 @@ def tally(
     tallies: dict[tuple[str, int], Tally] = {}
     breaches: Counter[tuple[str, int]] = Counter()
     again: Counter[tuple[str, int]] = Counter()
+    uncounted: Counter[tuple[str, int]] = Counter()
     for episode in episodes:
         if episode.will_retry or not episode.scored:
             for number, name in enumerate(seated(names, episode.index if rotate else 0)):
                 breaches[name, number] += episode.seats[number].breaches
                 again[name, number] += episode.will_retry
+                uncounted[name, number] += not episode.will_retry
             continue
         agents = seated(names, episode.index if rotate else 0)
         for number, (name, seat) in enumerate(zip(agents, episode.seats, strict=True)):
@@ -187,4 +205,5 @@ def tally(
     for sitter, entry in tallies.items():
         entry.breaches += breaches[sitter]
         entry.interrupted = again[sitter]
+        entry.uncounted = uncounted[sitter]
     return sorted(tallies.values(), key=lambda each: (names.index(each.agent), each.seat))

@@ -73,10 +73,13 @@ def test_methods_are_compared_seed_by_seed() -> None:
     assert found.better == pytest.approx(0.80)
     equal = a.compare([1.0, 2.0], [1.0, 2.0])
     assert equal is not None
-    assert (equal.difference, equal.p, equal.better) == (0.0, 1.0, 0.5)
+    assert (equal.difference, equal.wilcoxon, equal.better) == (0.0, 1.0, 0.5)
+    assert math.isnan(equal.p)
     apart = a.compare([2.0, 3.0], [1.0, 2.0])
     assert apart is not None
-    assert apart.p == 0.0
+    assert apart.difference == 1.0
+    assert math.isnan(apart.p)
+    assert math.isnan(apart.low)
     assert a.compare([1.0], [2.0]) is None
     with pytest.raises(ValueError, match="not pairs"):
         a.compare([1.0], [])
@@ -86,6 +89,20 @@ def test_several_comparisons_are_adjusted() -> None:
     assert a.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert a.holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
     assert a.holm([]) == []
+    assert a.holm([0.02, math.nan])[0] == pytest.approx(0.04)
+    assert math.isnan(a.holm([0.02, math.nan])[1])
+
+
+def test_equal_runs_have_no_interval() -> None:
+    found = a.band([0.5] * 12, least=0, most=1)
+    assert (found.mean, found.iqm, found.note) == (0.5, 0.5, "all runs alike: no interval")
+    for end in (found.low, found.high, found.iqm_low, found.iqm_high):
+        assert math.isnan(end)
+    apart = a.compare([2.0, 2.5, 3.0, 2.2, 2.1], [1.0, 1.5, 1.2, 1.1, 1.3])
+    assert apart is not None
+    assert apart.better == 1.0
+    assert math.isnan(apart.better_low)
+    assert math.isnan(apart.better_high)
 
 
 def test_when_a_level_is_reached() -> None:

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from dovetail.experiments.statistics.scores import Sample, interval, performance
 from dovetail.experiments.statistics.sprt import MOST, Model, Sprt
 from dovetail.experiments.statistics.units import games, units
 from dovetail.experiments.store import Store
-from dovetail.experiments.table import percent, rating, standings_table, summary
+from dovetail.experiments.table import outcome, percent, rating, standings_table, summary
 from dovetail.protocol.messages import Episode, SeatResult
 
 
@@ -342,8 +343,62 @@ def test_returns_that_were_cut_off_get_an_estimate_without_the_cap() -> None:
     (found,) = tally(episodes, ["a"])
     assert found.truncated == 3
     assert found.mean_return.value == 302
-    assert found.mean_return.high <= 500
+    assert not found.mean_return.known
     stage = Stage(0, Tournament(name="t", players=["a"], seats=1).pairing(["a"], 0, 0), 0, 10, 0)
     text = str(summary("t", [(stage, found)]).caption)
     assert "302.0 of at most 500, 3 of 10 capped; median 280" in text
     assert "without the cap 431.4 (223.1..1004.1)" in text
+
+
+def alone(returns: list[float], cap: float, tournament_cap: float | None) -> Standings:
+    """Return the standings of one player that was cut off at a cap."""
+    cup = Tournament(name="cup", players=["a"], seats=1, episodes=len(returns), cap=tournament_cap)
+    file = ExperimentFile("x", EnvironmentPart("g"), {"a": AgentPart("t")}, tournaments=[cup])
+    episodes = [
+        Episode(
+            *(1, index, index, 0, "truncated" if each == cap else "terminated"),
+            seats=[SeatResult("a", 1, each)],
+            digest=f"{index}",
+        )
+        for index, each in enumerate(returns)
+    ]
+    stage = Stage(0, cup.pairing(["a"], 0, 0), 0, len(returns), 0)
+    return standings(file, cup, [Played(stage, episodes)])
+
+
+@pytest.mark.parametrize("cap", [20.0, None])
+def test_one_return_of_0_leaves_the_estimate_without_the_cap(cap: float | None) -> None:
+    found = alone([3.0, 8, 0, 20, 5, 20, 1, 11, 20, 7], 20, cap)
+    [row] = found.rows
+    assert row.score.value == 9.5
+    assert not row.score.known
+    assert row.capped is not None
+    assert row.capped.mean is not None
+    assert row.capped.mean.value == pytest.approx(13.571, abs=5e-4)
+    [note] = found.notes
+    assert "9.5 of at most 20, 3 of 10 capped; median 7" in note
+    cells = [str(cell) for each in standings_table(found).columns for cell in each.cells]
+    assert "9.5 (no interval)" in cells
+
+
+def test_games_that_all_return_0_show_no_certainty() -> None:
+    found = alone([0.0] * 12, 20, None)
+    assert not found.rows[0].score.known
+    assert found.notes == ["a: all 12 returns are equal: no interval"]
+    (tallied,) = tally(
+        [
+            Episode(1, n, n, 0, "terminated", [SeatResult("a", 1, 0.0)], digest=f"{n}")
+            for n in range(12)
+        ],
+        ["a"],
+    )
+    assert outcome(tallied)[1] == "0.000 (no interval)"
+
+
+def test_games_that_do_not_count_are_named() -> None:
+    games = [game(0, [1.0, 0.0]), msgspec.structs.replace(game(1, [1.0, 0.0]), scored=False)]
+    (one, _) = tally(games, ["a", "b"])
+    assert (one.games, one.uncounted) == (1, 1)
+    stage = Stage(0, Tournament(name="t", players=["a", "b"]).pairing(["a", "b"], 0, 0), 0, 2, 0)
+    text = str(summary("t", [(stage, one)]).caption)
+    assert "1 game with a substitute, or that could not be played, does not count" in text

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dovetail.experiments.statistics.censored import censored
+from dovetail.experiments.statistics.censored import censored, described
 from dovetail.experiments.statistics.estimates import Estimate, mean, paired, wilson
 from dovetail.experiments.statistics.ranked import Ranking, ladder, plackett_luce, ranked
 from dovetail.experiments.statistics.ratings import SCALE, Ratings, bootstrap, fit, ratings
@@ -354,6 +354,8 @@ def test_ranked_players_have_intervals_over_units() -> None:
     twice = ranked("abcd", [[order] for order in ORDERS], seed=1)
     assert twice == found
     assert not ranked("abcd", [ORDERS], seed=1)["a"].known
+    for each in ranked("abcd", [[ORDERS[0]]] * 5, seed=1).values():  # they do not vary
+        assert not each.known
 
 
 def test_a_ladder_depends_on_the_order_of_games() -> None:
@@ -382,9 +384,22 @@ def test_a_paired_comparison() -> None:
     assert (found.t, found.p) == pytest.approx((3.352154, 0.0285117), abs=1e-6)
     assert (found.mean.low, found.mean.high) == pytest.approx((0.0233571, 0.2486429), abs=1e-7)
     assert found.wilcoxon == pytest.approx(0.0625)
-    assert paired([1.0, 2.0], [1.0, 2.0]).p == 1
+    for shift in (0.0, 1.0):  # the t test has no scale
+        equal = paired([1.0 + shift, 2.0 + shift], [1.0, 2.0])
+        assert equal.mean.value == shift
+        assert not equal.mean.known
+        assert math.isnan(equal.t)
+        assert math.isnan(equal.p)
+    assert paired([1.0, 2.0], [1.0, 2.0]).wilcoxon == 1
     with pytest.raises(ValueError, match="same seeds"):
         paired([1.0], [2.0])
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e9])
+def test_equal_values_have_no_interval(value: float) -> None:
+    found = mean([value] * 12)
+    assert found.value == value
+    assert not found.known
 
 
 def test_wilson_is_that_of_scipy() -> None:
@@ -412,6 +427,44 @@ def test_means_of_capped_values() -> None:
     geometric = censored(LIVES, CUT, 500, "geometric").mean
     assert geometric is not None
     assert (geometric.low, geometric.high) == pytest.approx((222.8393, 1004.7248), abs=2e-4)
+
+
+RETURNS = [3.0, 8, 0, 20, 5, 20, 1, 11, 20, 7]
+
+
+def test_a_capped_value_of_0_is_a_value_as_any_other() -> None:
+    found = censored(RETURNS, [each == 20 for each in RETURNS], 20)
+    assert found.mean is not None
+    assert found.mean.value == pytest.approx(13.571, abs=5e-4)
+    assert (found.mean.low, found.mean.high) == pytest.approx((7.017, 31.585), abs=5e-4)
+    assert (found.median, found.capped, found.n) == (7, 3, 10)
+
+
+@pytest.mark.parametrize(
+    ("values", "cut", "why"),
+    [
+        ([-1.0, 5, 20], [False, False, True], "returns below 0 follow no exponential law"),
+        ([0.0, 0, 0], [False] * 3, "all returns are 0"),
+        ([0.0, 0, 20], [False, False, True], "no return lies between 0 and the cap"),
+        ([0.0, math.inf, 20], [False, False, True], "a return is not a finite number"),
+        (
+            [0.0, 0, 0, 1, 20, 20, 20],
+            [False] * 4 + [True] * 3,
+            "the returns do not fit an exponential law",
+        ),
+    ],
+)
+def test_where_no_mean_is_estimated_the_words_say_why(
+    values: list[float], cut: list[bool], why: str
+) -> None:
+    found = censored(values, cut, 20)
+    assert found.mean is None
+    assert f"no estimate without the cap: {why}" in described(found)
+
+
+def test_returns_above_the_cap_are_named() -> None:
+    found = censored([5.0, 25, 30, 20], [False, False, False, True], 20)
+    assert "2 above the cap of 20, which is not where games are cut" in described(found)
 
 
 def test_where_all_are_capped_only_a_lower_end_is_known() -> None:

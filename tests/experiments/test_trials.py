@@ -124,7 +124,7 @@ def test_killed_and_resumed_is_as_undisturbed(
     assert [each["variant"] for each in found] == ["hidden=4", "hidden=8"]
     assert (found[0]["against_first"], found[1]["against_first"]["pairs"]) == (None, 2)
     assert found[0]["final"]["mean"] == pytest.approx(sum(whole.series[0].final) / 2)
-    assert found[0]["note"] == "few seeds"
+    assert found[1]["note"] == "few seeds"
 
     commands.export(str(whole.folder), tmp_path / "games.txt")
     text = (tmp_path / "games.txt").read_text()
