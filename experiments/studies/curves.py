@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from dovetail.experiments import plot
-from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.statistics import Estimate
+from dovetail.experiments.studies.means import mean
 
 COLUMNS = 2
 """Panels side by side."""

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from dovetail.experiments.statistics import Estimate, mean, wilson
+from dovetail.experiments.statistics import Estimate, wilson
 from dovetail.experiments.studies.curves import Picture
+from dovetail.experiments.studies.means import mean
 from dovetail.protocol.errors import DovetailError
 
 STUDIES = ("rlgame", "amazons", "dominion", "tetris", "dots")

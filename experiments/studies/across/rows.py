@@ -28,11 +28,11 @@ from dovetail.env_servers.environment import Environment
 from dovetail.env_servers.rlgame import RLGame
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.statistics import mean
 from dovetail.experiments.statistics.ratings import SCALE, fit
 from dovetail.experiments.studies import learned
 from dovetail.experiments.studies.amazons.rows import meeting, won
 from dovetail.experiments.studies.keeping import KEEPS, kept
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.playing import match
 from dovetail.experiments.studies.rlgame import one_sided
 from dovetail.experiments.studies.rows import (

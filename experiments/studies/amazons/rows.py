@@ -21,8 +21,9 @@ from dovetail.env_servers.amazons import Amazons, Configuration
 from dovetail.env_servers.amazons.kernels import count_moves
 from dovetail.env_servers.amazons.rules import Board, start_position
 from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.statistics import Estimate, mean, wilson
+from dovetail.experiments.statistics import Estimate, wilson
 from dovetail.experiments.studies.curves import OURS, Curve, Mark, Panel, Picture
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.playing import match
 from dovetail.experiments.studies.results import Results, key
 from dovetail.experiments.studies.rows import (

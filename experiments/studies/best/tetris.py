@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from dovetail.agent_servers.games.tetris.weights import PLAYERS, Features, Weights, size
-from dovetail.experiments.statistics import mean
 from dovetail.experiments.studies.best.parts import COLUMNS, players
 from dovetail.experiments.studies.learned import learned
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.rows import (
     Done,
     Drawn,

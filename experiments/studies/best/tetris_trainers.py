@@ -15,9 +15,9 @@ from dovetail.agent_servers.games.tetris.weights import PLAYERS, Weights
 from dovetail.agent_servers.general.feature_network import handmade
 from dovetail.agent_servers.general.feature_network.genome import Network
 from dovetail.agent_servers.general.feature_network.saved import Genome
-from dovetail.experiments.statistics import mean
 from dovetail.experiments.studies.best.parts import players
 from dovetail.experiments.studies.learned import learned
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.rows import (
     Done,
     Drawn,

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies.dominion.kingdom import DECKS, distance
 from dovetail.experiments.studies.dominion.learning import (
     EPSILON,
@@ -16,6 +16,7 @@ from dovetail.experiments.studies.dominion.learning import (
     learn_units,
     percent,
 )
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.pages import table
 from dovetail.experiments.studies.results import Record
 from dovetail.experiments.studies.rows import Result, Unit, interval, over

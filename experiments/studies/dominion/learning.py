@@ -13,8 +13,9 @@ from dovetail.agent_servers.games.dominion.q_learning import (
     Reward,
 )
 from dovetail.env_servers.dominion.cards import CARDS, KINGDOM
-from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies.dominion import study as s
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.rows import (
     Compared,
     Done,

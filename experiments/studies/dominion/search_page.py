@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.experiments.statistics import mean
 from dovetail.experiments.studies.dominion import changes, factorial
 from dovetail.experiments.studies.dominion.kingdom import DECKS, LAST, distance
 from dovetail.experiments.studies.dominion.learning import (
@@ -16,6 +15,7 @@ from dovetail.experiments.studies.dominion.learning import (
     ahead,
     percent,
 )
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.pages import table
 from dovetail.experiments.studies.results import Record
 from dovetail.experiments.studies.rows import SEEDS, Result, Unit, interval, over, within

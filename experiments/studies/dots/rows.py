@@ -18,8 +18,9 @@ from dovetail.agent_servers.learning.linear_td import LARGEST
 from dovetail.env_servers.dots import Dots
 from dovetail.env_servers.dots.rules import Board
 from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies.curves import OURS, Curve, Mark, Panel, Picture
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.playing import Score, match
 from dovetail.experiments.studies.rows import (
     HEAD,

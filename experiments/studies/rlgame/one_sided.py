@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dovetail.agent_servers.general.td import RLGameTD, TDParameters
 from dovetail.agent_servers.learning.network import Network
 from dovetail.env_servers.rlgame.rules import geometry
-from dovetail.experiments.statistics import mean
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.rlgame import td_kernels as k
 from dovetail.experiments.studies.rlgame.play import CAP, PAWNS
 from dovetail.experiments.studies.rlgame.tables import WINNERS

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.statistics import Estimate
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.rlgame import tables as t
 from dovetail.experiments.studies.rlgame import work as w
 from dovetail.experiments.studies.rlgame.profiles import SHOWN

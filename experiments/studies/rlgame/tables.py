@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.experiments.statistics import Estimate, mean
+from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies.curves import Curve, Panel, Picture
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.rlgame import kernels as k
 from dovetail.experiments.studies.rlgame.play import Played
 from dovetail.experiments.studies.rows import PERCENT, Compared, Result, interval, signed, within

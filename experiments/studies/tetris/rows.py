@@ -14,6 +14,7 @@ from dovetail.agent_servers.general.feature_network.genome import Network
 from dovetail.env_servers.tetris import PIECES
 from dovetail.experiments.statistics import Estimate, estimates
 from dovetail.experiments.statistics.censored import Censored, censored
+from dovetail.experiments.studies.means import mean
 from dovetail.experiments.studies.rows import (
     Compared,
     Done,
@@ -101,9 +102,7 @@ def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
     rows, found = _fitted(results)
     if found.mean is not None:
         return found.mean, len(rows), found.capped
-    plain = (
-        estimates.without_interval(found.limited) if found.capped else within(estimates.mean(rows))
-    )
+    plain = estimates.without_interval(found.limited) if found.capped else within(mean(rows))
     return plain, len(rows), found.capped
 
 
