@@ -70,11 +70,11 @@ def _views(connection: sa.Connection) -> None:
 def _from_1(connection: sa.Connection) -> None:
     """Take seats and outcomes out of their JSON; version 1 named agents by type in each seat."""
     for table in ("stages", "episodes", "executions", "states"):
-        connection.execute(sa.text(f"ALTER TABLE {table} RENAME TO {table}_1"))
+        _run(connection, "ALTER TABLE {} RENAME TO {}", table, f"{table}_1")
     inspector = sa.inspect(connection)
     for table in ("stages_1", "episodes_1", "executions_1"):
         for index in inspector.get_indexes(table):
-            connection.execute(sa.text(f'DROP INDEX "{index["name"]}"'))
+            _run(connection, "DROP INDEX {}", str(index["name"]))
     s.metadata.create_all(connection)
     connection.execute(
         sa.text(
@@ -135,15 +135,13 @@ def _from_1(connection: sa.Connection) -> None:
         connection.execute(sa.insert(s.episodes), episodes)
         connection.execute(sa.insert(s.seats), seats)
     for table in ("states", "episodes", "stages", "executions"):
-        connection.execute(sa.text(f"DROP TABLE {table}_1"))
+        _run(connection, "DROP TABLE {}", f"{table}_1")
     if connection.dialect.name == "postgresql":  # ids were given, so the counters do not know them
         for table in ("executions", "stages", "episodes"):
-            connection.execute(
-                sa.text(
-                    f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "
-                    f"(SELECT coalesce(max(id), 1) FROM {table}))"
-                )
-            )
+            ids = s.metadata.tables[table].c.id
+            highest = sa.select(sa.func.coalesce(sa.func.max(ids), 1)).scalar_subquery()
+            counter = sa.func.pg_get_serial_sequence(table, "id")
+            connection.execute(sa.select(sa.func.setval(counter, highest)))
     _views(connection)
 
 
@@ -161,12 +159,18 @@ def _from_2(connection: sa.Connection) -> None:
     )
 
 
+def _run(connection: sa.Connection, statement: str, *names: str) -> None:
+    """Execute a statement that SQLAlchemy has no builder for, with names quoted as the database does."""
+    quote = connection.dialect.identifier_preparer.quote_identifier
+    connection.execute(sa.text(statement.format(*map(quote, names))))
+
+
 def _add(connection: sa.Connection, column: sa.Column[Any]) -> None:
     """Add a column of text to its table, unless an earlier step has made the table with it."""
     table = column.table.name
     if column.name not in {each["name"] for each in sa.inspect(connection).get_columns(table)}:
         made = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
-        connection.execute(sa.text(f'ALTER TABLE "{table}" ADD COLUMN {made}'))
+        _run(connection, f"ALTER TABLE {{}} ADD COLUMN {made}", table)
 
 
 STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_1, 2: _from_2}

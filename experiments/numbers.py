@@ -13,15 +13,22 @@ from dovetail.experiments.schedule import Played, tallies
 from dovetail.experiments.standings import standings
 from dovetail.experiments.statistics import Estimate, Tally
 from dovetail.experiments.statistics.censored import Censored
-from dovetail.peer import provenance
 
 
-def numbers(file: ExperimentFile, played: Sequence[Played]) -> dict[str, Any]:
-    """Return the results of an execution: a row for each agent and seat of each stage, and standings."""
+def numbers(
+    file: ExperimentFile, played: Sequence[Played], software: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the results of an execution: a row for each agent and seat of each stage, and standings.
+
+    Args:
+        file: what was played.
+        played: as far as it was played.
+        software: what played it, as the stages record it.
+    """
     return {
         "experiment": file.name,
         "seed": file.seed,
-        "software": str(provenance.here()),
+        "software": list(software),
         "stages": [_stage(each, found) for each in played for found in tallies(each)],
         "tournaments": [
             _standings(file, number, played) for number in range(len(file.tournaments))

@@ -19,6 +19,7 @@ from dovetail.experiments.aggregate import Band, Comparison
 from dovetail.experiments.plot import Runs, curves_over_runs
 from dovetail.experiments.records import Records
 from dovetail.experiments.sweep import Objective
+from dovetail.peer import provenance
 
 COLUMNS = (
     "mean: 95 % by Student's t over seeds; IQM: interquartile mean, 95 % by bootstrap over seeds"
@@ -39,6 +40,8 @@ class Series:
     """By seed: by learning episodes, the mean over the evaluation's games."""
     left_out: int = 0
     """Games of the last evaluations that are in no mean: they have no score or return."""
+    software: tuple[str, ...] = ()
+    """The code that made it, as the stages record it."""
 
     @property
     def trained(self) -> list[int]:
@@ -127,6 +130,9 @@ def series(
         for row in records.rows("executions")
         if row["id"] in compared
     }
+    made_by: dict[int, dict[str, None]] = {}
+    for row in records.rows("stages", columns=["execution", "software"]):
+        made_by.setdefault(row["execution"], {})[row["software"]] = None
     keys = ["execution", "variant", "seed", "played", "agent", "trained"]
     found: dict[tuple[str, str, str], dict[int, dict[int, dict[str, Any]]]] = {}
     unscored: set[tuple[str, str]] = set()
@@ -157,7 +163,13 @@ def series(
             for each in runs.values()
             for cell in [each[max(each)]]
         )
-        made.append(Series(variant, evaluation, agent, measure, values, left))
+        software = dict.fromkeys(
+            text
+            for each in runs.values()
+            for cell in each.values()
+            for text in made_by.get(cell["execution"], ())
+        )
+        made.append(Series(variant, evaluation, agent, measure, values, left, tuple(software)))
     return made
 
 
@@ -205,6 +217,9 @@ def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
     """Return a table for each evaluation and agent, the last with what its columns are."""
     made = []
     columns = COLUMNS + (COMPARED if any(len(each) > 1 for each in groups) else "")
+    software = [text for group in groups for row in group for text in row.series.software]
+    if warning := provenance.mixed(software, "runs"):
+        columns += f"\n{warning}"
     for group in groups:
         first = group[0].series
         table = Table(
@@ -269,6 +284,7 @@ def plain(row: Row) -> dict[str, Any]:
         "seeds": band.runs,
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
         "games_left_out": series.left_out,
+        "software": "; ".join(series.software),
         "note": band.note,
     }
 

@@ -23,6 +23,7 @@ from dovetail.experiments.sheets import Sheet, conduct, endings, sheet
 from dovetail.experiments.standings import standings
 from dovetail.experiments.sweep import Objective
 from dovetail.experiments.table import standings_table, summary
+from dovetail.peer import provenance
 from dovetail.peer.syntax import command
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seats import seated
@@ -62,6 +63,8 @@ class Source:
     complete: bool
     folder: Path
     """With its journal."""
+    software: Sequence[str] = ()
+    """The code that played its stages."""
 
     @property
     def journal(self) -> Path:
@@ -128,16 +131,19 @@ def _overview(body: Xml.Element, sources: Sequence[Source], command: str) -> Non
     seeds = [str(each.file.seed) for each in sources]
     shown = list(dict.fromkeys(seeds))
     sets = {each.row["variant"] for each in sources}
+    made = list(dict.fromkeys(text for each in sources for text in each.software))
     rows: list[tuple[str, str]] = [
         ("environment", file.environment.name),
         ("configuration", _json(file.environment.configuration) or "default"),
         ("seeds", ", ".join(shown)),
         ("executions", str(len(sources)) + (f", {len(sets)} sets of values" if any(sets) else "")),
-        ("software", row["software"] or "not recorded"),
+        ("software", "; ".join(filter(None, made)) or row["software"] or provenance.UNRECORDED),
         ("platform", row["platform"] or "not recorded"),
         ("started", _when(sources[0].row["started"])),
         ("finished", _when(row["finished"]) if row["finished"] else "not finished"),
     ]
+    if warning := provenance.mixed(made, "results"):
+        _add(body, "p", warning, "note")
     open_ = [each for each in sources if not each.complete]
     if open_:
         stages = f"{len(open_[0].played)} of its stages are finished"

@@ -71,7 +71,9 @@ def _source(records: Records, row: Mapping[str, Any], folder: Path) -> Source:
     file = file_of(row)
     trial = folder / "trials" / f"{row['trial'] or 0:03}"
     played, complete = replayed(records, file, row["id"])
-    return Source(row, file, played, complete, trial if trial.is_dir() else folder)
+    stages_of = records.rows("stages", columns=["software"], where=[f"execution={row['id']}"])
+    software = tuple(dict.fromkeys(each["software"] for each in stages_of))
+    return Source(row, file, played, complete, trial if trial.is_dir() else folder, software)
 
 
 def file_of(row: Mapping[str, Any]) -> ExperimentFile:

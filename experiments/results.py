@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any, TypedDict
+from xml.etree import ElementTree as Xml
 
 from dovetail.peer.extras import needed
 from dovetail.protocol.messages import AgentLost, Breach, ClockRule, Crash, Episode, Mode
@@ -121,12 +121,16 @@ class Results(list[Episode]):
     def _repr_html_(self) -> str:
         rows = self.rows()
         names = list(rows[0]) if rows else []
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(_cell(row.get(name)))}</td>' for name in names)}</tr>"
-            for row in rows[:SHOWN]
-        )
-        return f"<p>{escape(repr(self))}</p><table><tr>{head}</tr>{body}</table>"
+        said, table = Xml.Element("p"), Xml.Element("table")
+        said.text = repr(self)
+        for tag, cells in (
+            ("th", names),
+            *(("td", [_cell(row.get(name)) for name in names]) for row in rows[:SHOWN]),
+        ):
+            line = Xml.SubElement(table, "tr")
+            for text in cells:
+                Xml.SubElement(line, tag).text = text
+        return "".join(Xml.tostring(each, "unicode", method="html") for each in (said, table))
 
 
 def _cell(value: object) -> str:

@@ -26,6 +26,7 @@ from dovetail.experiments.schedule import Played
 from dovetail.experiments.shards import refusal
 from dovetail.experiments.store import Store
 from dovetail.experiments.sweep import Plan
+from dovetail.peer import provenance
 from dovetail.peer.silence import GIVE_UP
 from dovetail.peer.source import Source
 from dovetail.protocol import jsontext
@@ -289,7 +290,10 @@ def play(
         places.merge_journals(journal)
         states = results.saved(execution)
         report.write(file, played, folder)
-        write(folder / "results.json", encoded(numbers(file, played)))
+        software = results.software(execution)
+        if warning := provenance.mixed(software, "stages"):
+            log.warning("%s: %s", file.name, warning)
+        write(folder / "results.json", encoded(numbers(file, played, software)))
         results.finish(execution)  # last: what is interrupted before can be resumed
     finally:
         results.close()

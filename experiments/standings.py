@@ -422,9 +422,7 @@ def _alone(tournament: Tournament, mine: Sequence[Played]) -> Standings:
             )
     caption = "mean return; 95 % over episodes (Student's t); differences on the same seeds"
     if any(row.truncated for row in rows):
-        caption += (
-            "; T: truncated, so that the mean is no estimate of what it would be: no interval"
-        )
+        caption += "; T: truncated: the mean would be another, so that it has no interval"
     return Standings(tournament.name, 1, rows, caption, notes, {}, [], comparisons)
 
 

@@ -139,6 +139,16 @@ class Store:
         with self._engine.begin() as connection:
             return [(r.kind, r.name, r.trained, r.id) for r in connection.execute(query)]
 
+    def software(self, execution: int) -> list[str]:
+        """Return the software that played the stages of an execution, in their order, each once."""
+        query = (
+            sa.select(s.stages.c.software)
+            .where(s.stages.c.execution == execution)
+            .order_by(s.stages.c.number)
+        )
+        with self._engine.begin() as connection:
+            return list(dict.fromkeys(connection.execute(query).scalars()))
+
     def made(self, stage: int) -> str:
         """Return the software that played a stage; empty if it is not recorded."""
         with self._engine.begin() as connection:

@@ -362,6 +362,7 @@ def encoded(groups: Sequence[Sequence[over_seeds.Row]]) -> bytes:
             },
             "final": row.band,
             "games_left_out": row.series.left_out,
+            "software": row.series.software,
             "note": row.band.note,
             "level": None if row.level is None else row.level,
             "against_first": row.comparison,

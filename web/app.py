@@ -24,6 +24,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from dovetail.peer.syntax import path
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
@@ -311,7 +312,7 @@ class Page:
             await asyncio.to_thread(self.hub.people.leave, table)
         except DovetailError as error:
             raise HTTPException(409, str(error)) from None
-        return RedirectResponse(f"/table/{table.key}?chair={key}", 303)
+        return RedirectResponse(path("table", table.key, chair=key), 303)
 
     def _agents(self) -> dict[str, dict[str, Any]]:
         """Return the agents on offer, without the people, and the parameters with which they are created."""

@@ -24,6 +24,7 @@ from dovetail.experiments.arena.entrants import State
 from dovetail.experiments.arena.rows import Played
 from dovetail.experiments.arena.standings import Row, Table, elo, standings
 from dovetail.experiments.arena.store import FILE, Player, Season, Store
+from dovetail.peer.syntax import command, path
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episodes
 from dovetail.web.arena_figures import (
@@ -311,7 +312,7 @@ class ArenaPages:
             raise HTTPException(500, f"The journal cannot be read: {error}") from None
         if at is None:
             raise HTTPException(404, "The journal does not have this game.")
-        return RedirectResponse(f"/replay/{at}", 303)
+        return RedirectResponse(path("replay", at), 303)
 
     # -- entrants ---------------------------------------------------------------------------------
 
@@ -328,8 +329,8 @@ class ArenaPages:
             who = await asyncio.to_thread(self._proved, code)
             if who is None:
                 text = (
-                    f"No key that may enter has shown this code; run `dovetail arena sign-in {code}`, wait until "
-                    "it says that it is connected, and try again."
+                    f"No key that may enter has shown this code; run `{command('arena', 'sign-in', code)}`, wait "
+                    "until it says that it is connected, and try again."
                 )
                 return await self._ladders(request, 403, text, secret)
         else:

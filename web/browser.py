@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from starlette.websockets import WebSocket
 
+from dovetail.peer.syntax import path
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.chairs import Chair
@@ -196,5 +197,5 @@ class Browser:
 
 def link(table: Table, chair: Chair | None) -> str:
     """Return where a person finds a table, or someone who only watches it."""
-    where = f"/table/{table.key}"
-    return where if chair is None else f"{where}?chair={chair.key}"
+    query = {} if chair is None else {"chair": chair.key}
+    return path("table", table.key, **query)

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dovetail.peer.syntax import path
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.files import csv_file
 from dovetail.web.results import Execution, Results, Section, differences
@@ -104,7 +105,7 @@ class ResultPages:
             "execution",
             title=f"{_title(one)} and {_title(other)}",
             sides=[
-                (f"/results/{name.replace('.', '/')}", each)
+                (path("results", *name.split(".")), each)
                 for name, each in zip(names, (one, other), strict=True)
             ],
             rows=rows,

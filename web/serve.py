@@ -9,6 +9,7 @@ from pathlib import Path
 
 import uvicorn
 
+from dovetail.peer.syntax import origin
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.app import application
 from dovetail.web.doors import Doors, protocols, room, sparing
@@ -85,9 +86,8 @@ def serve(
         ws_max_size=LONGEST,
     )
     server = _Server(settings, hub)
-    shown = f"[{host}]" if ":" in host else host
     if ready is not None:
-        ready(f"http://{shown}:{listener.getsockname()[1]}/")
+        ready(f"{origin(host, listener.getsockname()[1])}/")
     try:
         asyncio.run(server.serve([listener]))
     finally:

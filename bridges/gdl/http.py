@@ -14,6 +14,7 @@ from typing import Any
 from typing import Protocol as Interface
 
 from dovetail.bridges.gdl.kif import LARGEST
+from dovetail.peer.syntax import origin
 from dovetail.protocol.errors import DovetailError
 
 log = logging.getLogger("dovetail.ggp")
@@ -56,7 +57,7 @@ class Server(ThreadingHTTPServer):
     @property
     def address(self) -> str:
         """The URL of the player."""
-        return f"http://{self.server_address[0]!s}:{self.server_address[1]}"
+        return origin(str(self.server_address[0]), self.server_address[1])
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -18,6 +18,7 @@ from starlette.routing import Mount
 
 from dovetail._version import __version__
 from dovetail.bridges.mcp.table import Refused, Table
+from dovetail.peer.syntax import origin
 from dovetail.protocol.errors import DovetailError
 
 LONGEST = 50.0
@@ -142,7 +143,7 @@ def serve_http(table: Table, host: str, port: int, ready: Callable[[dict[int, st
     except OSError as error:
         raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
     with listener:
-        at = f"http://{host}:{listener.getsockname()[1]}"
+        at = origin(host, listener.getsockname()[1])
         ready({seat: f"{at}{path}" for seat, path in paths(table).items()})
         config = uvicorn.Config(application(table, host), log_level="warning", lifespan="on")
         uvicorn.Server(config).run(sockets=[listener])

@@ -14,7 +14,7 @@ live({ about: `wall:${of("hall").dataset.game}` }, ({ now }) => {
 
 async function leaders() {
   try {
-    const found = await (await fetch(`/arena/${of("hall").dataset.ladder}/wall.json`)).json();
+    const found = await (await fetch(`/arena/${encodeURIComponent(of("hall").dataset.ladder ?? "")}/wall.json`)).json();
     table(of("leaders"), ["Place", "Agent", "Elo, 95 %", "Points", "Units"], found.rows.map((/** @type {any} */ row, /** @type {number} */ place) => [place + 1, row.name, row.elo, row.points, row.units]));
   } catch { /* the connection above says so */ }
   setTimeout(leaders, AGAIN);

@@ -323,7 +323,7 @@ function notes(scene) {
 
 /** Set the links to the position that is shown. */
 function links() {
-  const base = kind === "replay" ? `/replay/${key}` : game && newest ? `/game/${game.episode}` : "";
+  const base = kind === "replay" ? `/replay/${encodeURIComponent(key ?? "")}` : game && newest ? `/game/${game.episode}` : "";
   of("links").hidden = !base;
   for (const [id, end] of [["here", `?turn=${where()}`], ["as-svg", `/turn/${where()}.svg`], ["as-png", `/turn/${where()}.png`]]) {
     /** @type {HTMLAnchorElement} */ (of(id)).href = base + end;
@@ -358,7 +358,7 @@ const early = new Set();
 async function fetched(place) {
   if (turns.has(place) && !early.has(place)) return true;
   try {
-    const answer = await fetch(`/game/${game?.episode}/turn/${place}`);
+    const answer = await fetch(`/game/${encodeURIComponent(game?.episode ?? "")}/turn/${encodeURIComponent(place)}`);
     if (answer.ok) { turns.set(place, await answer.json()); early.delete(place); }
     return answer.ok;
   } catch { return false; }  // the connection says so
@@ -436,7 +436,7 @@ of("svg").addEventListener("click", () => {
 });
 
 if (kind === "replay") {
-  const answer = await fetch(`/replay/${key}/positions`);
+  const answer = await fetch(`/replay/${encodeURIComponent(key ?? "")}/positions`);
   const found = await answer.json();
   if (!answer.ok) {
     of("status").textContent = found.problem;

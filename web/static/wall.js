@@ -42,7 +42,7 @@ export function wall(list, named = true) {
       const before = shown.get(game.episode);
       if (before?.key === key) continue;
       const item = document.createElement("li"), link = document.createElement("a");
-      link.href = `/game/${game.episode}`;
+      link.href = `/game/${encodeURIComponent(game.episode)}`;
       link.textContent = `${named && game.environment ? `${game.environment}: ` : ""}${game.agents.join(" – ")}${over(game, position)}`;
       /** @type {Element} */
       let picture;

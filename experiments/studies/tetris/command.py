@@ -32,6 +32,7 @@ from dovetail.experiments.studies.tetris.searches import (
     noise,
 )
 from dovetail.experiments.studies.tetris.sliding import Sliding
+from dovetail.peer.syntax import command
 from dovetail.protocol.errors import DovetailError
 
 PRESETS: dict[str, handmade.Preset] = {name: name for name in get_args(handmade.Preset)}
@@ -63,7 +64,7 @@ Method = Literal["cross-entropy", "cma-es"]
 
 
 def _command() -> str:
-    return "dovetail train tetris " + " ".join(sys.argv[1:])
+    return command("train", "tetris", *sys.argv[1:])
 
 
 def _run(

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from dovetail.peer.blame import place
 from dovetail.peer.extras import absent
+from dovetail.peer.syntax import command
 from dovetail.protocol.errors import DovetailError
 
 Kind = Literal[
@@ -80,7 +81,7 @@ def registered(
     text = unknown(kind, name, sorted({*(built_in or ()), *names(kind)}))
     if kind not in ("environment", "agent"):
         where = {"policy": "FILE.zip|FILE.py", "engine": "COMMAND"}.get(kind, "FILE.py:NAME")
-        text += f"; `dovetail agent --register {kind}:NAME={where}` adds one"
+        text += f"; `{command('agent', '--register')} {kind}:NAME={where}` adds one"
     raise DovetailError(f"{who}: {text}" if who else text)
 
 

@@ -1,7 +1,7 @@
-"""Builders of other syntaxes: names and paths enter commands, file names and tables through these.
+"""Builders of other syntaxes: names and paths enter commands, URLs, file names and tables through these.
 
-A URL of a database is built by ``dovetail.experiments.database.url_of``.  A test finds text that is
-formatted into such a syntax instead.
+The URL of a database is built by ``dovetail.experiments.database.url_of``, HTML by templates or as
+elements.  A test finds text that is formatted into such a syntax instead.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import shlex
 from hashlib import sha256
 from typing import Any
+from urllib.parse import quote, urlencode, urlunsplit
 
 LONGEST = 100
 """Bytes that a file name made of a name has at most."""
@@ -24,6 +25,25 @@ def command(*words: object) -> str:
     "dovetail run 'out/a b/experiment.json'"
     """
     return shlex.join(["dovetail", *map(str, words)])
+
+
+def path(*parts: object, **query: object) -> str:
+    """Return the path of a page on this host, with its query.
+
+    >>> path("play", "a/b c"), path("table", 7, chair="x&y")
+    ('/play/a%2Fb%20c', '/table/7?chair=x%26y')
+    """
+    text = "".join(f"/{quote(str(part), safe='')}" for part in parts)
+    return f"{text}?{urlencode(query, quote_via=quote)}" if query else text
+
+
+def origin(host: str, port: int) -> str:
+    """Return where a program on this machine answers HTTP.
+
+    >>> origin("127.0.0.1", 80), origin("::1", 80)
+    ('http://127.0.0.1:80', 'http://[::1]:80')
+    """
+    return urlunsplit(("http", f"[{host}]:{port}" if ":" in host else f"{host}:{port}", "", "", ""))
 
 
 def file_name(name: str) -> str:
