@@ -323,7 +323,7 @@ function notes(scene) {
 
 /** Set the links to the position that is shown. */
 function links() {
-  const base = kind === "replay" ? `/replay/${encodeURIComponent(key ?? "")}` : game && newest ? `/game/${game.episode}` : "";
+  const base = kind === "replay" ? `/replay/${encodeURIComponent(key ?? "")}` : game && newest ? `/game/${encodeURIComponent(game.episode)}` : "";
   of("links").hidden = !base;
   for (const [id, end] of [["here", `?turn=${where()}`], ["as-svg", `/turn/${where()}.svg`], ["as-png", `/turn/${where()}.png`]]) {
     /** @type {HTMLAnchorElement} */ (of(id)).href = base + end;
