@@ -200,6 +200,21 @@ func TestWithTheRealBroker(t *testing.T) {
 		}
 	})
 
+	t.Run("a loop that is left ends its run", func(t *testing.T) {
+		other, err := e.Create(ctx, dovetail.ExperimentCreate{Agent: "taker"})
+		must(t, err)
+		run, err := e.Run(ctx, dovetail.Run{Environment: "nim", Agents: []any{other, other}, Episodes: 1_000_000})
+		must(t, err)
+		for _, err := range run.Episodes(ctx) {
+			must(t, err)
+			break
+		}
+		err = run.Cancel(ctx)
+		if !errors.As(err, &refused) {
+			t.Errorf("the run goes on: %v", err)
+		}
+	})
+
 	t.Run("states", func(t *testing.T) {
 		state, err := e.Save(ctx, agent, "champion")
 		must(t, err)

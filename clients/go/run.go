@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 )
 
 // RunHandle is a run in progress.
@@ -65,9 +66,19 @@ func (r *RunHandle) Next(ctx context.Context) (*Episode, error) {
 	return nil, fmt.Errorf("the run was %s after %d episodes: %s", r.Done.Reason, r.Done.Finished, r.Done.Message)
 }
 
-// Episodes has the results, one after another, until the run is over; see Next.
+// leaving is how long a loop that was left waits for the broker to end its run.
+const leaving = 10 * time.Second
+
+// Episodes has the results, one after another, until the run is over; see Next. Leaving the loop early cancels the run.
 func (r *RunHandle) Episodes(ctx context.Context) iter.Seq2[*Episode, error] {
 	return func(yield func(*Episode, error) bool) {
+		defer func() {
+			if r.Done == nil {
+				short, over := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+				defer over()
+				_ = r.Cancel(short) // without a connection the broker ends it by itself
+			}
+		}()
 		for {
 			episode, err := r.Next(ctx)
 			if episode == nil && err == nil || !yield(episode, err) || err != nil {

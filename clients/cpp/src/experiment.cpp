@@ -255,6 +255,14 @@ void Run::cancel() {
     state_->asked_for = DoneReason::cancelled;
 }
 
+void Run::leave() noexcept {
+    if (done()) return;
+    try {
+        cancel();
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+    }
+}
+
 WatchedTurn Run::start(bool abandon) {
     messages::ExperimentStart start;
     start.abandon = abandon;

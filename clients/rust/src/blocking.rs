@@ -102,19 +102,46 @@ pub fn serve_environments(
 
 impl Experiment {
     /// The results of a run as an iterator, which ends after the last or with an error.
+    ///
+    /// Dropping it before that cancels the run.
     pub fn episodes(
         &mut self,
         run: RunNumber,
     ) -> impl Iterator<Item = Result<Episode, Error>> + use<'_> {
-        let mut failed = false;
-        std::iter::from_fn(move || {
-            if failed {
-                return None;
-            }
-            let episode = self.episode(run).transpose();
-            failed = matches!(episode, Some(Err(_)));
-            episode
-        })
+        Episodes {
+            experiment: self,
+            run,
+            over: false,
+        }
+    }
+}
+
+/// The results of a run, which ends with its reader.
+struct Episodes<'a> {
+    experiment: &'a mut Experiment,
+    run: RunNumber,
+    over: bool,
+}
+
+impl Iterator for Episodes<'_> {
+    type Item = Result<Episode, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let episode = self.experiment.episode(self.run).transpose();
+        self.over = !matches!(episode, Some(Ok(_)));
+        episode
+    }
+}
+
+impl Drop for Episodes<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            // Without a connection the broker ends the run by itself.
+            let _ = self.experiment.cancel(self.run);
+        }
     }
 }
 

@@ -69,6 +69,11 @@ fn episodes_are_played() {
     );
     assert_eq!(experiment.done(run).unwrap().finished, 40);
 
+    // A loop that is left ends its run.
+    let left = experiment.run(Run { episodes: 1_000_000, ..asked.clone() }).unwrap();
+    assert!(experiment.episodes(left).next().unwrap().is_ok());
+    assert!(matches!(experiment.cancel(left), Err(Error::Refused { .. })));
+
     // The same seeds give the same games.
     let again = experiment.run(asked).unwrap();
     let mut replayed: Vec<_> = experiment.episodes(again).map(Result::unwrap).collect();

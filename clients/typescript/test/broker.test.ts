@@ -178,6 +178,16 @@ test("games through a broker", { skip, timeout: 180_000 }, async (t) => {
     );
   });
 
+  await t.test("a loop that is left ends its run", async () => {
+    const random = await experiment.create("random-typescript");
+    const run = await experiment.run("othello", [random, random], { episodes: 1_000_000 });
+    for await (const episode of run) {
+      assert.ok(episode.index >= 0);
+      break;
+    }
+    await assert.rejects(run.cancel(), Refused);
+  });
+
   await t.test("programs find a broker that was restarted", async () => {
     broker.kill("SIGKILL");
     await stopped(broker);

@@ -33,6 +33,8 @@ struct RunState;
 /// A run in progress: iterate over it for the results, in the order in which episodes end.
 ///
 ///     for (const Episode& episode : run) ...
+///
+/// Leaving the loop early cancels the run; `next` and `wait` leave that to you.
 class Run {
 public:
     /// What the broker calls it.
@@ -62,11 +64,11 @@ public:
     /// Sends a message to an environment of this run; its answer.
     Value message(Value body);
 
-    /// Input iterator over the results.
+    /// Input iterator over the results; the run ends with the last copy of it.
     class Iterator {
     public:
         Iterator() = default;
-        explicit Iterator(Run& run) : run_(&run) { ++*this; }
+        explicit Iterator(Run& run) : run_(&run), reader_(std::make_shared<Reader>(run)) { ++*this; }
         const Episode& operator*() const { return *episode_; }
         const Episode* operator->() const { return &*episode_; }
         Iterator& operator++() {
@@ -77,7 +79,15 @@ public:
         bool operator!=(const Iterator& other) const { return run_ != other.run_; }
 
     private:
+        struct Reader {
+            explicit Reader(Run& given) : run(given) {}
+            Reader(const Reader&) = delete;
+            Reader& operator=(const Reader&) = delete;
+            ~Reader() { run.leave(); }
+            Run& run;
+        };
         Run* run_ = nullptr;
+        std::shared_ptr<Reader> reader_;
         std::optional<Episode> episode_;
     };
     Iterator begin() { return Iterator(*this); }
@@ -89,6 +99,8 @@ private:
         : experiment_(&experiment), state_(std::move(state)) {}
     template <class Message>
     Value command(Message message);
+    /// Cancels the run if it is not over; a broker that is gone has ended it by itself.
+    void leave() noexcept;
 
     Experiment* experiment_;
     std::shared_ptr<detail::RunState> state_;

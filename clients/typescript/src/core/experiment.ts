@@ -129,9 +129,14 @@ export class Run implements AsyncIterable<Episode> {
     this.progress = m.Progress.complete({ run: number, finished: 0, running: 0, total: episodes });
   }
 
-  /** Yield the result of each episode as it comes; interrupted ones have `scored` false. */
+  /** Yield the result of each episode as it comes; interrupted ones have `scored` false.  Leaving the loop early cancels the run. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Episode> {
-    for (let result; (result = await this.#results.next()) !== undefined;) yield result;
+    try {
+      for (let result; (result = await this.#results.next()) !== undefined;) yield result;
+    } finally {
+      // Without a connection the broker ends the run by itself.
+      if (this.done === null) await this.cancel().catch(() => {});
+    }
   }
 
   /** Return all results, once the run is over. */
