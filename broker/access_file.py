@@ -6,7 +6,6 @@ import difflib
 import logging
 import os
 import time
-import tomllib
 from pathlib import Path
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from dovetail.broker.access import Access
 from dovetail.peer.source import Source
 from dovetail.peer.wording import explained
+from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -32,12 +32,9 @@ def read(path: Path) -> Access:
         DovetailError: it cannot be read, or says something else; one line says where and what.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        table = tomllib.loads(text)
+        table = outside.table(path)
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DovetailError(f"{path} is not valid TOML: {error}") from None
     try:
         access = msgspec.convert(table, Access)
     except msgspec.ValidationError as error:

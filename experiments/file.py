@@ -6,7 +6,6 @@ docs/experiments.md describes the form; these structs are what it must be.
 from __future__ import annotations
 
 import copy
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from dovetail.experiments.results import ClockPart
 from dovetail.experiments.statistics.sprt import Sprt
 from dovetail.peer.source import Source, Step
 from dovetail.peer.wording import explained, meant
+from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Breach, Crash, Mode
 from dovetail.protocol.ready import ready
@@ -426,17 +426,9 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
         DovetailError: the file cannot be read, or is not TOML.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        if path.suffix == ".json":
-            found = msgspec.json.decode(text, type=dict[str, Any])
-        else:
-            found = tomllib.loads(text)
-    except msgspec.DecodeError as error:
-        raise DovetailError(f"{path} is not valid JSON: {error}") from None
+        found = outside.table(path)
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DovetailError(f"{path} is not valid TOML: {error}") from None
     found = beside(found, path.parent)
     with located(Source(path, tuple(overrides))):
         for key, value in overrides.items():

@@ -11,7 +11,7 @@ import msgspec
 
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.statistics.units import key
-from dovetail.protocol import codec
+from dovetail.protocol import codec, outside
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import TRIED
 
@@ -178,7 +178,7 @@ def read(path: Path) -> Book:
         DovetailError: the file cannot be read, or a line is not an opening.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = outside.text(path, outside.LIST)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
         raise DovetailError(f"cannot read the openings {path}: {why}") from None

@@ -24,6 +24,7 @@ from dovetail.experiments import database
 from dovetail.experiments import schema as s
 from dovetail.peer.extras import needed
 from dovetail.peer.wording import among
+from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ def read_state(text: str) -> bytes:
     if colon and not path.exists() and (Path(where).exists() or "://" in where):
         return saved(where, agent).state
     try:
-        data = path.read_bytes()
+        data = outside.data(path, outside.STATE)
     except OSError as error:
         hint = "; a state in a record is written FOLDER:AGENT, such as out/NAME:first"
         more = hint if not colon or not Path(where).exists() else ""

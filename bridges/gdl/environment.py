@@ -18,6 +18,7 @@ from dovetail.bridges.gdl.game import RANDOM, Game, State
 from dovetail.bridges.gdl.kif import Term, order, show
 from dovetail.bridges.outcomes import from_returns
 from dovetail.env_servers.environment import Environment, Scene, Spec, Turn
+from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.scenes import Card, Choice
 from dovetail.protocol.spaces import Box, Discrete, Space, Text
@@ -360,7 +361,7 @@ def read_file(name: str) -> str:
         DovetailError: it cannot be read.
     """
     try:
-        return Path(name).expanduser().read_text("utf-8-sig")
+        return outside.text(Path(name).expanduser())
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise DovetailError(f"gdl: cannot read file={name!r}: {why}") from None

@@ -18,7 +18,7 @@ from dovetail.cli.output import forgiving
 from dovetail.peer.address import ADDRESS, BROKER
 from dovetail.peer.extras import absent, provided
 from dovetail.peer.plain import plain
-from dovetail.protocol import jsontext
+from dovetail.protocol import jsontext, outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.shown import line
 from dovetail.transport import keys
@@ -133,7 +133,7 @@ def _read_token(file: str | None) -> str | None:
     if file is None:
         return os.environ.get("DOVETAIL_TOKEN") or None
     try:
-        token = Path(file).read_text(encoding="utf-8-sig").strip()
+        token = outside.text(Path(file), outside.SHORT).strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"--token-file: cannot read {file}: {why}") from None

@@ -10,6 +10,7 @@ import typer
 
 from dovetail.cli.common import Register, Set, UsageError, log_to_stderr, made, register, settings
 from dovetail.cli.output import conversation
+from dovetail.protocol import outside
 
 if TYPE_CHECKING:
     from dovetail.agent_servers.agent import Agent
@@ -99,7 +100,7 @@ def _made(
     one = made(name, settings(given), seed)
     if state is not None:
         try:
-            one.load(state.read_bytes())
+            one.load(outside.data(state, outside.STATE))
         except OSError as error:
             raise UsageError(f"--state: cannot read {state}: {error.strerror}") from None
     return one

@@ -20,6 +20,7 @@ from dovetail.cli.common import (
     register,
     settings,
 )
+from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 
@@ -151,7 +152,7 @@ def play(
 def _read(state: str) -> bytes:
     path = Path(state)
     if path.is_file() and not path.name.endswith(".sqlite"):
-        return path.read_bytes()  # without what reads databases
+        return outside.data(path, outside.STATE)  # without what reads databases
     from dovetail.experiments.records import read_state
 
     return read_state(state)

@@ -21,6 +21,7 @@ from dovetail.cli.common import (
     settings,
 )
 from dovetail.cli.group import group
+from dovetail.protocol import outside
 
 app = group(name="ggp", help="Play games of the General Game Playing protocol.")
 
@@ -66,7 +67,7 @@ def player(
     one = made(name, settings(set_), seed)
     if state is not None:
         try:
-            one.load(state.read_bytes())
+            one.load(outside.data(state, outside.STATE))
         except OSError as error:
             raise UsageError(f"cannot read {state}: {error.strerror}") from None
     with ThreadPoolExecutor(1) as pool:

@@ -15,6 +15,8 @@ import typer
 
 from dovetail.cli.broker import loopback
 from dovetail.cli.common import ADDRESS, KeyFile, Token, UsageError, log_to_stderr, warn
+from dovetail.protocol import outside
+from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
 GAMES = ("connect_four", "amazons", "rlgame", "dots", "dominion", "tetris", "2048")
@@ -162,7 +164,6 @@ def web(
 def _readable(stores: list[str]) -> None:
     """Refuse what is not a record of results; one that is gone later is an error on the page."""
     from dovetail.experiments.records import Records
-    from dovetail.protocol.errors import DovetailError
 
     for each in stores:
         try:
@@ -173,7 +174,6 @@ def _readable(stores: list[str]) -> None:
 
 def _journal(journal: Path) -> None:
     """Refuse what is not a journal, or not there; one that is gone later is an error on the page."""
-    from dovetail.protocol.errors import DovetailError
     from dovetail.protocol.journal import entries
 
     if not journal.exists():
@@ -189,8 +189,8 @@ def _password(file: Path | None) -> str | None:
     if file is None:
         return os.environ.get("DOVETAIL_PASSWORD") or None
     try:
-        found = file.read_text(encoding="utf-8-sig").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        found = outside.text(file, outside.SHORT).strip()
+    except (OSError, UnicodeDecodeError, DovetailError) as error:
         raise UsageError(f"--password-file: cannot read {file}: {error}") from None
     if not found or len(found.splitlines()) > 1:
         raise UsageError(f"--password-file: {file} has no single line; expected the password alone")

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 from bisect import bisect_left
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dovetail.protocol import outside
+from dovetail.protocol.errors import DovetailError
+
+LOOKED = 200
+"""Lines of a statement whose end is looked for: each costs a reading of all lines before it."""
+LOCATED = 5_000
+"""Lines of a file in which places are looked for."""
 Step = str | int
 """A key of a table, or an index of a list."""
 
@@ -54,32 +61,40 @@ class Source:
         if not deepest:
             return None
         lines = self._text().splitlines()
-        return 1 + bisect_left(
-            range(1, len(lines) + 1),
-            deepest,
-            key=lambda number: _depth(_parsed(lines, number), steps),
-        )
+        if len(lines) > LOCATED:
+            return None
+        with suppress(_Long):
+            return 1 + bisect_left(
+                range(1, len(lines) + 1),
+                deepest,
+                key=lambda number: _depth(_parsed(lines, number), steps),
+            )
+        return None
 
     def _text(self) -> str:
         try:
-            return self.path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError):
+            return outside.text(self.path)
+        except (OSError, UnicodeDecodeError, DovetailError):
             return ""
 
     def _table(self) -> dict[str, Any]:
         try:
-            return tomllib.loads(self._text())
-        except tomllib.TOMLDecodeError:
+            return outside.parsed(self._text())
+        except (ValueError, RecursionError):
             return {}  # JSON, or changed since
+
+
+class _Long(Exception):
+    """A statement has more lines than are looked at."""
 
 
 def _parsed(lines: list[str], number: int) -> dict[str, Any]:
     """Return what the first lines of a file say, to the end of the statement that the last one is part of."""
-    for end in range(number, len(lines) + 1):
-        try:
-            return tomllib.loads("\n".join(lines[:end]))
-        except tomllib.TOMLDecodeError:
-            pass
+    for end in range(number, min(len(lines), number + LOOKED) + 1):
+        with suppress(ValueError, RecursionError):
+            return outside.parsed("\n".join(lines[:end]))
+    if number + LOOKED < len(lines):
+        raise _Long
     return {}
 
 

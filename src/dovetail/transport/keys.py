@@ -7,12 +7,12 @@ bindings take them.  A key file has a line for each part, ``public = "..."``, so
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 
 FILE, SERVER = "DOVETAIL_KEY", "DOVETAIL_SERVER_KEY"
@@ -119,12 +119,11 @@ def read(path: Path, server: str | None = None) -> Key:
         DovetailError: the file cannot be read, others can read it, it has no key, or the halves of two.
     """
     try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            found = tomllib.loads(file.read().decode("utf-8-sig"))
+        mode = path.stat().st_mode
+        found = outside.table(path, outside.SHORT)
     except OSError as error:
         raise DovetailError(f"cannot read the key {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except DovetailError as error:
         raise DovetailError(f"{path} is not a key file: {error}") from None
     if os.name == "posix" and mode & 0o077:
         raise DovetailError(f"other users can read the key {path}; run `chmod 600 {path}`")

@@ -1,0 +1,107 @@
+"""Files of others: whatever is in them costs little, and what is wrong is one line."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from dovetail.bridges.gdl import environment as gdl
+from dovetail.broker import access_file
+from dovetail.experiments import file as experiments
+from dovetail.experiments import openings
+from dovetail.experiments.arena import description
+from dovetail.protocol import outside
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
+
+HOSTILE = {
+    "deep lists": ("x = " + "[" * 100_000, "levels"),
+    "deep tables": ("x = " + "{a = " * 100_000, "levels"),
+    "a key of many parts": (".".join("a" * 20_000) + " = 1", "levels"),
+    "a header of many parts": ("[" + " . ".join('"b c"' for _ in range(20_000)) + "]", "levels"),
+    "just too deep": (".".join("a" * 60) + " = 1", "levels"),
+    "a number of many digits": ("x = " + "9" * 100_000, "is not valid TOML"),
+    "no TOML": ("x = = 1", "is not valid TOML"),
+}
+READERS = {
+    "experiment": experiments.read,
+    "arena": description.read,
+    "access": access_file.read,
+    "key": keys.read,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_table_is_one_line_soon(tmp_path: Path, reader: str, what: str) -> None:
+    text, why = HOSTILE[what]
+    path = tmp_path / "given.toml"
+    path.write_text(text[: outside.SHORT])
+    path.chmod(0o600)
+    began = time.process_time()
+    with pytest.raises(DovetailError, match=why) as failed:
+        READERS[reader](path)
+    assert "\n" not in str(failed.value)
+    assert time.process_time() - began < 5  # the parser alone takes minutes for many parts
+
+
+def test_a_file_that_is_not_utf_8_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "given.toml"
+    path.write_bytes(b'x = "\xff"')
+    with pytest.raises(DovetailError, match="is not valid TOML"):
+        experiments.read(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[1]", "{"])
+def test_hostile_json_is_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "given.json"
+    path.write_text(text)
+    with pytest.raises(DovetailError, match=r"is not valid JSON|levels") as failed:
+        experiments.read(path)
+    assert "\n" not in str(failed.value)
+
+
+def test_what_never_ends_is_not_read_to_its_end() -> None:
+    endless = Path("/dev/zero")
+    for read in (
+        lambda: outside.text(endless),
+        lambda: keys.read(endless),
+        lambda: experiments.read(endless),
+        lambda: access_file.read(endless),
+        lambda: gdl.read_file(str(endless)),
+    ):
+        with pytest.raises(DovetailError, match=r"has more than [\d,]+ bytes, the most"):
+            read()
+
+
+def test_openings_are_read_within_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outside, "LIST", 100)
+    path = tmp_path / "book"
+    path.write_text("0 1 2\n" * 10)
+    assert openings.read(path)
+    path.write_text("0 1 2\n" * 20)
+    with pytest.raises(DovetailError, match="has more than 100 bytes"):
+        openings.read(path)
+
+
+def test_a_table_as_deep_as_any_that_is_needed_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "given.toml"
+    path.write_text(f"{'.'.join('a' * 40)} = 1\nb = '{'a.' * 49}'\n# {'a.' * 40}\n")
+    found = outside.table(path)
+    assert found["b"] == "a." * 49
+    for _ in range(39):
+        (found,) = [each for each in found.values() if isinstance(each, dict)]
+    assert found == {"a": 1}
+
+
+@pytest.mark.parametrize("count", [4_000, 15_000])
+def test_a_mistake_in_a_long_statement_is_reported_soon(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "given.toml"
+    lines = ",\n".join(['"x"'] * count)
+    path.write_text(f"name = 3\nwrong = [\n{lines}\n]\n")
+    began = time.process_time()
+    with pytest.raises(DovetailError):
+        experiments.read(path)
+    assert time.process_time() - began < 20
