@@ -60,6 +60,7 @@ PLACES = {
     "tests/env_servers/test_connect_four.py": "fast",
     "tests/env_servers/test_loose_types.py": "fast",
     "tests/experiments": "learners",
+    "tests/experiments/arena/test_archive.py": "fast",
     "tests/experiments/arena/test_arena.py": "processes",
     "tests/experiments/arena/test_keys.py": "processes",
     "tests/experiments/arena/test_pairing.py": "fast",

@@ -1,0 +1,85 @@
+"""What an archive unpacks to, read within limits."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from dovetail.protocol.errors import DovetailError
+
+RATIO, LEAST = 60, 16 << 20
+"""How many times the archive's own size it may unpack to, and how many bytes a small one may; JSON and journals shrink
+to a tenth or a thirtieth."""
+LINE = 1 << 20
+"""Bytes of a line."""
+PART = 1 << 16
+"""Bytes that are unpacked at once."""
+
+
+class Unpacked:
+    """The files of an archive; all that is read of them counts.
+
+    Args:
+        given: the archive.
+        path: its own.
+
+    Raises:
+        DovetailError: two files have the same name.
+    """
+
+    def __init__(self, given: zipfile.ZipFile, path: Path) -> None:
+        self.path = path
+        self._given = given
+        self._names = given.namelist()
+        if len(set(self._names)) != len(self._names):
+            raise DovetailError(f"{path} is not an arena: it has two files of the same name")
+        self._most = max(LEAST, RATIO * path.stat().st_size)
+        self._left = self._most
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a file of this name."""
+        return name in self._names
+
+    def parts(self, name: str) -> Iterator[bytes]:
+        """Yield the content of a file, a little at a time.
+
+        Raises:
+            DovetailError: the archive unpacks to too much.
+        """
+        with self._given.open(name) as source:
+            while part := source.read(PART):
+                self._left -= len(part)
+                if self._left < 0:
+                    raise DovetailError(
+                        f"{self.path} unpacks to more than {self._most:,} bytes, too much for an archive of its size"
+                    )
+                yield part
+
+    def whole(self, name: str, most: int) -> bytes:
+        """Return the content of a file of at most so many bytes.
+
+        Raises:
+            DovetailError: it is longer, or the archive unpacks to too much.
+        """
+        found = b""
+        for part in self.parts(name):
+            found += part
+            if len(found) > most:
+                raise DovetailError(f"{self.path}: {name} has more than {most:,} bytes")
+        return found
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        """Yield the lines of a file.
+
+        Raises:
+            DovetailError: a line is too long, or the archive unpacks to too much.
+        """
+        rest = b""
+        for part in self.parts(name):
+            *whole, rest = (rest + part).split(b"\n")
+            yield from whole
+            if len(rest) > LINE:
+                raise DovetailError(f"{self.path}: {name} has a line of more than {LINE:,} bytes")
+        if rest:
+            yield rest
