@@ -30,6 +30,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.web import forms, replays
 from dovetail.web.browser import WAITING, Browser, link
+from dovetail.web.doors import network
 from dovetail.web.games import LONGEST_NAME
 from dovetail.web.guard import LOCAL, Guard
 from dovetail.web.hub import Hub
@@ -267,8 +268,9 @@ class Page:
             if len(seats) not in counts:
                 known = " or ".join(map(str, counts))
                 raise DovetailError(f"This game has {known} seats; you have filled {len(seats)}")
+            by = network(request.client.host if request.client else "")
             loop = asyncio.get_running_loop()
-            table = await loop.run_in_executor(WAITING, self.hub.people.play, plan)
+            table = await loop.run_in_executor(WAITING, self.hub.people.play, plan, by)
         except DovetailError as error:
             text = str(error)
             problem = f"{text[:1].upper()}{text[1:LONGEST_PROBLEM]}"

@@ -27,6 +27,14 @@ PAUSE = {"now": 0.25, "wall": 0.25}
 GAME_PAUSE = 0.1
 TABLE_PAUSE = 0.02
 """For who plays there."""
+BEAT = 1.0
+"""Seconds between two signs that the server is there; a page that hears none says so."""
+SILENT = 30.0
+"""Seconds without a word after which a browser is taken to be gone; it answers each sign."""
+GONE = (
+    "The page does not have this game any more: its server was started again, or many games were played since. "
+    "Begin a new one on Play."
+)
 WAITING = ThreadPoolExecutor(MOST_TABLES, "waiting")
 """What people ask for may wait for an agent to be made; in the loop's few threads, everything else would, too."""
 
@@ -70,10 +78,10 @@ class Browser:
 
     async def serve(self) -> None:
         """Take what the browser says, and send it the newest, until it leaves."""
-        sender = asyncio.create_task(self._send())
+        tasks = [asyncio.create_task(each) for each in (self._send(), self._beat())]
         try:
             while True:
-                event = await self._socket.receive()
+                event = await asyncio.wait_for(self._socket.receive(), SILENT)
                 if event["type"] == "websocket.disconnect":
                     return
                 try:
@@ -83,8 +91,11 @@ class Browser:
                     return
                 if isinstance(asked, dict):
                     await self._asked(asked)
+        except TimeoutError:
+            await self._socket.close(4408)
         finally:
-            sender.cancel()
+            for each in tasks:
+                each.cancel()
 
     async def _asked(self, asked: dict[str, Any]) -> None:
         match asked:
@@ -124,7 +135,7 @@ class Browser:
         people = [] if table is None else table.people
         chair = next((each for each in people if each.key == self._chair), None)
         if table is not None and chair is not None:
-            table.seen = time.monotonic()
+            table.seen = chair.seen = time.monotonic()
         return table, chair
 
     async def _send(self) -> None:
@@ -140,6 +151,14 @@ class Browser:
                 await self._socket.send_text(found.decode())
             kind = self._about.partition(":")[0]
             await asyncio.sleep(TABLE_PAUSE if self._chair else PAUSE.get(kind, GAME_PAUSE))
+
+    async def _beat(self) -> None:
+        """Send signs that the server is there, also to a browser that has not dealt with what it was sent."""
+        while True:
+            await asyncio.sleep(BEAT)
+            await self._socket.send_text("{}")
+            if self._sitting()[0] is not None or self._hub.silent:
+                self._news.set()  # who is there, and how long the broker has been silent
 
     def _newest(self) -> bytes:
         hub = self._hub
@@ -161,12 +180,16 @@ class Browser:
         self._came = self._came or time.monotonic()
         about: dict[str, Any] = {
             "game": None if game is None else game.about(),
-            "broker": hub.problem,
+            "broker": hub.trouble,
             "names": [] if table is None else table.plan.names,
             "problem": "" if table is None else table.problem,
             "done": table is not None and table.done,
+            "away": [] if table is None else hub.people.away(table),
             "time": self._came,
         }
+        if self._about and game is None and table is None:
+            gone = {"done": True, "problem": GONE, "position": None, "mine": None, "waiting": False}
+            return encode({**about, **gone})
         position: Any = None
         if game is not None and game.positions:
             position = msgspec.Raw(game.position(game.first + len(game.positions) - 1) or b"null")

@@ -52,6 +52,8 @@ class Chair:
         self.hint: dict[str, Any] | None = None
         """What an agent would do: ``number`` of the position and ``by``, then ``choice`` and ``label``, or ``problem``."""
         self.resigning = False
+        self.seen = time.monotonic()
+        """When the person's page was last heard."""
 
     def see(self, decision: Decision) -> None:
         """Put a decision before the person."""

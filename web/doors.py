@@ -109,7 +109,7 @@ class Doors:
     def enter(self, connection: Connection, address: str) -> bool:
         """Return whether a new connection may stay; an older one without a request may have to make room."""
         mine = network(address)
-        each = max(1, self.most * (2 if _loopback(mine) else 1) // SHARE)
+        each = max(1, self.most * (2 if loopback(mine) else 1) // SHARE)
         if self._count[mine] >= each and not self._make_room(mine):
             log.warning(
                 "%s has %d connections, the most for one address; others are refused", mine, each
@@ -150,7 +150,8 @@ class Doors:
                 return
 
 
-def _loopback(address: str) -> bool:
+def loopback(address: str) -> bool:
+    """Return whether an address is this machine's, from which a proxy connects."""
     try:
         return ip_address(address).is_loopback
     except ValueError:

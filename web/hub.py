@@ -34,6 +34,8 @@ LOOK = 0.01
 """Seconds between two looks at what browsers want."""
 AGAIN = 1.0
 """Seconds between catalogues, and between attempts to reach the broker."""
+SILENT = 5.0
+"""Seconds without an answer of the broker after which pages say so."""
 MOST_GAMES = 200
 MOST_POSITIONS = 20_000
 """Of all games together; the oldest games go first."""
@@ -68,6 +70,8 @@ class Hub:
         self._token = token
         self.problem = f"Connecting to the broker at {address}."
         """Why there is no broker; empty if there is one."""
+        self._answered = time.monotonic()
+        """When the broker was last heard."""
         self.catalogue: dict[str, Any] = {}
         self.rate = 0.0
         """Games per second."""
@@ -95,6 +99,19 @@ class Hub:
         """Leave the broker; what browsers wait for fails."""
         self._stop.set()
         self._thread.join(5)
+
+    @property
+    def silent(self) -> bool:
+        """True while the broker owes an answer for longer than it needs."""
+        return not self.problem and time.monotonic() - self._answered > SILENT
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing comes from the broker; empty if nothing is wrong."""
+        if not self.silent:
+            return self.problem
+        seconds = time.monotonic() - self._answered
+        return f"The broker at {self.address} has not answered for {seconds:.0f} s; the page waits for it."
 
     # -- for browsers ---------------------------------------------------------------------------
 
@@ -147,15 +164,22 @@ class Hub:
         known.clear()
         known.update((game.episode, game.version) for game in shown)
         return {
-            "problem": self.problem,
+            "problem": self.trouble,
             "peers": found.get("peers", []),
             "environments": [each["name"] for each in found.get("environments", [])],
             "agents": [each["name"] for each in found.get("agents", [])],
-            "runs": found.get("runs", []),
+            "runs": [self._attended(each) for each in found.get("runs", [])],
             "counters": found.get("counters", {}),
             "rate": self.rate,
             "games": games,
         }
+
+    def _attended(self, run: dict[str, Any]) -> dict[str, Any]:
+        """Return a run, with a word on those who have left it."""
+        table = self.people.table(run["run"])
+        if table is None or not self.people.left(table):
+            return run
+        return {**run, "state": f"{run['state']}; its players have closed the page"}
 
     def whose(self, name: str) -> str:
         """Return the entrant whose token or key the connected program of a name has shown; empty for none."""
@@ -293,6 +317,7 @@ class Hub:
                     self.rate = max(0.0, (count - before[1]) / (now - before[0]))
                 before = now, count
                 self.catalogue = found
+                self._answered = time.monotonic()
                 self.problem = ""
                 self.people.tidy(client, now)
                 self.changed()
@@ -327,6 +352,7 @@ class Hub:
     # -- what is heard --------------------------------------------------------------------------
 
     def _heard(self, message: m.Message) -> None:
+        self._answered = time.monotonic()
         if self._early is not None:
             self._early.append(message)
             return

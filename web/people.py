@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.web.chairs import Chair, Chairs
+from dovetail.web.doors import loopback
 from dovetail.web.games import position_of
 from dovetail.web.jobs import CREATING, Steps
 from dovetail.web.tables import HINT, Hint, Plan, Replaying, Sitter, Table
@@ -22,12 +24,16 @@ if TYPE_CHECKING:
     from dovetail.web.hub import Hub
 
 MOST_TABLES = 200
+SHARE = 4
+"""What part of all tables one address may have; loopback, where a proxy connects from, twice that."""
 BEGIN_SECONDS = 3.0
 """How long a person waits at the form for the first turn, or for what the game says of its options."""
 HINT_SECONDS = 30.0
 REPLAY_SECONDS = 30.0
 GONE = "The broker went away"
-UNSEEN_MINUTES = 30
+AWAY_SECONDS = 5.0
+"""After which pages say that a person has closed theirs; an open one is heard each second."""
+UNSEEN_MINUTES = 5
 """After which a game ends whose people have all closed the page: it would wait for them forever."""
 
 
@@ -57,20 +63,23 @@ class People:
 
     # -- what they ask for ------------------------------------------------------------------------
 
-    def play(self, plan: Plan) -> Table:
+    def play(self, plan: Plan, by: str = "") -> Table:
         """Start a game.
+
+        Args:
+            plan: of the game.
+            by: the address of the visitor who starts it.
 
         Raises:
             DovetailError: there is no broker, or it refuses; the text says why.
         """
         chairs = self._present()
-        if sum(not each.done for each in list(self.tables.values())) >= MOST_TABLES:
-            raise DovetailError(f"{MOST_TABLES} games are being played here; end one first")
+        self._make_room(by)
         taken = [
             chairs.add(each.name, self._hub.changed) if each.kind == "person" else None
             for each in plan.seats
         ]
-        table = Table(plan, taken)
+        table = Table(plan, taken, by=by)
         with self._lock:
             self.tables[table.key] = table
             done = [each for each in self.tables.values() if each.done]
@@ -85,6 +94,45 @@ class People:
             self._clear(table)
             raise
         return table
+
+    def _make_room(self, by: str) -> None:
+        """See that there may be one more table; of those that no one looks at, the oldest has to go.
+
+        Raises:
+            DovetailError: there are too many.
+        """
+        playing = [each for each in list(self.tables.values()) if not each.done]
+        mine = [each for each in playing if each.by == by]
+        most = MOST_TABLES * (2 if loopback(by) else 1) // SHARE
+        for tables, limit, what in (
+            (mine, most, "from your address"),
+            (playing, MOST_TABLES, "here"),
+        ):
+            if len(tables) < limit:
+                continue
+            left = next((each for each in tables if self.left(each)), None)
+            if left is None:
+                raise DovetailError(f"{limit} games are being played {what}; end one first")
+            self._break_off(left)
+            return
+
+    def left(self, table: Table) -> bool:
+        """Return whether no page of those who play at a table is open."""
+        now = time.monotonic()
+        return bool(table.people) and now - table.seen > AWAY_SECONDS and not table.done
+
+    def away(self, table: Table) -> list[str]:
+        """Return who has closed the page in the middle of a game."""
+        since = time.monotonic() - AWAY_SECONDS
+        return [] if table.done else [each.name for each in table.people if each.seen < since]
+
+    def _break_off(self, table: Table) -> None:
+        """End a game that no one looks at, and count it as ended now."""
+        table.done = table.abandoned = True
+        table.problem = "No one was here, and others wanted to play; the game ended."
+        if table.run is not None:
+            run = table.run
+            self._hub.later(lambda client: client.forget(client.post(m.Cancel(0, run=run))))
 
     def _present(self) -> Chairs:
         if self._hub.chairs is None:
@@ -312,7 +360,7 @@ class People:
             raise DovetailError("Finish this game first")
         with table.following:
             if table.again is None:
-                table.again = self.play(table.next())
+                table.again = self.play(table.next(), table.by)
                 self._hub.changed()
             return table.again
 
@@ -387,8 +435,8 @@ class People:
         for table in list(self.tables.values()):
             if table.run == done.run:
                 table.done = True
-                table.problem = done.message if done.reason == "failed" else ""
-                if table.abandoned:
+                table.problem = done.message if done.reason == "failed" else table.problem
+                if table.abandoned and not table.problem:
                     table.problem = f"No one was here for {UNSEEN_MINUTES} minutes; the game ended."
                 table.begun.set()
                 for each in table.instances:

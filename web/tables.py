@@ -98,6 +98,8 @@ class Table:
     done: bool = False
     begun: threading.Event = field(default_factory=threading.Event)
     """Set at the first turn, or if there is none."""
+    by: str = ""
+    """The address of who started it."""
     seen: float = field(default_factory=time.monotonic)
     """When someone who plays was last there."""
     abandoned: bool = False

@@ -170,6 +170,8 @@ interface News {
   names: string[];
   problem: string;
   done: boolean;
+  /** Who has closed the page. */
+  away?: string[];
   /** The server's clock, in seconds, when this connection was sent its first message. */
   time: number;
   position: Position | null;

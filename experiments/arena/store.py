@@ -6,6 +6,7 @@ planned, and is played again until it stands there with all its games and the ra
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Mapping
@@ -75,8 +76,8 @@ class Store(Entrants, Units):
             raise DovetailError(f"{path} does not exist; `dovetail arena FILE` creates it")
         super().__init__(path)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             if create:
+                _for_owner(path)
                 with self._engine.connect() as connection:
                     # Pages and the broker read while the arena writes.
                     connection.connection.cursor().execute("PRAGMA journal_mode=WAL")
@@ -236,6 +237,14 @@ class Store(Entrants, Units):
                     row.id, row.ladder, row.entrant, row.program, state, why, faults
                 )
         return found
+
+
+def _for_owner(path: Path) -> None:
+    """Make the folder and the file of an arena for its owner alone; keep others out of those that are there."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    for each in path.parent.glob(f"{path.name}*"):  # what SQLite makes beside it has its mode
+        each.chmod(0o600)
 
 
 def _from_1(connection: sa.Connection) -> None:

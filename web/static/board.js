@@ -477,7 +477,8 @@ function pointing(svg, scene, boxes, hooks) {
     /** @type {Record<string, [number, number]>} */
     const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const way = ways[event.key];
-    if (!way || svg.dataset.keys) return;
+    // What a choice has as its key is that choice, wherever the focus is.
+    if (!way || scene.choices?.some(({ key }) => key === event.key)) return;
     event.preventDefault();
     event.stopPropagation();
     const from = box(now.dataset.part ?? "");

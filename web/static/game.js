@@ -29,7 +29,9 @@ let own = null;
 let linked = Number(new URLSearchParams(location.search).get("turn") ?? NaN);
 /** The server's clock when this connection began, and by how much it is ahead of the browser's; in seconds. */
 let time = NaN, ahead = NaN;
-let waiting = false, done = false, followed = false, problem = "", broker = "", drawn = "";
+let lost = false, waiting = false, done = false, followed = false, problem = "", broker = "", drawn = "";
+/** Who has closed the page. @type {string[]} */
+let away = [];
 /** @type {(message: object) => void} */
 let send = () => {};
 
@@ -48,6 +50,7 @@ function did(position) {
 
 /** @param {Position | null | undefined} position @param {Scene | null | undefined} scene */
 function status(position, scene) {
+  if (lost) return "Not connected.";
   if (broker) return broker;
   if (problem) return problem;
   if (!position) return done ? "The game is over." : "Waiting for the first position.";
@@ -59,7 +62,8 @@ function status(position, scene) {
     return `The game is over.${how}${!end.reason || end.reason === "terminated" ? caption : ""}`;
   }
   const who = (position.to_act ?? []).map(name).join(", "), last = did(position).slice(0, LONGEST);
-  return `Turn ${position.turn}${last ? `. ${last}. ` : ": "}${waiting && at === null && mine ? `${name(mine.seat)}, it is your turn` : who ? `${who} to act` : "the end"}.${caption}`;
+  const absent = away.map((each) => ` ${each} has closed the page; the game waits.`).join("");
+  return `Turn ${position.turn}${last ? `. ${last}. ` : ": "}${waiting && at === null && mine ? `${name(mine.seat)}, it is your turn` : who ? `${who} to act` : "the end"}.${caption}${absent}`;
 }
 
 /** @param {Position | null | undefined} position @param {Scene | null | undefined} scene */
@@ -206,6 +210,7 @@ setInterval(clocks, 250);
 /** @param {number} index */
 function play(index) {
   if (!waiting || !mine) return;
+  if (lost) { say(LOST); return; }
   waiting = false;
   decidedAt = performance.now();
   setTimeout(show, PATIENCE + 20);
@@ -458,6 +463,7 @@ if (kind === "replay") {
   send = live({ about, chair }, (message) => {
     if (message.say !== undefined) { say(message.say); waiting = mine?.turn !== null; drawn = ""; show(); return; }
     ({ broker, problem, done } = message);
+    away = message.away ?? [];
     if (message.time !== time) { time = message.time; ahead = time - performance.now() / 1000; }
     if (message.game && game && message.game.episode !== game.episode) { turns.clear(); early.clear(); of("log").replaceChildren(); at = null; }
     // At a table they are kept back until the end.
@@ -483,5 +489,5 @@ if (kind === "replay") {
     page.dataset.number = String(mine?.number ?? 0);
     page.dataset.waiting = String(waiting);
     page.dataset.over = String(Boolean(game?.over || done));
-  }, (lost) => say(lost ? LOST : ""));
+  }, (now) => { lost = now; say(lost ? LOST : ""); page.dataset.lost = String(lost); show(); });
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import signal
 import threading
@@ -104,6 +105,8 @@ def run(
     check(file, arena)
     log_to_stderr()
     where = folder(file, arena)
+    os.umask(0o077)  # what entrants play, and what their programs print, is the operator's alone
+    _for_owner(where)
     try:
         journal = Journal(where / JOURNAL)
     except InUse as error:
@@ -421,6 +424,13 @@ def _stopped() -> threading.Event:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, leave)
     return stop
+
+
+def _for_owner(where: Path) -> None:
+    """Keep other users out of what an earlier version left readable for them."""
+    for name in ("journal*", "logs", "keys", "logs/*"):
+        for each in where.glob(name):
+            each.chmod(0o700 if each.is_dir() else 0o600)
 
 
 def _read(file: Path) -> Arena:

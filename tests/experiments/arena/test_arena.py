@@ -117,6 +117,8 @@ def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, k
     assert "is for agents, not for an observer" in programs.run("list", code=1, **alice)
     alice["DOVETAIL_TOKEN"] = store.invite("alice")  # the earlier token is void, at once
     programs.start("agent", "first.py:First", **alice)
+    for each in (folder / "arena", *(folder / "arena").rglob("*")):
+        assert each.stat().st_mode & 0o077 == 0, each  # the operator's alone, journal and logs too
     # The same program twice under one entrant's name, the other one as a single agent.
     programs.start("agent", "random", "--as-one", "--name", "dice", "--seed", "1", **bob)
     programs.start("agent", "faulty.py:Faulty", "--name", "f", **bob)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
@@ -409,3 +410,20 @@ def test_an_archive_makes_the_same_arena(tmp_path: Path) -> None:
     (tmp_path / "bad.zip").write_bytes(b"PK nonsense")
     with pytest.raises(DovetailError, match=r"cannot import .*bad\.zip"):
         archive.restore(tmp_path / "bad.zip", tmp_path / "three")
+
+
+def test_what_is_kept_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "arena" / FILE
+    before = os.umask(0o022)
+    try:
+        with Store(path, create=True) as store:
+            store.invite("alice")
+            made = sorted(path.parent.iterdir())
+            assert [each.name for each in made] == [FILE, f"{FILE}-shm", f"{FILE}-wal"]
+            for each in (path.parent, *made):
+                assert each.stat().st_mode & 0o077 == 0, each
+        path.chmod(0o644)  # as an earlier version left it
+        with Store(path, create=True):
+            assert path.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)

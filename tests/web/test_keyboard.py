@@ -1,0 +1,90 @@
+"""Every game by keyboard, from Tab on; and that what a script reads is written somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dovetail.web
+
+from .conftest import Served
+from .playing import begin
+
+HERE = Path(dovetail.web.__file__).parent
+ALONE = ("2048", "tetris")
+FOCUSED = "!!document.activeElement?.closest('#board .target, #buttons button')"
+
+
+def tab(page: Any) -> None:
+    """Press Tab until the focus is on something that can be chosen."""
+    for _ in range(60):
+        if page.evaluate(FOCUSED):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError("Tab does not lead to a choice")
+
+
+def started(page: Any, served: Served, game: str) -> None:
+    served.offers(game)
+    begin(page, served.url, game, "" if game in ALONE else "random")
+    tab(page)
+
+
+@pytest.mark.parametrize(
+    "game", ["connect_four", "amazons", "rlgame", "dots", "dominion", "tetris", "2048"]
+)
+def test_a_game_is_played_by_keyboard_alone(page: Any, served: Served, game: str) -> None:
+    started(page, served, game)
+    for _ in range(4):
+        number = page.get_attribute("#game", "data-number")
+        for _ in range(12):  # the parts of a choice
+            tab(page)
+            page.keyboard.press("Enter")
+            state = page.evaluate(
+                "([number]) => [document.getElementById('game').dataset.waiting,"
+                " document.getElementById('game').dataset.number !== number]",
+                [number],
+            )
+            if state != ["true", False]:
+                break
+        page.wait_for_selector(
+            f"#game[data-waiting=true]:not([data-number='{number}']), #game[data-over=true]"
+        )
+        if page.get_attribute("#game", "data-over") == "true":
+            break
+
+
+@pytest.mark.parametrize("game", ["connect_four", "dots", "amazons"])
+def test_arrows_lead_from_choice_to_choice(page: Any, served: Served, game: str) -> None:
+    started(page, served, game)
+    part = "document.activeElement.dataset.part"
+    seen = {page.evaluate(part)}
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowUp"):
+        page.keyboard.press(key)
+        assert page.evaluate(FOCUSED)
+        seen.add(page.evaluate(part))
+    assert len(seen) > 1
+
+
+def test_2048_takes_its_arrows_when_the_board_has_the_focus(page: Any, served: Served) -> None:
+    started(page, served, "2048")
+    for _ in range(6):
+        number = page.get_attribute("#game", "data-number")
+        for key in ("ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp"):  # one of them is legal
+            page.keyboard.press(key)
+        page.wait_for_selector(f"#game[data-waiting=true]:not([data-number='{number}'])")
+    assert re.match(r"Turn [1-9]", page.inner_text("#status"))
+
+
+def test_scripts_read_what_something_writes() -> None:
+    scripts = {each.name: each.read_text() for each in (HERE / "static").glob("*.js")}
+    text = "\n".join([*scripts.values(), *(e.read_text() for e in HERE.rglob("*.html"))])
+    for name in set(re.findall(r"\bdataset\.(\w+)", text)):
+        attribute = "data-" + re.sub("([A-Z])", lambda found: f"-{found[1].lower()}", name)
+        written = (
+            rf"\bdataset\.{name} = |\b{attribute}\b[\"']?[=:]|toggleAttribute\(\"{attribute}\""
+        )
+        assert re.search(written, text), f"dataset.{name} is read, and nothing writes it"
