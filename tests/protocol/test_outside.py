@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ HOSTILE = {
     "a number of many digits": ("x = " + "9" * 100_000, "is not valid TOML"),
     "no TOML": ("x = = 1", "is not valid TOML"),
 }
-READERS = {
+READERS: dict[str, Callable[[Path], object]] = {
     "experiment": experiments.read,
     "arena": description.read,
     "access": access_file.read,

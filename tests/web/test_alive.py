@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
 from dovetail.web import people
 from dovetail.web.chairs import Chair
 from dovetail.web.hub import SILENT, Hub
@@ -89,7 +90,7 @@ def test_one_address_has_its_share_of_the_tables(
     most = MOST_TABLES // SHARE
     for _ in range(most):
         here.play(PLAN, "10.0.0.1")
-    with pytest.raises(people.DovetailError, match=f"{most} games are being played from your"):
+    with pytest.raises(DovetailError, match=f"{most} games are being played from your"):
         here.play(PLAN, "10.0.0.1")
     here.play(PLAN, "10.0.0.2")
     # What no one looks at makes room.
@@ -101,7 +102,7 @@ def test_one_address_has_its_share_of_the_tables(
     for address in ("10.0.0.2", "10.0.0.3", "10.0.0.4"):
         while sum(each.by == address for each in here.tables.values()) < most:
             here.play(PLAN, address)
-    with pytest.raises(people.DovetailError, match=f"{MOST_TABLES} games are being played here"):
+    with pytest.raises(DovetailError, match=f"{MOST_TABLES} games are being played here"):
         here.play(PLAN, "10.0.0.5")
 
 
