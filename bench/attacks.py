@@ -23,6 +23,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -155,6 +156,80 @@ def strangers(address: str, rounds: int | None) -> None:
         peer.close(0.0)
 
 
+AT_ONCE = 16
+"""Saves that are under way for each."""
+
+
+class Hoard:
+    """An agent's program with a large state, and an experiment that has it stored over and over.
+
+    Args:
+        address: of the broker.
+        size: bytes of the state.
+    """
+
+    def __init__(self, address: str, size: int) -> None:
+        self.kind = f"hoarder {id(self)}"
+        self.program = dealer(address, "agent", offers=[m.Offer(self.kind)])
+        self.experiment = dealer(address, "experiment")
+        self.state = bytes(size)
+        self.seen: dict[Dealer, int] = {}
+        self.asked = self.answered = 0
+        self.instance = 0
+        self.over = False
+
+    def heard(self, peer: Dealer, seconds: float) -> list[dict[str, Any]]:
+        """Return what a peer is told; confirm it, to be sent more."""
+        found = [msgspec.msgpack.decode(frame) for frame in peer.receive(seconds)]
+        self.seen[peer] = max([self.seen.get(peer, 0), *(each.get("seq", 0) for each in found)])
+        pings = [each["number"] for each in found if each["type"] == "ping"]
+        peer.send([codec.encode(m.Pong(number, self.seen[peer])) for number in pings])
+        return found
+
+    def ask(self, message: Any) -> None:
+        """Have the experiment ask for something."""
+        self.asked += 1
+        message.id = self.asked
+        self.experiment.send([codec.encode(message)])
+
+    def serve(self) -> None:
+        """Answer what the program is asked, until it is closed."""
+        while not self.over:
+            for each in self.heard(self.program, 0.02):
+                if each["type"] == "create":
+                    self.program.send([codec.encode(m.Reply(each["id"]))])
+                elif each["type"] == "save":
+                    self.program.send([codec.encode(m.Saved(each["id"], self.state))])
+
+    def turn(self) -> None:
+        """Ask for more."""
+        for each in self.heard(self.experiment, 0.02):
+            self.answered += each["type"] in ("reply", "saved", "error")
+            if each["type"] == "reply" and each.get("body"):
+                self.instance = each["body"]["instance"]
+        if not self.asked:
+            self.ask(m.ExperimentCreate(1, self.kind))
+        while self.instance and self.asked - self.answered < AT_ONCE:
+            name = f"state {id(self)} {self.asked % 1000}"
+            self.ask(m.Save(1, self.instance, state_name=name))
+
+    def run(self, rounds: int | None) -> None:
+        """Play both parts."""
+        served = threading.Thread(target=self.serve, daemon=True)
+        served.start()
+        for _ in times(rounds):
+            self.turn()
+        self.over = True
+        served.join()
+        self.program.close(0.0)
+        self.experiment.close(0.0)
+
+
+def hoard(address: str, rounds: int | None, size: int) -> None:
+    """Store one large state after another."""
+    Hoard(address, size).run(rounds)
+
+
 ATTACKS: dict[str, Callable[[str, int | None], None]] = {
     "pings": partial(flood, message=m.Ping(1), number=False),
     "pings of 90 kB": partial(
@@ -182,10 +257,14 @@ ATTACKS: dict[str, Callable[[str, int | None], None]] = {
     "30,000 offers": partial(
         hellos, offers=[m.Offer(f"offer {number}") for number in range(30_000)]
     ),
+    "states of 8 MB": partial(hoard, size=8_000_000),
+    "states of 90 kB": partial(hoard, size=90_000),
     "200 watchers": watchers,
     "strangers": strangers,
 }
 """By name; each takes the broker's address, and how often to do it, None for ever."""
+JOURNALED = ("states of 8 MB", "states of 90 kB")
+"""Those against a broker with a journal, since what they have it write down is what they cost."""
 
 
 def settle() -> set[int]:
@@ -203,11 +282,9 @@ def settle() -> set[int]:
 
 
 @contextlib.contextmanager
-def program(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def program(*arguments: str, stdout: int = subprocess.DEVNULL) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program until the end of the block."""
-    made = subprocess.Popen(
-        [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    made = subprocess.Popen([sys.executable, *arguments], stdout=stdout, stderr=subprocess.DEVNULL)
     try:
         yield made
     finally:
@@ -245,6 +322,7 @@ def speed(
 def main(names: list[str]) -> None:
     """Print a line for each attack."""
     if names[:1] == ["--attack"]:
+        print(flush=True)  # it begins
         ATTACKS[names[1]](names[2], None)
     guarded = "--guarded" in names
     names = [name for name in names if name != "--guarded"]
@@ -257,7 +335,8 @@ def main(names: list[str]) -> None:
     for name in names or ATTACKS:
         with tempfile.TemporaryDirectory() as folder:
             address = f"ipc://{folder}/broker"
-            broker = ["-m", "dovetail", "broker", "--journal", "none", "--bind", address]
+            journal = f"{folder}/journal" if name in JOURNALED else "none"
+            broker = ["-m", "dovetail", "broker", "--journal", journal, "--bind", address]
             if guarded:
                 make_keys(Path(folder))
                 broker += ["--access", f"{folder}/access.toml"]
@@ -272,9 +351,12 @@ def main(names: list[str]) -> None:
                 player = experiment.create("random", seed=1)
                 speed(experiment, player, served.pid)
                 before, cost, expected = speed(experiment, player, served.pid)
-                with program("-m", "bench.attacks", "--attack", name, address) as attacker:
+                attack = ("-m", "bench.attacks", "--attack", name, address)
+                with program(*attack, stdout=subprocess.PIPE) as attacker:
                     if apart:
                         os.sched_setaffinity(attacker.pid, apart)
+                    assert attacker.stdout is not None
+                    attacker.stdout.readline()  # its imports may take seconds
                     time.sleep(1.0)
                     begun, used = time.monotonic(), processor(attacker.pid)
                     during, cost_during, seen = speed(experiment, player, served.pid)

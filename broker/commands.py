@@ -6,12 +6,14 @@ from msgspec import structs
 
 from dovetail.broker.catalogue import unoffered
 from dovetail.broker.ending import Ending
+from dovetail.broker.holdings import holds, weight
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import MATCH, PLACES, SEATS, overlong, quoted
+from dovetail.broker.limits import MATCH, PLACES, RECORDED, SEATS, overlong, quoted
 from dovetail.broker.peers import Peer
 from dovetail.broker.run import Run, begun, fixed, problem
 from dovetail.broker.runs import SHUTDOWN, Runs
 from dovetail.broker.tables import Tables
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.shown import CONTROL
 
@@ -73,7 +75,15 @@ class Commands:
             peer.refuse(asked.id, "unknown", configuration)
             return
         asked = structs.replace(asked, configuration=configuration)
+        written = len(codec.encode([configuration, asked.names, asked.label]))
+        if written > RECORDED:
+            text = f"configuration and names have {written:,} bytes; they are recorded with each episode"
+            peer.refuse(asked.id, "limit", f"{text}, and may have {RECORDED:,}")
+            return
+        if not holds(self._tables, peer, asked.id):
+            return
         run = begun(self._tables.number(), peer, asked, found)
+        run.size = weight(self._tables, peer)
         matches = min(asked.concurrency, asked.episodes, room)
         self._tables.charge(peer, MATCH * matches)
         self._runs.add(run, matches, now)

@@ -35,6 +35,8 @@ class Instance:
     """Its program is gone, and it is not made again yet."""
     losses: int = 0
     """How often it was lost."""
+    size: int = 0
+    """Bytes that it holds for its owner besides those of ``saved``, as of ``holdings``."""
     saved: bytes | None = None
     """What it is made again from."""
     unsaved: int = 0
@@ -46,6 +48,11 @@ class Instance:
     def agent(self) -> str:
         """The agent type, or the name of a program that is one agent."""
         return self.offer.name
+
+    @property
+    def held(self) -> int:
+        """Bytes that it holds for its owner; none for a peer in this program."""
+        return self.size + len(self.saved or b"") if self.size else 0
 
     def open_to(self, experiment: Peer, tables: Tables) -> bool:
         """Whether an experiment may use it: it is shared, offers itself, or is its own."""
@@ -85,6 +92,7 @@ class Instances:
     def add(self, instance: Instance) -> None:
         """Add one."""
         self._all[instance.number] = instance
+        instance.owner.held += instance.held
         self._at.setdefault(instance.peer, {})[instance.number] = instance
         if instance.offer.instance:
             self._named[instance.agent] = instance
@@ -92,6 +100,7 @@ class Instances:
     def drop(self, instance: Instance) -> None:
         """Remove one, if it is still there."""
         if self._all.pop(instance.number, None) is not None:
+            instance.owner.held -= instance.held
             del self._at[instance.peer][instance.number]
             if not self._at[instance.peer]:
                 del self._at[instance.peer]

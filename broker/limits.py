@@ -35,8 +35,12 @@ REFUSE = 10_000.0
 """Units owed from which on what a peer says is refused; the same holds."""
 STRIKES = 5_000
 """Messages refused so, without the debt being paid between, after which a peer is sent away."""
-UNIT_BYTES = 1 << 14
-"""Bytes that cost one unit."""
+UNIT_BYTES = 1 << 12
+"""Bytes that cost one unit: they are read, written down and passed on."""
+SAVED_BYTES = 1 << 10
+"""Bytes of a saved state that cost one unit: they are read, written down and passed on at once."""
+STORED_BYTES = 1 << 9
+"""The same where it is stored, which writes it down twice."""
 UNIT_ELEMENTS = 20
 """Values, as ``Limits.elements`` counts them, that cost one unit where they are read or made for nothing."""
 
@@ -96,6 +100,24 @@ PLACES = 65_536
 """Seats in all matches open for all the runs of an experiment."""
 STATES = 10_000
 """States that are kept."""
+STATE_BYTES = 1 << 30
+"""Bytes of the states that an experiment, or its key, stores."""
+STATE_BYTES_IN_ALL = 2 << 30
+"""Bytes of all stored states."""
+SAVES = 2
+"""Saves that are under way for a peer: what one costs is known only with its answer."""
+RECORDED = 1 << 18
+"""Bytes of a run that are recorded with each of its episodes."""
+HELD = 512 << 20
+"""Bytes that the requests, agents and runs of a peer hold."""
+HELD_IN_ALL = 2 << 30
+"""Bytes that those of all peers hold, but for ``LITTLE`` of each."""
+LITTLE = 1 << 20
+"""Bytes that those of a peer hold, up to which all are not counted."""
+SOUGHT = 50
+"""Stored states that cost one unit where they are counted."""
+KEPT_VALUE = 64
+"""Bytes that a value takes in memory, at most, where it takes one in a frame."""
 KEPT = 256 << 20
 """Bytes that a peer had time to confirm and did not, which are kept to be sent again; it is sent away."""
 
@@ -115,6 +137,8 @@ class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
     """Matches open for all runs of each of its experiments."""
     states: Count = STATES
     """Stored states of the key."""
+    state_bytes: Count = STATE_BYTES
+    """Bytes of all of these."""
     peers: Count = 4_096
     """Programs with the key that are connected."""
 

@@ -74,6 +74,10 @@ class Peer:
     """Messages refused since it owed nothing."""
     unanswered: int = 0
     """Its requests to other peers' programs that are under way."""
+    saves: int = 0
+    """How many of these ask for a state."""
+    held: int = 0
+    """Bytes that its requests, agents and runs hold, as of ``holdings``."""
 
     @property
     def owner(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dovetail.broker import limits
 from dovetail.broker.ending import Ending
 from dovetail.broker.instances import Instance, Instances
 from dovetail.broker.request import Request
@@ -40,10 +41,28 @@ class Remaking:
                 continue
             instance.unsaved += 1
             every = run.asked.save_every
-            if every and instance.unsaved >= every and not instance.saving:
+            if every and instance.unsaved >= every and not instance.saving and self._pays(run):
                 instance.saving = instance.unsaved
                 save = m.Save(self._tables.number(), instance.number)
                 self._requests.internal(instance.peer, save)
+
+    def _pays(self, run: Run) -> bool:
+        """Return whether the run's experiment owes little enough for another save now."""
+        self._tables.charge(run.experiment, 0.0)
+        return run.experiment.outbox.reliable or not limits.rest(run.experiment)
+
+    def _keep(self, instance: Instance, state: bytes) -> str:
+        """Keep what an agent is made again from; return why it is not kept, if so."""
+        paying = next((run for run in self._runs.of(instance) if run.asked.save_every), None)
+        if paying is not None:
+            self._tables.charge(paying.experiment, len(state) // limits.SAVED_BYTES)
+        owner, before = instance.owner, instance.held
+        more = len(state) - len(instance.saved or b"")
+        if instance.size and owner.held + more > limits.HELD:
+            return f"your requests, agents and runs may hold {limits.HELD:,} bytes"
+        instance.saved = state
+        owner.held += instance.held - before
+        return ""
 
     # -- losses ----------------------------------------------------------------------------------
 
@@ -108,7 +127,8 @@ class Remaking:
             return
         del self.lost[lost.number]
         found.losses = lost.losses
-        found.saved = lost.saved
+        before, found.saved = found.held, lost.saved
+        found.owner.held += found.held - before
         for run in runs:
             run.agents = [found if each is lost else each for each in run.agents]
             run.substitutes = [found if each is lost else each for each in run.substitutes]
@@ -144,13 +164,13 @@ class Remaking:
         if instance is None:
             return
         if isinstance(message, m.Save):
+            failure = failure or self._keep(instance, state or b"")
             if failure:  # one that cannot be saved is not asked again: ``saving`` stays
                 text = f"{instance.agent} could not be saved, and is not asked again: {failure}"
                 for run in self._runs.of(instance):
                     if run.asked.save_every:
                         _remark(run, text)
                 return
-            instance.saved = state
             instance.unsaved -= instance.saving
             instance.saving = 0
             return

@@ -41,6 +41,8 @@ class Request:
     """For ``save``: the type of the agent."""
     given_up: bool = False
     """Nothing waits for the answer any more."""
+    size: int = 0
+    """Bytes that it holds, as of ``holdings``."""
     timer: float = FOREVER
     internal: bool = False
     """Whether the broker itself asks, and no peer."""

@@ -6,26 +6,26 @@ from collections.abc import Callable
 
 from dovetail.broker.catalogue import unoffered
 from dovetail.broker.clocks import FOREVER
+from dovetail.broker.holdings import full, holds, may_store, stored, weight
 from dovetail.broker.instances import Instance, Instances
-from dovetail.broker.limits import LOOKAHEAD, UNIT_BYTES, quoted
+from dovetail.broker.limits import LOOKAHEAD, SAVED_BYTES, SAVES, SOUGHT, STORED_BYTES, UNIT_BYTES
 from dovetail.broker.peers import Peer
 from dovetail.broker.request import Passed, Request
 from dovetail.broker.runs import Runs
 from dovetail.broker.tables import Tables
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
-from dovetail.protocol.shown import CONTROL
 
 
-def _asks(peer: Peer, number: int) -> bool:
-    """Take the ``id`` of a request, and refuse it if too many are unanswered."""
+def _asks(tables: Tables, peer: Peer, number: int) -> bool:
+    """Take the ``id`` of a request, and refuse it if too many are unanswered, or hold too much."""
     if not peer.asks(number):
         return False
     if peer.unanswered >= peer.allowance.requests:
         text = f"{peer.unanswered:,} of your requests are not answered yet; wait for them"
         peer.refuse(number, "limit", text)
         return False
-    return True
+    return holds(tables, peer, number)
 
 
 class Requests:
@@ -43,15 +43,12 @@ class Requests:
     # -- what is asked ---------------------------------------------------------------------------
 
     def on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
-        if not _asks(peer, create.id):
+        if not _asks(self._tables, peer, create.id):
             return
         state = create.state
         if create.state_name is not None:
-            if not self._may_keep(peer, create.id, create.state_name):
-                return
-            state = self._tables.states.get(create.state_name)
+            state = self._fetched(peer, create.id, create.state_name)
             if state is None:
-                self._no_state(peer, create.id, create.state_name)
                 return
         maker = self.maker(create)
         if maker is None:
@@ -60,6 +57,7 @@ class Requests:
             return
         instance = Instance(self._tables.number(), maker.offers[create.agent], maker, peer)
         instance.made = create
+        instance.size = weight(self._tables, peer)
         self._instances.add(instance)
         number = self._tables.number()
         message = m.Create(
@@ -82,7 +80,7 @@ class Requests:
     def on_instance_request(
         self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
     ) -> None:
-        if not _asks(peer, asked.id):
+        if not _asks(self._tables, peer, asked.id):
             return
         instance = self._instances.get(asked.instance)
         if instance is None:
@@ -97,17 +95,18 @@ class Requests:
         shared = False
         if isinstance(asked, m.Save):
             name, shared = asked.state_name, asked.shared
-            if name is not None and not self._may_keep(peer, asked.id, name):
+            if name is not None and not may_store(self._tables, peer, asked.id, name):
+                return
+            if peer.saves >= SAVES:
+                text = f"{SAVES} saves are under way for you, and no more may be; wait for one"
+                peer.refuse(asked.id, "limit", text)
                 return
             message = m.Save(number, instance.number)
         elif isinstance(asked, m.Load):
             state: bytes | None = asked.state
             if asked.state_name is not None:
-                if not self._may_keep(peer, asked.id, asked.state_name):
-                    return
-                state = self._tables.states.get(asked.state_name)
+                state = self._fetched(peer, asked.id, asked.state_name)
                 if state is None:
-                    self._no_state(peer, asked.id, asked.state_name)
                     return
             message = m.Load(number, instance.number, state or b"")
         else:
@@ -125,7 +124,7 @@ class Requests:
         passed.state_name, passed.shared, passed.agent = name, shared, instance.agent
 
     def on_message(self, peer: Peer, message: m.ExperimentMessage, now: float) -> None:
-        if not _asks(peer, message.id):
+        if not _asks(self._tables, peer, message.id):
             return
         number = self._tables.number()
         if message.instance is not None:
@@ -158,7 +157,7 @@ class Requests:
             play = None
         if play is None or not play.episode.rules.lookahead:
             self._tables.charge(peer, LOOKAHEAD)  # no clock bounds how many come
-        if not _asks(peer, asked.id):
+        if not _asks(self._tables, peer, asked.id):
             return
         if play is None:
             text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"
@@ -174,19 +173,13 @@ class Requests:
         # The clock of its decision bounds how long the agent waits.
         self._pass(play.match.environment, passed, peer, asked.id, None, now)
 
-    def _may_keep(self, peer: Peer, number: int, name: str) -> bool:
-        """Whether a state is not another's and has a name; refuse the request otherwise."""
-        if CONTROL.search(name):
-            peer.refuse(number, "invalid", "the name of a state has no control characters")
-            return False
-        if self._tables.keeps(peer, name):
-            return True
-        text = f"the state {quoted(name)} is another experiment's; save yours under another name"
-        peer.refuse(number, "access", text)
-        return False
-
-    def _no_state(self, peer: Peer, number: int, name: str) -> None:
-        peer.refuse(number, "unknown", f"no state is saved under {quoted(name)}")
+    def _fetched(self, peer: Peer, number: int, name: str) -> bytes | None:
+        """Return a stored state that is to be sent; its bytes cost the one that asks."""
+        state = stored(self._tables, peer, number, name)
+        if state is None or not holds(self._tables, peer, number, len(state)):
+            return None
+        self._tables.charge(peer, len(state) // UNIT_BYTES)
+        return state
 
     def _pass(
         self,
@@ -199,7 +192,12 @@ class Requests:
     ) -> Request:
         deadline = FOREVER if seconds is None else now + seconds
         request = Request(peer, message, asker, number, seconds, deadline)
+        request.size = weight(self._tables, asker)
+        if request.size and isinstance(message, m.Create | m.Load):
+            request.size += len(message.state or b"")
         asker.unanswered += 1
+        asker.saves += isinstance(message, m.Save)
+        asker.held += request.size
         self._all[message.id] = request
         peer.outbox.ask(message)
         self._tables.timers.watch(request, self._overdue)
@@ -235,15 +233,17 @@ class Requests:
             self.done(request, saved.state, "", now)
             return
         name, asker = request.state_name, request.asker
-        if name is not None:
-            if not self._may_keep(asker, request.id, name):  # another was faster
+        size = len(saved.state)
+        if name is None:
+            self._tables.charge(asker, size // SAVED_BYTES)
+        else:
+            self._tables.charge(asker, size // STORED_BYTES + len(self._tables.states) // SOUGHT)
+            if not may_store(self._tables, asker, request.id, name):  # another was faster
                 return
-            full = self._tables.full(asker, name)
-            if full:
-                asker.refuse(request.id, "limit", full)
+            if text := full(self._tables, asker, name, size):
+                asker.refuse(request.id, "limit", text)
                 return
             self._tables.store(asker, name, request.agent, saved.state, shared=request.shared)
-        self._tables.charge(asker, len(saved.state) // UNIT_BYTES)
         asker.outbox.deliver(m.Saved(request.id, saved.state))
 
     def failed(self, peer: Peer, number: int, code: str, text: str, now: float) -> None:
@@ -284,6 +284,8 @@ class Requests:
         del self._all[request.message.id]
         if not request.internal:
             request.asker.unanswered -= 1
+            request.asker.saves -= isinstance(request.message, m.Save)
+            request.asker.held -= request.size
         request.deadline = FOREVER
         request.peer.outbox.asked.pop(request.message.seq, None)
 

@@ -141,6 +141,8 @@ class Run:
     playing: dict[Match, Play] = field(default_factory=dict)
     stacks: dict[Match, Stack] = field(default_factory=dict)
     """Its groups, if it plays in groups."""
+    size: int = 0
+    """Bytes that it holds for its experiment, as of ``holdings``."""
     finished: int = 0
     permits: int = 0
     """Stepwise: episodes that the experiment has asked to begin."""

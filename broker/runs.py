@@ -71,6 +71,7 @@ class Runs:
     def add(self, run: Run, matches: int, now: float) -> None:
         """Begin a run with so many matches."""
         self._runs[run.number] = run
+        run.experiment.held += run.size
         for instance in run.instances():
             instance.runs.add(run.number)
         server = self.matches.server(run.asked, stacked=True)
@@ -216,6 +217,7 @@ class Runs:
         for match in list(run.matches.values()):
             self._close(run, match)
         del self._runs[run.number]
+        run.experiment.held -= run.size
         for instance in run.instances():
             instance.runs.discard(run.number)
             made = instance.made is not None

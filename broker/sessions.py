@@ -154,6 +154,7 @@ class Sessions:
         for offer in hello.offers:
             if hello.role == "agent" and offer.instance:
                 instance = Instance(self._tables.number(), offer, peer, peer, ready=True)
+                instance.size = 0 if peer.outbox.reliable else 1
                 self._instances.add(instance)
         self._welcome(peer, resumed=False)
         if hello.role == "agent":

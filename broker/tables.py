@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from dovetail.broker import limits
 from dovetail.broker.access import Access
-from dovetail.broker.limits import STATES
 from dovetail.broker.outbox import Address, Out
 from dovetail.broker.peers import Peer
 from dovetail.broker.timers import Timers
@@ -77,17 +76,6 @@ class Tables:
             access = self.settings.access
             return access is None or access.may_use(peer.key, other)
         return keeper not in self.sessions
-
-    def full(self, peer: Peer, name: str) -> str:
-        """Return why a peer may not store a state under a name; empty if it may."""
-        if name not in self.states and len(self.states) >= STATES:
-            return f"the broker stores {STATES:,} states, and no more; use a name that it has"
-        most, owner = peer.allowance.states, peer.owner
-        if self.keepers.get(name) == owner or most >= STATES:
-            return ""
-        if sum(each == owner for each in self.keepers.values()) >= most:
-            return f"your key may store {most:,} states; use a name that it has"
-        return ""
 
     def store(self, peer: Peer, name: str, agent: str, state: bytes, *, shared: bool) -> None:
         """Store a state that a peer may keep; others may use it if it is ``shared``."""

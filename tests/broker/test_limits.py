@@ -191,7 +191,7 @@ def test_a_state_costs_by_its_bytes_alone() -> None:
     table = Conversation()
     load = codec.encode(m.Load(2, 99, bytes(10 << 20)))
     Intake(table.core).take(table.experiment.address, [load], table.now)
-    assert 600 < owed(table.experiment) < 700
+    assert 2_500 < owed(table.experiment) < 2_700
 
 
 def test_a_lookahead_that_is_refused_costs_as_often_as_it_is_sent() -> None:

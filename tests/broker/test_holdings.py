@@ -1,0 +1,241 @@
+"""What a peer can make the broker keep is counted in bytes, and costs it as many units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import structs
+from tests.broker.conversation import Conversation, Voice
+
+from dovetail.broker import commands, holdings, limits, remake
+from dovetail.broker.intake import Intake
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+
+
+def frames(voice: Voice, *messages: m.Message) -> None:
+    """Say something as a connection does, whose bytes are known."""
+    table = voice.table
+    Intake(table.core).take(voice.address, [codec.encode(each) for each in messages], table.now)
+    table.carry()
+
+
+def peer(voice: Voice) -> Any:
+    return voice.table.core.tables.sessions[voice.token]
+
+
+class Scene:
+    """A program that makes agents, and two experiments of which each has one."""
+
+    def __init__(self) -> None:
+        self.table = table = Conversation().opens()
+        self.maker = Voice(table, "agent", "maker", m.Offer("td"))
+        self.one, self.other = table.experiment, Voice(table, "experiment", "other")
+        self.made = {voice: self.makes(voice, 2) for voice in (self.one, self.other)}
+
+    def makes(self, voice: Voice, number: int, **fields: Any) -> int:
+        frames(voice, m.ExperimentCreate(number, "td", **fields))
+        frames(self.maker, m.Reply(self.maker.hears(m.Create).id))
+        made: int = voice.hears(m.Reply, id=number).body["instance"]
+        return made
+
+    def saves(self, voice: Voice, number: int, name: str | None, state: bytes) -> Any:
+        """Return the answer to a request to save; all units that were owed have worn off before."""
+        self.table.now += 1e4
+        frames(voice, m.Save(number, self.made[voice], name))
+        save = self.maker.hears(m.Save)
+        self.maker.says(m.Saved(save.id, state))
+        return voice.heard.popleft()
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_stored_states_have_so_many_bytes_of_each_and_in_all(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for voice in (scene.one, scene.other):
+        peer(voice).allowance = replace_allowance(state_bytes=1_000)
+    monkeypatch.setattr(holdings, "STATE_BYTES_IN_ALL", 1_500)
+    one, other = scene.one, scene.other
+    states = scene.table.core.tables.states
+    assert isinstance(scene.saves(one, 3, "a", bytes(600)), m.Saved)
+    refused = scene.saves(one, 4, "b", bytes(500))
+    assert (refused.id, refused.code) == (4, "limit")
+    assert "1,000 bytes of states, and have 600" in refused.message
+    assert isinstance(scene.saves(one, 5, "a", bytes(1_000)), m.Saved)  # in its place
+    assert isinstance(scene.saves(one, 6, "a", bytes(700)), m.Saved)
+    refused = scene.saves(other, 3, "c", bytes(900))
+    assert refused.code == "limit"
+    assert "the broker stores 1,500 bytes of states" in refused.message
+    assert isinstance(scene.saves(other, 4, "c", bytes(800)), m.Saved)
+    assert {name: len(state) for name, state in states.items()} == {"a": 700, "c": 800}
+    assert [len(each.state) for each in scene.table.records] == [600, 1_000, 700, 800]
+    assert isinstance(scene.saves(other, 5, None, bytes(9_000)), m.Saved)  # which is not stored
+
+
+def replace_allowance(**fields: Any) -> limits.Allowance:
+    return structs.replace(limits.USUAL, **fields)
+
+
+def test_a_state_has_a_name_of_so_many_characters(scene: Scene) -> None:
+    frames(scene.one, m.Save(3, scene.made[scene.one], "n" * 257))
+    refused = scene.one.hears(m.Error, id=3, code="limit")
+    assert refused.message == "the name of the state has 257 characters; it may have 256"
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("kept", limits.STORED_BYTES), (None, limits.SAVED_BYTES)]
+)
+def test_a_state_that_is_saved_costs_by_its_bytes(scene: Scene, name: Any, unit: int) -> None:
+    before = peer(scene.maker).owed
+    scene.saves(scene.one, 3, name, bytes(8 << 20))
+    assert (8 << 20) / unit <= peer(scene.one).owed < (8 << 20) / unit + 10
+    assert peer(scene.maker).owed == before  # it was asked
+
+
+@pytest.mark.parametrize("how", ["load", "create"])
+def test_a_stored_state_that_is_sent_costs_who_asks_for_it(scene: Scene, how: str) -> None:
+    scene.saves(scene.one, 3, "kept", bytes(8 << 20))
+    scene.table.now += 1e4
+    if how == "load":
+        frames(scene.one, m.Load(4, scene.made[scene.one], state_name="kept"))
+    else:
+        frames(scene.one, m.ExperimentCreate(4, "td", state_name="kept"))
+    assert peer(scene.one).owed >= (8 << 20) / limits.UNIT_BYTES
+
+
+def test_so_many_saves_are_under_way_for_a_peer(scene: Scene) -> None:
+    instance = scene.made[scene.one]
+    for number in range(3, 3 + limits.SAVES):
+        frames(scene.one, m.Save(number, instance))
+    assert not scene.one.heard
+    frames(scene.one, m.Save(99, instance))
+    scene.one.hears(m.Error, id=99, code="limit")
+    frames(scene.maker, m.Saved(scene.maker.hears(m.Save).id, b""))
+    scene.one.hears(m.Saved)
+    frames(scene.one, m.Save(100, instance))
+    assert not scene.one.heard
+
+
+HOLD: dict[str, Callable[[Scene, int], m.Message]] = {
+    "create": lambda scene, n: m.ExperimentCreate(n, "td", {"x": "y" * 50_000}),
+    "create from": lambda scene, n: m.ExperimentCreate(n, "td", state=bytes(50_000)),
+    "load": lambda scene, n: m.Load(n, scene.made[scene.one], bytes(50_000)),
+    "message": lambda scene, n: m.ExperimentMessage(n, scene.made[scene.one], body="x" * 50_000),
+    "run": lambda scene, n: m.Run(
+        n, "game", ["p0", "p1"], episodes=20_000, seeds=[1 << 20] * 20_000
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOLD)
+def test_what_requests_hold_is_limited_of_each_and_in_all(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    one, other = scene.one, scene.other
+    before = peer(one).held
+    scene.table.now += 1e4
+    frames(one, HOLD[what](scene, 3))
+    size = peer(one).held - before
+    assert size > 50_000
+    one.heard.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(holdings, "HELD", peer(one).held + 50_000)
+        scene.table.now += 1e4
+        frames(one, HOLD[what](scene, 4))
+        refused = one.hears(m.Error, id=4, code="limit")
+        assert "your requests, agents and runs hold" in refused.message
+        frames(other, m.ExperimentCreate(3, "td"))
+        assert not other.heard  # which holds less
+    with monkeypatch.context() as patch:
+        patch.setattr(holdings, "HELD_IN_ALL", peer(one).held + peer(other).held + 50_000)
+        patch.setattr(holdings, "LITTLE", 0)
+        scene.table.now += 1e4
+        frames(one, HOLD[what](scene, 5))
+        refused = one.hears(m.Error, id=5, code="limit")
+        assert "the broker holds" in refused.message
+    scene.table.now += 1e4
+    frames(one, HOLD[what](scene, 6))
+    assert peer(one).held - before == 2 * size
+
+
+def test_nothing_is_held_once_all_has_ended(scene: Scene) -> None:
+    one = scene.one
+    frames(one, m.Cleanup(3, scene.made[one]))
+    frames(scene.maker, m.Reply(scene.maker.hears(m.Cleanup).id))
+    one.hears(m.Reply, id=3)
+    frames(one, m.Run(4, "game", ["p0", "p1"]))
+    frames(one, m.ExperimentCreate(5, "td", timeout=1.0, state=bytes(9_000)))
+    create = scene.maker.hears(m.Create)
+    assert peer(one).held > 9_000
+    scene.table.at(scene.table.now + 2.0)  # given up
+    frames(scene.maker, m.Reply(create.id))
+    frames(one, m.Cancel(6, run=one.hears(m.Reply, id=4).body["run"]))
+    assert peer(one).held == 0
+
+
+def test_what_is_recorded_with_each_episode_is_limited(scene: Scene) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"configuration": {"text": "x" * limits.RECORDED}},
+        {"agents": ["p0", "p1"] * 512, "names": ["ä" * 256] * 1024},
+    ]
+    for number, fields in enumerate(wrong, 3):
+        scene.table.now += 1e4
+        frames(scene.one, m.Run(number, "game", **{"agents": ["p0", "p1"], **fields}))
+        refused = scene.one.hears(m.Error, id=number, code="limit")
+        assert "they are recorded with each episode, and may have 262,144" in refused.message
+    assert commands.RECORDED == 262_144
+
+
+def test_saves_for_a_run_that_waits_cost_its_experiment() -> None:
+    table = Conversation(save_every=1, on_agent_lost="wait", episodes=50).opens()
+    table.environment.hears(m.EnvironmentStart)
+    for each in (table.experiment, *table.agents):
+        peer(each).held = 0
+    run = next(iter(table.core.runs))
+    remaking = table.core._remaking
+    table.now += 1e4
+    remaking.ended(run)
+    saves = [
+        next(each for each in agent.heard if isinstance(each, m.Save)) for agent in carried(table)
+    ]
+    frames(table.agents[0], m.Saved(saves[0].id, bytes(15 << 20)))
+    assert peer(table.experiment).owed >= (15 << 20) / limits.SAVED_BYTES
+    assert peer(table.agents[0]).held >= 15 << 20
+    frames(table.agents[1], m.Saved(saves[1].id, bytes(15 << 20)))
+    assert peer(table.experiment).owed > limits.SLOW
+    for agent in table.agents:
+        agent.heard.clear()
+    remaking.ended(run)  # which owes too much for another
+    assert not any(isinstance(each, m.Save) for agent in carried(table) for each in agent.heard)
+    table.now += 1e4
+    peer(table.experiment).heard = table.now
+    remaking.ended(run)
+    assert all(any(isinstance(e, m.Save) for e in agent.heard) for agent in carried(table))
+
+
+def carried(table: Conversation) -> list[Voice]:
+    table.carry()
+    return table.agents
+
+
+def test_an_agent_that_would_hold_too_much_is_not_saved_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = Conversation(save_every=1, on_agent_lost="wait", episodes=50).opens()
+    run = next(iter(table.core.runs))
+    monkeypatch.setattr(remake.limits, "HELD", 1_000)
+    table.core._remaking.ended(run)
+    save = next(each for each in carried(table)[0].heard if isinstance(each, m.Save))
+    frames(table.agents[0], m.Saved(save.id, bytes(2_000)))
+    said = [each.message for each in table.experiment.heard if isinstance(each, m.Error)]
+    assert said == [
+        "p0 could not be saved, and is not asked again: your requests, agents and runs may hold "
+        "1,000 bytes"
+    ]
+    assert run.agents[0].saved is None
