@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker import commands, holdings, limits, remake
+from dovetail.broker import holdings, limits
 from dovetail.broker.intake import Intake
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -189,7 +189,7 @@ def test_what_is_recorded_with_each_episode_is_limited(scene: Scene) -> None:
         frames(scene.one, m.Run(number, "game", **{"agents": ["p0", "p1"], **fields}))
         refused = scene.one.hears(m.Error, id=number, code="limit")
         assert "they are recorded with each episode, and may have 262,144" in refused.message
-    assert commands.RECORDED == 262_144
+    assert limits.RECORDED == 262_144
 
 
 def test_saves_for_a_run_that_waits_cost_its_experiment() -> None:
@@ -229,7 +229,7 @@ def test_an_agent_that_would_hold_too_much_is_not_saved_again(
 ) -> None:
     table = Conversation(save_every=1, on_agent_lost="wait", episodes=50).opens()
     run = next(iter(table.core.runs))
-    monkeypatch.setattr(remake.limits, "HELD", 1_000)
+    monkeypatch.setattr(limits, "HELD", 1_000)
     table.core._remaking.ended(run)
     save = next(each for each in carried(table)[0].heard if isinstance(each, m.Save))
     frames(table.agents[0], m.Saved(save.id, bytes(2_000)))
