@@ -296,6 +296,25 @@ class Live:
                 self.path.unlink()
 
 
+def live(journal: Journal, *, durable: bool) -> Live | None:
+    """Return the file of what is in progress beside a journal; None for a broker that keeps none.
+
+    Such a broker ends what an earlier one left in progress: its own records would follow, and a later broker
+    that brought the old state back would take them for what that state had decided.
+
+    Raises:
+        OSError: the file cannot be removed.
+    """
+    if durable:
+        return Live(journal)
+    try:
+        place(journal.path).unlink()
+    except FileNotFoundError:
+        return None
+    log.warning("the runs that were in progress end: this broker is not durable (--no-durable)")
+    return None
+
+
 def place(journal: Path) -> Path:
     """Return where a broker keeps what is in progress, beside its journal."""
     return journal.with_name(journal.name + ".live")

@@ -16,7 +16,7 @@ from dovetail import transport
 from dovetail.broker.access import Source
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
-from dovetail.broker.live import Live
+from dovetail.broker.live import live
 from dovetail.broker.server import Server
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.collector import patient
@@ -143,8 +143,8 @@ def _listening(
     router = transport.listen(bind, settings.limits.frame, guard)
     try:
         opened = journal() if callable(journal) else journal
-        live = Live(opened) if durable and opened else None
-        made = Server(router, settings, opened, live)
+        kept = None if opened is None else live(opened, durable=durable)
+        made = Server(router, settings, opened, kept)
     finally:
         ready.set()
         if made is None:

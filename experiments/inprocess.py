@@ -20,6 +20,7 @@ from dovetail.agent_servers.agent import Agent
 from dovetail.agent_servers.host import AgentHost
 from dovetail.broker.core import Settings
 from dovetail.broker.journal import Journal
+from dovetail.broker.live import live
 from dovetail.broker.local import Local
 from dovetail.broker.server import Server
 from dovetail.env_servers.environment import Environment
@@ -124,7 +125,9 @@ class InProcess:
     ) -> None:
         in_one_line()
         self._owner = Owner()
-        self.server = Server(bind, settings, None if journal is None else Journal(journal))
+        opened = None if journal is None else Journal(journal)
+        kept = None if opened is None else live(opened, durable=False)
+        self.server = Server(bind, settings, opened, kept)
         if environments:
             self.server.attach(EnvironmentHost(environments))
         types = [each for each in agents if isinstance(each, type)]

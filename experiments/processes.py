@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from dovetail.experiments.guardian import Guardian
 from dovetail.experiments.scratch import Scratch
 from dovetail.peer.orphans import end_group, ends_with_this
 from dovetail.peer.syntax import file_name
@@ -38,7 +39,10 @@ ORDINARY = re.compile(
 
 
 class Processes:
-    """A broker and other programs around it; leaving the context stops them all.
+    """A broker and other programs around it; leaving the context stops them all, the death of this process too.
+
+    What the broker has in progress ends with it: whoever starts it plays from a store, and a journal that
+    brought back the sessions of programs that are gone would stand in the way of those started next.
 
     Args:
         pin: keep all of them, and this program, on one core.
@@ -76,6 +80,7 @@ class Processes:
         tcp = tcp or len(os.fsencode(path)) > PATH_MOST or not hasattr(socket, "AF_UNIX")
         self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{path}"
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._guardian = Guardian()
         self._core = core
         self._cores: set[int] | None = None
         if pin and hasattr(os, "sched_setaffinity"):
@@ -93,6 +98,10 @@ class Processes:
                     self.address,
                     "--grace",
                     "2",
+                    # Its runs end with the program that started it, whose store says what to play again.
+                    "--no-durable",
+                    "--finish",
+                    "0",
                     "--journal",
                     "none" if journal is None else str(journal),
                     *broker,
@@ -144,6 +153,7 @@ class Processes:
         words = [word.replace("{address}", self.address) for word in command]
         if name in self._running:  # it has ended, and is started again
             end_group(self._running[name])
+            self._guardian.leave(self._running[name].pid)
         with open(self._log(name), "ab") as output:
             try:
                 self._running[name] = subprocess.Popen(
@@ -164,6 +174,7 @@ class Processes:
                 )
             except OSError as error:
                 raise DovetailError(f"cannot start {name}: {words[0]}: {error.strerror}") from None
+        self._guardian.guard(self._running[name].pid)
         log.info("%s: process %d, %s", name, self._running[name].pid, shlex.join(words))
 
     def check(self) -> None:
@@ -214,6 +225,7 @@ class Processes:
                 process.wait()
             end_group(process)
         self._running.clear()
+        self._guardian.end()
         self._folder.remove()
         if self._cores is not None:
             os.sched_setaffinity(0, self._cores)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from typing import Any
 
 from dovetail.peer.orphans import ends_with_this
@@ -40,13 +42,26 @@ def workers(
 
 
 def _begin(parent: int, begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
-    """Have a worker end with its parent: one that is killed cannot end it, and it would wait for work for ever."""
-    if (end_with_parent := ends_with_this()) is not None:
+    """Have a worker end with its parent: one that is killed cannot end it, and its successor may work already.
+
+    At once, without a word to its own programs, which end with it in the same way.
+    """
+    number = getattr(signal, "SIGKILL", signal.SIGTERM)
+    if (end_with_parent := ends_with_this(number=number)) is not None:
         end_with_parent()
         if os.getppid() != parent:  # it ended before
             os._exit(1)
+    threading.Thread(target=_end, name="end with the parent", daemon=True).start()
     if begin is not None:
         begin(*arguments)
+
+
+def _end() -> None:
+    """End this worker when its parent has, on systems that send no signal then."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
 
 
 @contextmanager

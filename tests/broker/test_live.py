@@ -23,7 +23,7 @@ from dovetail.broker.appended import Appended, Mapped
 from dovetail.broker.core import Core, Settings
 from dovetail.broker.graph import Graph
 from dovetail.broker.journal import Journal
-from dovetail.broker.live import Live, place
+from dovetail.broker.live import Live, live, place
 from dovetail.broker.local import Local
 from dovetail.broker.serve import serve
 from dovetail.broker.server import Server
@@ -340,6 +340,22 @@ def test_a_version_whose_records_differ_does_not_read_it(
     assert "a different version of dovetail recorded them" in caplog.text
     assert (tmp_path / "games.live.old").read_bytes() == written
     shell.server.close()
+
+
+def test_a_broker_that_is_not_durable_ends_what_another_left(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its records follow in the journal: a later broker that read the file took them for the old one's."""
+    Shell(tmp_path / "games").die()
+    assert (tmp_path / "games.live").exists()
+    journal = Journal(tmp_path / "games")
+    assert live(journal, durable=False) is None
+    assert "not durable" in caplog.text
+    assert not (tmp_path / "games.live").exists()
+    caplog.clear()
+    assert live(journal, durable=False) is None
+    assert not caplog.records
+    journal.close(0)
 
 
 def test_the_file_stays_small(tmp_path: Path, monkeypatch: Any) -> None:

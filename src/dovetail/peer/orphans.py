@@ -16,18 +16,22 @@ _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def ends_with_this(core: int | None = None) -> Callable[[], None] | None:
+def ends_with_this(
+    core: int | None = None, number: signal.Signals = signal.SIGTERM
+) -> Callable[[], None] | None:
     """Return a ``preexec_fn`` for a child that ends when this process does for any reason; None if the system has none.
 
-    ``core`` also keeps the child on that core.
+    Args:
+        core: also keep the child on this core.
+        number: the signal that ends it.
     """
-    return None if _LIBC is None else functools.partial(_prepare, core)
+    return None if _LIBC is None else functools.partial(_prepare, core, number)
 
 
-def _prepare(core: int | None) -> None:
+def _prepare(core: int | None, number: signal.Signals) -> None:
     """Prepare a child of this process; called in the child before it starts."""
     assert _LIBC is not None
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, number)
     if core is not None:
         os.sched_setaffinity(0, {core})
 
