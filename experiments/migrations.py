@@ -159,6 +159,40 @@ def _from_2(connection: sa.Connection) -> None:
     )
 
 
+def _from_3(connection: sa.Connection) -> None:
+    """Add which attempt may write an execution, and have SQLite count ids, so that none is used again."""
+    for column in (s.executions.c.attempt, s.executions.c.writer):
+        _add(connection, column)
+    if connection.dialect.name != "sqlite":  # others count them anyway
+        return
+    for view in s.VIEWS:
+        _run(connection, "DROP VIEW IF EXISTS {}", view)
+    # Otherwise other tables' references follow the old table to its other name.
+    connection.execute(sa.text("PRAGMA legacy_alter_table = ON"))
+    for table in (s.executions, s.stages, s.episodes):
+        _counted(connection, table)
+    connection.execute(sa.text("PRAGMA legacy_alter_table = OFF"))
+    _views(connection)
+
+
+def _counted(connection: sa.Connection, table: sa.Table) -> None:
+    """Make a table of SQLite again, with ids that are counted, unless it has them."""
+    query = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = :name"
+    made = str(connection.execute(sa.text(query), {"name": table.name}).scalar_one())
+    if "AUTOINCREMENT" in made.upper():
+        return
+    old = f"{table.name}_uncounted"
+    _run(connection, "ALTER TABLE {} RENAME TO {}", table.name, old)
+    inspector = sa.inspect(connection)
+    for index in inspector.get_indexes(old):
+        _run(connection, "DROP INDEX {}", str(index["name"]))
+    table.create(connection)
+    names = [each["name"] for each in inspector.get_columns(old)]
+    rows = sa.select(*map(sa.column, names)).select_from(sa.table(old))
+    connection.execute(sa.insert(table).from_select(names, rows))
+    _run(connection, "DROP TABLE {}", old)
+
+
 def _run(connection: sa.Connection, statement: str, *names: str) -> None:
     """Execute a statement that SQLAlchemy has no builder for, with names quoted as the database does."""
     quote = connection.dialect.identifier_preparer.quote_identifier
@@ -166,12 +200,12 @@ def _run(connection: sa.Connection, statement: str, *names: str) -> None:
 
 
 def _add(connection: sa.Connection, column: sa.Column[Any]) -> None:
-    """Add a column of text to its table, unless an earlier step has made the table with it."""
+    """Add a column to its table, unless an earlier step has made the table with it."""
     table = column.table.name
     if column.name not in {each["name"] for each in sa.inspect(connection).get_columns(table)}:
         made = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
         _run(connection, f"ALTER TABLE {{}} ADD COLUMN {made}", table)
 
 
-STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_1, 2: _from_2}
+STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
 """By version, what makes the next one of it."""

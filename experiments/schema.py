@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 3
+VERSION = 4
 """Of this form.  Version 1 kept seats and outcomes as JSON, and no version; 2 did not know which
-code made a stage."""
+code made a stage; 3 used ids again and did not know which attempt may write."""
 
 metadata = sa.MetaData()
 
@@ -33,8 +33,15 @@ executions = sa.Table(
     sa.Column("python", sa.String, nullable=False, server_default=""),
     sa.Column("numpy", sa.String, nullable=False, server_default=""),
     sa.Column("numba", sa.String, nullable=False, server_default=""),
+    sa.Column("attempt", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("writer", sa.String, nullable=False, server_default=""),
+    sqlite_autoincrement=True,
 )
-"""An experiment file played once, with one seed; times in seconds since 1970, UTC."""
+"""An experiment file played once, with one seed; times in seconds since 1970, UTC.
+
+Only the last ``attempt`` to play it may write, which is that of ``writer``.  SQLite would give an id
+that was deleted to the next row, unless it counts: what a writer holds must never become another's.
+"""
 
 settings = sa.Table(
     "settings",
@@ -59,6 +66,7 @@ stages = sa.Table(
     sa.Column("started", sa.Float),
     sa.Column("finished", sa.Float),
     sa.Column("software", sa.String, nullable=False, server_default=""),
+    sqlite_autoincrement=True,
 )
 """A stretch of a phase, or one playing of an evaluation after ``trained`` learning episodes.
 
@@ -89,6 +97,7 @@ episodes = sa.Table(
     sa.Column("message", sa.Text, nullable=False),
     sa.Column("digest", sa.String, nullable=False, server_default=""),
     sa.Column("opening", sa.String, nullable=False, server_default=""),
+    sqlite_autoincrement=True,
 )
 """One episode; those with ``again`` were interrupted and played again under the same number."""
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import platform
+import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -23,8 +26,15 @@ from dovetail.transport.owner import Owner
 BATCH_SECONDS = 1.0
 
 
+class TakenOver(DovetailError):
+    """Another attempt to play an execution has begun; this one may not write any more."""
+
+
 class Store:
     """A store open for writing; results are on disk about a second after they came.
+
+    An execution has one writer at a time: the store that began it, or that last took it over.  Each
+    transaction that writes checks that first, and raises ``TakenOver`` if another has taken over.
 
     Raises:
         DovetailError: there is no database at the URL, or a newer version of Dovetail wrote it.
@@ -37,6 +47,10 @@ class Store:
         self._written = time.monotonic()
         self._seating: dict[int, tuple[list[str], bool]] = {}
         self._labels: dict[int, str] = {}
+        self._executions: dict[int, int] = {}
+        """By stage."""
+        self._attempts: dict[int, int] = {}
+        """By execution that this store writes or wrote, the number of its attempt."""
         self._engine = database.writing(url)
 
     def begin(
@@ -45,16 +59,18 @@ class Store:
         file: str,
         seed: int,
         *,
+        number: int | None = None,
         trial: int | None = None,
         variant: str = "",
         settings: Mapping[str, str] | None = None,
     ) -> int:
-        """Record that an experiment starts; return the number of the execution.
+        """Record that an experiment starts, which this store then writes; return the execution's number.
 
         Args:
             name: the experiment's.
             file: the experiment as JSON, with all its settings.
             seed: its master seed.
+            number: of the execution, of those that were reserved; the next one if None.
             trial: its number in a sweep or among repeats; None if it is alone.
             variant: what a sweep calls its settings.
             settings: what a sweep set, by key of the file.
@@ -73,21 +89,104 @@ class Store:
             python=made.python,
             numpy=made.numpy,
             numba=made.numba,
+            writer=_this_program(),
         )
+        if number is not None:
+            row = row.values(id=number)
+        with self._writing() as connection:
+            key = connection.execute(row).inserted_primary_key
+            assert key is not None
+            execution = int(key[0])
+            rows = [
+                {"execution": execution, "key": name, "value": value}
+                for name, value in (settings or {}).items()
+            ]
+            if rows:
+                connection.execute(sa.insert(s.settings), rows)
+        self._attempts[execution] = 1
+        return execution
+
+    def reserve(self, count: int) -> list[int]:
+        """Return numbers for executions that begin later; no other execution gets them."""
+        empty = sa.insert(s.executions).values(name="", file="", seed=0, started=0.0)
+        found = []
+        with self._writing() as connection:  # no one sees the rows
+            for _ in range(count):
+                key = connection.execute(empty).inserted_primary_key
+                assert key is not None
+                found.append(int(key[0]))
+            connection.execute(sa.delete(s.executions).where(s.executions.c.id.in_(found)))
+        return found
+
+    def take(self, execution: int) -> int:
+        """Take an execution over from those who wrote it before; return the number of this attempt."""
+        with self._writing() as connection:
+            return self._take(connection, execution)
+
+    def withdraw(self, execution: int) -> bool:
+        """Remove an execution of which no episode was played, as if it had not begun; return whether."""
+        if execution not in self._attempts:  # it did not begin
+            return True
+        self.flush()
+        of_it = sa.select(s.stages.c.id).where(s.stages.c.execution == execution)
+        played = sa.select(s.episodes.c.id).where(s.episodes.c.stage.in_(of_it)).limit(1)
+        with self._writing() as connection:
+            self._check(connection, execution)
+            if connection.execute(played).first() is not None:
+                return False
+            connection.execute(sa.delete(s.seatings).where(s.seatings.c.stage.in_(of_it)))
+            for table in (s.stages, s.states, s.settings):
+                connection.execute(sa.delete(table).where(table.c.execution == execution))
+            connection.execute(sa.delete(s.executions).where(s.executions.c.id == execution))
+        return True
+
+    def _take(self, connection: sa.Connection, execution: int) -> int:
+        c = s.executions.c
+        connection.execute(
+            sa.update(s.executions)
+            .where(c.id == execution)
+            .values(attempt=c.attempt + 1, writer=_this_program())
+        )
+        query = sa.select(c.attempt).where(c.id == execution)
+        attempt = self._attempts[execution] = int(connection.execute(query).scalar_one())
+        return attempt
+
+    def _check(self, connection: sa.Connection, execution: int) -> None:
+        """Check, before a change in the same transaction, that this attempt may write an execution.
+
+        One that this store did not write before is taken over.
+
+        Raises:
+            TakenOver: another attempt has begun since.
+        """
+        mine = self._attempts.get(execution)
+        if mine is None:
+            self._take(connection, execution)
+            return
+        c = s.executions.c
+        # Locked where the database has such locks: who takes over waits for the end of this change.
+        query = sa.select(c.attempt, c.writer).where(c.id == execution).with_for_update()
+        row = connection.execute(query).first()
+        if row is None or row.attempt != mine:
+            self._waiting = []
+            what = "removed" if row is None else f"resumed by {row.writer}"
+            raise TakenOver(
+                f"execution {execution} in {database.shown(self.url)} was {what}, so attempt {mine} "
+                "may not write there any more; what was played since is not counted"
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        """Open a transaction for a change; if it fails, nothing was taken over."""
+        attempts = dict(self._attempts)
         try:
             with self._engine.begin() as connection:
-                key = connection.execute(row).inserted_primary_key
-                assert key is not None
-                execution = int(key[0])
-                rows = [
-                    {"execution": execution, "key": name, "value": value}
-                    for name, value in (settings or {}).items()
-                ]
-                if rows:
-                    connection.execute(sa.insert(s.settings), rows)
-        except sa.exc.SQLAlchemyError as error:
-            raise self._failed(error) from None
-        return execution
+                yield connection
+        except BaseException as error:
+            self._attempts = attempts
+            if isinstance(error, sa.exc.SQLAlchemyError):
+                raise self._failed(error) from None
+            raise
 
     def unfinished(self, name: str, file: str) -> int | None:
         """Return the last execution of exactly this file that did not finish, if there is one."""
@@ -209,35 +308,34 @@ class Store:
             s.stages.c.execution == execution, s.stages.c.number == number
         )
         attempt = 1
-        try:
-            with self._engine.begin() as connection:
-                for stage, before in connection.execute(old).all():
-                    attempt = max(attempt, before + 1)
-                    of_stage = sa.select(s.episodes.c.id).where(s.episodes.c.stage == stage)
-                    for table in (s.measures, s.seats):
-                        connection.execute(sa.delete(table).where(table.c.episode.in_(of_stage)))
-                    connection.execute(sa.delete(s.episodes).where(s.episodes.c.stage == stage))
-                    connection.execute(sa.delete(s.seatings).where(s.seatings.c.stage == stage))
-                    connection.execute(sa.delete(s.stages).where(s.stages.c.id == stage))
-                key = connection.execute(
-                    sa.insert(s.stages).values(
-                        execution=execution,
-                        number=number,
-                        kind=kind,
-                        name=name,
-                        trained=trained,
-                        rotate=rotate,
-                        attempt=attempt,
-                        started=time.time(),
-                        software=software or str(provenance.here()),
-                    )
-                ).inserted_primary_key
-                assert key is not None
-                stage = int(key[0])
-                rows = [{"stage": stage, "place": p, "agent": a} for p, a in enumerate(agents)]
-                connection.execute(sa.insert(s.seatings), rows)
-        except sa.exc.SQLAlchemyError as error:
-            raise self._failed(error) from None
+        with self._writing() as connection:
+            self._check(connection, execution)
+            for stage, before in connection.execute(old).all():
+                attempt = max(attempt, before + 1)
+                of_stage = sa.select(s.episodes.c.id).where(s.episodes.c.stage == stage)
+                for table in (s.measures, s.seats):
+                    connection.execute(sa.delete(table).where(table.c.episode.in_(of_stage)))
+                connection.execute(sa.delete(s.episodes).where(s.episodes.c.stage == stage))
+                connection.execute(sa.delete(s.seatings).where(s.seatings.c.stage == stage))
+                connection.execute(sa.delete(s.stages).where(s.stages.c.id == stage))
+            key = connection.execute(
+                sa.insert(s.stages).values(
+                    execution=execution,
+                    number=number,
+                    kind=kind,
+                    name=name,
+                    trained=trained,
+                    rotate=rotate,
+                    attempt=attempt,
+                    started=time.time(),
+                    software=software or str(provenance.here()),
+                )
+            ).inserted_primary_key
+            assert key is not None
+            stage = int(key[0])
+            rows = [{"stage": stage, "place": p, "agent": a} for p, a in enumerate(agents)]
+            connection.execute(sa.insert(s.seatings), rows)
+        self._executions[stage] = execution
         self._seating[stage] = list(agents), rotate
         self._labels[stage] = f"{execution}/{number}/{attempt}"
         return stage
@@ -259,11 +357,10 @@ class Store:
             DovetailError: the database refuses; nothing that was added is lost.
         """
         if self._waiting:
-            try:
-                with self._engine.begin() as connection:
-                    self._write(connection)
-            except sa.exc.SQLAlchemyError as error:
-                raise self._failed(error) from None
+            with self._writing() as connection:
+                for execution in sorted({self._executions[stage] for stage, _ in self._waiting}):
+                    self._check(connection, execution)
+                self._write(connection)
             self._waiting = []
         self._written = time.monotonic()
 
@@ -310,45 +407,27 @@ class Store:
         """Record in one transaction that a stage is over, with its learners' states."""
         self.flush()
         now = time.time()
-        try:
-            with self._engine.begin() as connection:
-                for agent, state in saved.items():
-                    mine = (s.states.c.execution == execution) & (s.states.c.agent == agent)
-                    connection.execute(sa.delete(s.states).where(mine))
-                    connection.execute(
-                        sa.insert(s.states).values(
-                            execution=execution, agent=agent, stage=number, state=state, saved=now
-                        )
-                    )
-                connection.execute(
-                    sa.update(s.stages).where(s.stages.c.id == stage).values(finished=now)
-                )
-        except sa.exc.SQLAlchemyError as error:
-            raise self._failed(error) from None
+        with self._writing() as connection:
+            self._check(connection, execution)
+            for agent, state in saved.items():
+                _save(connection, execution, agent, number, state, now)
+            connection.execute(
+                sa.update(s.stages).where(s.stages.c.id == stage).values(finished=now)
+            )
 
     def keep(self, execution: int, agent: str, state: bytes) -> None:
         """Record a state that belongs to no stage, such as a learner's first."""
-        mine = (s.states.c.execution == execution) & (s.states.c.agent == agent)
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(sa.delete(s.states).where(mine))
-                connection.execute(
-                    sa.insert(s.states).values(
-                        execution=execution, agent=agent, stage=-1, state=state, saved=time.time()
-                    )
-                )
-        except sa.exc.SQLAlchemyError as error:
-            raise self._failed(error) from None
+        with self._writing() as connection:
+            self._check(connection, execution)
+            _save(connection, execution, agent, -1, state, time.time())
 
     def finish(self, execution: int) -> None:
         """Record that an experiment is over."""
         self.flush()
         mine = s.executions.c.id == execution
-        try:
-            with self._engine.begin() as connection:
-                connection.execute(sa.update(s.executions).where(mine).values(finished=time.time()))
-        except sa.exc.SQLAlchemyError as error:
-            raise self._failed(error) from None
+        with self._writing() as connection:
+            self._check(connection, execution)
+            connection.execute(sa.update(s.executions).where(mine).values(finished=time.time()))
 
     def saved(self, execution: int) -> dict[str, bytes]:
         """Return the last saved state of each learner of an execution."""
@@ -376,6 +455,23 @@ class Store:
         return DovetailError(
             f"cannot write the store {database.shown(self.url)}: {database.line(error)}"
         )
+
+
+def _save(
+    connection: sa.Connection, execution: int, agent: str, stage: int, state: bytes, now: float
+) -> None:
+    """Put a state in the place of an agent's last one."""
+    mine = (s.states.c.execution == execution) & (s.states.c.agent == agent)
+    connection.execute(sa.delete(s.states).where(mine))
+    connection.execute(
+        sa.insert(s.states).values(
+            execution=execution, agent=agent, stage=stage, state=state, saved=now
+        )
+    )
+
+
+def _this_program() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def stage_results(connection: sa.Connection, stage: int) -> list[Episode]:

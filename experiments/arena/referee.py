@@ -74,6 +74,7 @@ class _Match:
 
     unit: Unit
     season: int
+    attempt: int
     runs: list[Run]
     episodes: dict[int, m.Episode] = field(default_factory=dict)
     """By number of the game."""
@@ -421,7 +422,7 @@ class Referee:
 
     def _play(self, ladder: Ladder, unit: Unit) -> None:
         attempt = self._store.begin(unit) if unit.id > 0 else 1
-        match = _Match(unit, self._season.number, [])
+        match = _Match(unit, self._season.number, attempt, [])
         alone = ladder.seats == 1
         for place, players in enumerate(
             [[each] for each in unit.players] if alone else [unit.players]
@@ -476,7 +477,7 @@ class Referee:
             self._store.tried(unit.players[0], wrong[-1] if wrong else "")
             self._looked = -LOOK
             return
-        found = self._store.finish(match.season, unit, played, self._arena.faults)
+        found = self._store.finish(match.season, unit, played, self._arena.faults, match.attempt)
         if not found or match.season != self._season.number:
             return
         order = 1 + max((last for _, last in self._counts.values()), default=0)
@@ -489,7 +490,7 @@ class Referee:
     def _failed(self, match: _Match, why: str) -> None:
         """Play a unit again later, unless it has failed too often."""
         log.warning("unit %d of %s: %s", match.unit.id, match.unit.ladder, why)
-        self._store.drop(match.unit, why, TRIES)
+        self._store.drop(match.unit, why, TRIES, match.attempt)
         self._plan()
         self._rests[match.unit.ladder] = time.monotonic() + REST
 

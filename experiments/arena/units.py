@@ -54,16 +54,24 @@ class Units(Tables):
             connection.execute(sa.update(s.units).where(mine).values(tries=s.units.c.tries + 1))
             return int(connection.execute(sa.select(s.units.c.tries).where(mine)).scalar_one())
 
-    def drop(self, unit: Unit, why: str, tries: int = 0) -> None:
-        """Give a planned unit up, if it was tried so often."""
+    def drop(self, unit: Unit, why: str, tries: int = 0, attempt: int | None = None) -> None:
+        """Give a planned unit up, if it was tried so often, and not begun again since ``attempt``."""
+        u = s.units.c
         with self._writing() as connection:
             connection.execute(
                 sa.update(s.units)
-                .where(s.units.c.id == unit.id, s.units.c.tries >= tries)
+                .where(u.id == unit.id, u.tries >= tries, _is(attempt))
                 .values(dropped=why)
             )
 
-    def finish(self, season: int, unit: Unit, played: Sequence[Game], most: int) -> list[Rating]:
+    def finish(
+        self,
+        season: int,
+        unit: Unit,
+        played: Sequence[Game],
+        most: int,
+        attempt: int | None = None,
+    ) -> list[Rating]:
         """Record a unit with all its games, in one transaction; return its players' ratings.
 
         Args:
@@ -71,13 +79,14 @@ class Units(Tables):
             unit: as planned.
             played: its games.
             most: how many losses by fault in a row pause a player.
+            attempt: of the unit, as ``begin`` returned it; nothing is recorded if another has begun since.
         """
         points = worth(played, len(unit.players))
         p, u = s.players.c, s.units.c
         with self._writing() as connection:
             order = 1 + (connection.execute(sa.select(sa.func.max(u.played))).scalar() or 0)
             before = ratings(connection, season, unit.players)
-            waiting = u.played.is_(None) & u.dropped.is_(None)
+            waiting = u.played.is_(None) & u.dropped.is_(None) & _is(attempt)
             taken = connection.execute(
                 sa.update(s.units)
                 .where((u.id == unit.id) & waiting)
@@ -191,6 +200,11 @@ def add_unit(
         [{"unit": number, "place": i, "player": p} for i, p in enumerate(players)],
     )
     return unit
+
+
+def _is(attempt: int | None) -> sa.ColumnElement[bool]:
+    """Return the condition that an attempt is a unit's last; None is any."""
+    return sa.true() if attempt is None else s.units.c.tries == attempt
 
 
 def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from dovetail.experiments import database
 from dovetail.experiments.records import Records
-from dovetail.experiments.store import Store
+from dovetail.experiments.store import Store, TakenOver
 from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
@@ -324,3 +324,134 @@ def test_an_error_does_not_quote_the_password(opened: Callable[[str], object]) -
     with pytest.raises(DovetailError, match=r"bob:\*\*\*@127\.0\.0\.1") as caught:
         opened("postgresql+psycopg://bob:secret@127.0.0.1:1/games")
     assert "secret" not in str(caught.value)
+
+
+def taken_over(store: Store, execution: int, stage: int) -> list[Callable[[], object]]:
+    """Return all that writes an execution."""
+
+    def add() -> None:
+        store.add(stage, result(9))
+        store.flush()
+
+    return [
+        add,
+        lambda: store.finish_stage(execution, 0, stage, {"a": b"late"}),
+        lambda: store.begin_stage(execution, 1, "phase", "p", 0, ["a", "b"], False),
+        lambda: store.keep(execution, "a", b"late"),
+        lambda: store.withdraw(execution),
+        lambda: store.finish(execution),
+    ]
+
+
+def test_an_attempt_that_was_taken_over_cannot_write(store: Store) -> None:
+    """Both wrote into one stage, since SQLite gave its number again: episodes twice, states replaced."""
+    execution, stage = begin(store)
+    store.add(stage, result(0))  # waits when the other begins
+    other = Store(store.url)
+    assert other.take(execution) == 2
+    again = other.begin_stage(execution, 0, "phase", "p", 0, ["a", "b"], False)
+    assert again > stage
+    for index in range(3):
+        other.add(again, result(index))
+    other.finish_stage(execution, 0, again, {"a": b"learned"})
+    for write in taken_over(store, execution, stage):
+        with pytest.raises(
+            TakenOver, match=r"execution 1 in .* was resumed by process \d+ on "
+        ) as no:
+            write()
+        assert "attempt 1 may not write there any more" in str(no.value)
+        assert "\n" not in str(no.value)
+    store.close()
+    assert [each.index for each in other.results(again)] == [0, 1, 2]
+    assert other.results(stage) == []
+    assert other.saved(execution) == {"a": b"learned"}
+    assert other.finished_stages(execution) == {0: again}
+    other.finish(execution)
+    assert other.last("name", "file") == (execution, True)
+
+
+def test_who_begins_a_stage_of_anothers_execution_takes_it_over(store: Store) -> None:
+    execution, stage = begin(store)
+    other = Store(store.url)
+    again = other.begin_stage(execution, 0, "phase", "p", 0, ["a", "b"], False)
+    store.add(stage, result(0))
+    with pytest.raises(TakenOver):
+        store.flush()
+    other.add(again, result(0))
+    other.flush()
+    assert len(other.results(again)) == 1
+
+
+def test_a_change_that_fails_takes_nothing_over(store: Store, tmp_path: Path) -> None:
+    execution, stage = begin(store)
+    other = Store(store.url)
+    with sqlite3.connect(tmp_path / "new" / "results.sqlite") as broken:
+        broken.execute("ALTER TABLE states RENAME TO elsewhere")
+    with pytest.raises(DovetailError, match="cannot write the store"):
+        other.keep(execution, "a", b"first")
+    with sqlite3.connect(tmp_path / "new" / "results.sqlite") as broken:
+        broken.execute("ALTER TABLE elsewhere RENAME TO states")
+    store.finish_stage(execution, 0, stage, {})
+    other.keep(execution, "a", b"second")
+    assert other.saved(execution) == {"a": b"second"}
+
+
+def test_no_number_is_used_again(store: Store) -> None:
+    reserved = store.reserve(2)
+    assert (reserved, store.last("", "")) == ([1, 2], None)
+    assert store.begin("n", "file", 1) == 3
+    assert store.begin("n", "file", 1, number=2) == 2
+    assert store.withdraw(2)
+    assert store.begin("n", "file", 1) == 4
+
+
+def test_an_execution_without_an_episode_can_be_withdrawn(store: Store, tmp_path: Path) -> None:
+    first = store.begin("n", "file", 1, settings={"a": "1"})
+    store.begin_stage(first, 0, "phase", "p", 0, ["a", "b"], False)
+    store.keep(first, "a", b"first")
+    second, stage = begin(store)
+    store.add(stage, result(0))
+    assert (store.withdraw(first), store.withdraw(second)) == (True, False)
+    with Records(tmp_path / "new") as records:
+        assert [row["id"] for row in records.rows("executions")] == [second]
+        assert [row["id"] for row in records.rows("stages")] == [stage]
+        assert [len(list(records.rows(each))) for each in ("states", "settings")] == [0, 0]
+        assert len(list(records.rows("seatings"))) == 2
+
+
+def test_a_database_that_used_numbers_again_is_upgraded(store: Store, tmp_path: Path) -> None:
+    """As version 3 made it: ids are not counted, and no attempt is named."""
+    execution, stage = begin(store)
+    store.add(stage, result(0))
+    store.finish_stage(execution, 0, stage, {"a": b"state"})
+    store.close()
+    path = tmp_path / "new" / "results.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        for column in ("attempt", "writer"):
+            connection.execute(f"ALTER TABLE executions DROP COLUMN {column}")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, ' AUTOINCREMENT', '') WHERE type = 'table'"
+        )
+        connection.execute("DELETE FROM sqlite_sequence")
+        connection.execute("UPDATE dovetail_schema SET version = 3")
+        connection.commit()
+    again = Store(store.url)
+    assert [each.index for each in again.results(stage)] == [0]
+    assert again.saved(execution) == {"a": b"state"}
+    assert again.take(execution) == 2
+    with closing(sqlite3.connect(path)) as connection:
+        made = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
+        assert {name for name, sql in made.items() if "AUTOINCREMENT" in sql} == {
+            *("executions", "stages", "episodes")
+        }
+        assert not [name for name in made if name.endswith("_uncounted")]
+        assert [name for name, sql in made.items() if "_uncounted" in sql] == []
+        found = connection.execute('SELECT agent, "return" FROM results ORDER BY seat').fetchall()
+        assert found == [("a", 1.0), ("b", -1.0)]
+        indexes = connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")
+        assert {"ix_stages_execution", "ix_episodes_stage", "ix_executions_name"} <= {
+            name for (name,) in indexes
+        }
+    last = again.begin_stage(execution, 1, "phase", "p", 0, ["a", "b"], False)
+    assert again.begin_stage(execution, 1, "phase", "p", 0, ["a", "b"], False) == last + 1

@@ -97,6 +97,19 @@ def test_a_unit_counts_once_and_ratings_are_those_of_all_units(store: Store) -> 
     assert len(seeds) == 10
 
 
+def test_a_unit_that_was_begun_again_takes_nothing_from_its_earlier_attempt(store: Store) -> None:
+    one, other = store.enter("four", "alice", "a"), store.enter("four", "", "random")
+    season = store.season().number
+    unit = store.plan(season, "four", 1, [one, other])
+    assert [store.begin(unit), store.begin(unit)] == [1, 2]
+    store.drop(unit, "it was cancelled", 1, 1)
+    assert store.finish(season, unit, [won(0, 1), won(1, 1)], 3, 1) == []
+    assert store.finish(season, unit, [won(0, 0), won(1, 0)], 3, 2)
+    [played] = store.played(season, "four")
+    assert len(played.games) == 2
+    assert store.counts(season) == {one: (1, 1), other: (1, 1)}
+
+
 def test_three_faults_in_a_row_pause_and_say_why(store: Store) -> None:
     store.invite("alice")
     one, other = store.enter("four", "alice", "a"), store.enter("four", "", "random")
