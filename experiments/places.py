@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from dovetail.experiments.checking import named
 from dovetail.experiments.client import Experiment, Run
 from dovetail.experiments.file import ExperimentFile, Mistake
 from dovetail.experiments.processes import Processes
 from dovetail.experiments.results import RunOptions
-from dovetail.experiments.shards import DealtRun, Shards
+from dovetail.experiments.shards import DealtRun, Shard, Shards
 from dovetail.peer import plugins
 from dovetail.peer.address import AGENTS
 from dovetail.peer.plugins import offered_name
@@ -40,6 +40,8 @@ SAY_EVERY = 30.0
 """Seconds until it is said again."""
 PATIENCE = 2.0
 """Seconds within which other programs must appear."""
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,31 @@ class Place:
     """This one and the others, if there are any."""
     ended: Callable[[], Mapping[str, str]] = dict
     """The processes that have ended, by name, and how."""
+    stop: Callable[[], None] = lambda: None
+    """Ends the processes that were started."""
 
     def run(self, agents: Sequence[int | str], **options: Unpack[RunOptions]) -> Run | DealtRun:
         """Play episodes, in all shards; arguments as of ``Experiment.run``."""
         at = self.experiment if self.shards is None else self.shards
         return at.run(self.environment, agents, **options)
+
+    def at_one(
+        self, agents: Sequence[int | str], ask: Callable[[Experiment, list[int | str]], Answer]
+    ) -> Answer:
+        """Ask one broker for what need not be dealt, of several another one if the first fails.
+
+        Args:
+            agents: who take part.
+            ask: called with a connection and what the broker there calls the agents.
+        """
+        if self.shards is None:
+            return ask(self.experiment, list(agents))
+        while True:
+            shard = self.shards.alive[0]
+            try:
+                return ask(shard.experiment, shard.named(agents))
+            except DovetailError as error:
+                self.shards.fail(shard, error)
 
     def hint(self) -> str:
         """Return where to find more about an error, to append to it."""
@@ -117,10 +139,19 @@ class Place:
         Raises:
             Mistake: it refuses its parameters or its state.
         """
-        numbers = [each._create(file, name, state) for each in (self, *self.others)]
-        if self.shards is not None:
-            self.shards.made(numbers)
-        return numbers[0]
+        if self.shards is None:
+            return self._create(file, name, state)
+        alive = self.shards.alive
+        numbers: list[int | None] = []
+        for place, shard in zip((self, *self.others), self.shards.all, strict=True):
+            number = None
+            if shard in alive:
+                try:
+                    number = place._create(file, name, state)
+                except DovetailError as error:
+                    self.shards.fail(shard, error)
+            numbers.append(number)
+        return self.shards.made(numbers)
 
     def _create(self, file: ExperimentFile, name: str, state: bytes | None) -> int:
         part = file.agents[name]
@@ -203,16 +234,13 @@ def in_shards(
         for each in places:
             _appear(file, each, None)
 
-        def check() -> None:
-            for each in places:
-                each.check()
-
+        shards = Shards([Shard(each.experiment, each.check, each.stop) for each in places])
         yield replace(
             places[0],
-            check=check,
+            check=shards.check,
             about="\n".join(f"shard {k}: {each.about}" for k, each in enumerate(places, 1)),
             others=places[1:],
-            shards=Shards([each.experiment for each in places]),
+            shards=shards,
         )
 
 
@@ -221,13 +249,20 @@ def journal_of(journal: Path, shard: int) -> Path:
     return journal if shard == 1 else journal.with_suffix(f".shard-{shard}{journal.suffix}")
 
 
+def journals(journal: Path) -> list[Path]:
+    """Return the journals that there are of those which shards write, the first shard's in front."""
+    others = sorted(journal.parent.glob(f"{journal.stem}.shard-*{journal.suffix}"))
+    return [each for each in (journal, *others) if each.exists()]
+
+
 def merge_journals(journal: Path) -> None:
     """Write what shards recorded into the first one's journal, and remove the others'."""
-    others = sorted(journal.parent.glob(f"{journal.stem}.shard-*{journal.suffix}"))
+    found = journals(journal)
+    others = [each for each in found if each != journal]
     if not others:
         return
     try:
-        merge([each for each in (journal, *others) if each.exists()], journal)
+        merge(found, journal, dealt=True)
         for each in others:
             each.unlink()
     except OSError as error:
@@ -305,6 +340,7 @@ def _started(
             pids,
             logs,
             ended=processes.ended,
+            stop=processes.stop,
         )
 
 

@@ -370,15 +370,18 @@ class Playing:
         count = max(1, stage.episodes // part.round)
         found = self._books.get((str(plies), seed, count))
         if found is None:
-            found = self._books[str(plies), seed, count] = openings.draw(
-                self._place.experiment,
-                self._place.environment,
+            found = self._books[str(plies), seed, count] = self._place.at_one(
                 [self._seat(name) for name in part.seats],
-                self._file.environment.configuration,
-                plies=plies,
-                count=count,
-                seed=seed,
-                lookahead=part.lookahead,
+                lambda experiment, agents: openings.draw(
+                    experiment,
+                    self._place.environment,
+                    agents,
+                    self._file.environment.configuration,
+                    plies=plies,
+                    count=count,
+                    seed=seed,
+                    lookahead=part.lookahead,
+                ),
             )
         return found
 
@@ -389,14 +392,17 @@ class Playing:
         if known in self._tried:
             return
         try:
-            problem = openings.problem(
-                self._place.experiment,
-                self._place.environment,
+            problem = self._place.at_one(
                 [self._seat(name) for name in part.seats],
-                book.lines,
-                configuration=self._file.environment.configuration,
-                seed=self._file.play_seed(part),
-                lookahead=part.lookahead,
+                lambda experiment, agents: openings.problem(
+                    experiment,
+                    self._place.environment,
+                    agents,
+                    book.lines,
+                    configuration=self._file.environment.configuration,
+                    seed=self._file.play_seed(part),
+                    lookahead=part.lookahead,
+                ),
             )
         except DovetailError as error:
             raise self._failure(stage, error) from None

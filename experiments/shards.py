@@ -6,15 +6,19 @@ broker plays it.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Unpack
 
-from dovetail.experiments.client import Experiment, Run
-from dovetail.experiments.file import Evaluation, ExperimentFile, Phase, Tournament
+from dovetail.experiments.client import Experiment, Run, RunFailed
+from dovetail.experiments.file import Evaluation, ExperimentFile, Mistake, Phase, Tournament
 from dovetail.experiments.results import RunOptions
+from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.messages import Episode
+
+log = logging.getLogger("dovetail")
 
 SLICE = 0.002
 """Seconds of one wait for one of the brokers."""
@@ -49,9 +53,21 @@ def _at_once(part: Phase | Evaluation | Tournament) -> int:
     return part.episodes
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(eq=False, slots=True)
-class _Shard:
+class Shard:
+    """A broker with its own peers, one of several equal ones."""
+
     experiment: Experiment
+    check: Callable[[], None] = _nothing
+    """Raises if one of its programs is not running."""
+    stop: Callable[[], None] = _nothing
+    """Stops its programs."""
+    lost: bool = False
+    """Whether it has failed; the others play what it was asked for."""
     owed: int = 0
     """Episodes that it was asked for and that are not over."""
     numbers: dict[int | str, int] = field(default_factory=dict)
@@ -68,32 +84,83 @@ class _Shard:
 class _Chunk:
     """Consecutive episodes of a run that a shard plays."""
 
-    shard: _Shard
+    shard: Shard
     run: Run
-    owed: int
+    left: dict[int, None]
+    """The indexes of those that are not over, in order."""
 
 
 class Shards:
-    """Equal brokers.
+    """Equal brokers; if one fails, the others play on.
 
     Args:
-        experiments: a connection to each.  Agents are called what they are called at the first.
+        shards: each of them.  Agents are called what they are called at the first.
     """
 
-    def __init__(self, experiments: Sequence[Experiment]) -> None:
-        self._shards = [_Shard(each) for each in experiments]
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self.all = list(shards)
+        self._made = 0
 
-    def made(self, numbers: Sequence[int]) -> None:
-        """Take what each broker calls an agent that was made at all."""
-        for shard, number in zip(self._shards, numbers, strict=True):
-            shard.numbers[numbers[0]] = number
-            shard.known[number] = numbers[0]
+    @property
+    def alive(self) -> list[Shard]:
+        """Those that have not failed; there is always one."""
+        return [each for each in self.all if not each.lost]
+
+    def made(self, numbers: Sequence[int | None]) -> int:
+        """Take what each broker calls an agent that was made at all; return what it is called here.
+
+        Args:
+            numbers: by shard; None for one that is lost.
+        """
+        self._made += 1
+        # A number of the first shard that is lost might be another agent's at a second one.
+        name = -self._made if numbers[0] is None else numbers[0]
+        for shard, number in zip(self.all, numbers, strict=True):
+            if number is not None:
+                shard.numbers[name] = number
+                shard.known[number] = name
+        return name
+
+    def check(self) -> None:
+        """Check that each shard's programs run, and play without those of which one does not.
+
+        Raises:
+            DovetailError: no shard is left.
+        """
+        for shard in self.alive:
+            try:
+                shard.check()
+            except DovetailError as error:
+                self.fail(shard, error)
+
+    def fail(self, shard: Shard, error: DovetailError) -> None:
+        """Play without a shard, which has raised an error, unless that is the file's or it was the last.
+
+        Raises:
+            DovetailError: the error, or why a program of the shard has ended, which explains more.
+        """
+        if shard.lost:
+            return
+        reason = error
+        try:
+            shard.check()
+        except DovetailError as ended:
+            reason = ended
+        else:
+            if isinstance(error, RunFailed | Refused | Mistake):
+                raise error
+        if self.alive == [shard]:
+            raise reason
+        shard.lost = True
+        number = self.all.index(shard) + 1
+        log.warning("shard %d is lost, and the others play its episodes: %s", number, reason)
+        shard.stop()
 
     def run(
         self, environment: str, agents: Sequence[int | str], **options: Unpack[RunOptions]
     ) -> DealtRun:
         """Play episodes without learning; ``concurrency`` is that of each shard, the rest as of ``Experiment.run``."""
-        return DealtRun(self._shards, environment, agents, options)
+        return DealtRun(self, environment, agents, options)
 
 
 class DealtRun:
@@ -101,7 +168,7 @@ class DealtRun:
 
     def __init__(
         self,
-        shards: list[_Shard],
+        shards: Shards,
         environment: str,
         agents: Sequence[int | str],
         options: RunOptions,
@@ -115,10 +182,13 @@ class DealtRun:
         self._dealt = 0
         """Episodes that shards were asked for."""
         self._chunks: list[_Chunk] = []
+        self._returned: list[int] = []
+        """Indexes that were asked of shards which were lost."""
         self._due = self._first
         """The index of the next result to return."""
         self._held: dict[int, list[Episode]] = {}
         """By index, results that wait for an earlier one."""
+        self._drained = False
         self._deal()
 
     def poll(self, timeout: float | None = None) -> list[Episode] | None:
@@ -129,7 +199,7 @@ class DealtRun:
         """
         end = time.monotonic() + (0.5 if timeout is None else timeout)
         wait = 0.0
-        while self._chunks or self._dealt < self._total:
+        while self._chunks or self._returned or self._dealt < self._total:
             heard = [self._take(chunk, wait) for chunk in list(self._chunks)]
             self._deal()
             results = self._ready()
@@ -142,8 +212,13 @@ class DealtRun:
     def drain(self) -> None:
         """Finish the episodes in progress and start no other."""
         self._total = self._dealt
+        self._returned = []
+        self._drained = True
         for chunk in self._chunks:
-            chunk.run.drain()
+            try:
+                chunk.run.drain()
+            except DovetailError as error:
+                self._shards.fail(chunk.shard, error)
 
     def _deal(self) -> None:
         """Give a chunk to each shard that will soon have less to do than it can.
@@ -152,47 +227,73 @@ class DealtRun:
         is decided early; and they shrink with what is left, so that the shards end together.
         """
         concurrency = self._options.get("concurrency", 1)
-        # Each chunk opens its own matches, so it should have several episodes for each of them.
-        least = min(4 * concurrency, -(-self._total // (2 * len(self._shards))))
-        while (left := self._total - self._dealt) > 0:
-            shard = min(self._shards, key=lambda each: each.owed)
+        while self._returned:
+            shard = min(self._shards.alive, key=lambda each: each.owed)
             if shard.owed >= concurrency:
                 return
-            count = max(least, min(self._dealt, left) // (2 * len(self._shards)))
-            self._ask(shard, min(count, left))
+            first = self._returned[0]
+            count = 1
+            while count < len(self._returned) and self._returned[count] == first + count:
+                count += 1
+            if self._ask(shard, first, count):
+                del self._returned[:count]
+        while (left := self._total - self._dealt) > 0:
+            alive = self._shards.alive
+            # Each chunk opens its own matches, so it should have several episodes for each of them.
+            least = min(4 * concurrency, -(-self._total // (2 * len(alive))))
+            shard = min(alive, key=lambda each: each.owed)
+            if shard.owed >= concurrency:
+                return
+            count = min(max(least, min(self._dealt, left) // (2 * len(alive))), left)
+            if self._ask(shard, self._first + self._dealt, count):
+                self._dealt += count
 
-    def _ask(self, shard: _Shard, count: int) -> None:
+    def _ask(self, shard: Shard, first: int, count: int) -> bool:
+        """Ask a shard for consecutive episodes; return whether it is there to play them."""
         options = self._options.copy()
         options["episodes"] = count
-        options["first_index"] = self._first + self._dealt
+        options["first_index"] = first
         seeds = options.get("seeds")
         if seeds is not None:
-            options["seeds"] = seeds[self._dealt : self._dealt + count]
+            options["seeds"] = seeds[first - self._first : first - self._first + count]
         agents = shard.named(self._agents)
         if "substitutes" in options:
             options["substitutes"] = shard.named(options["substitutes"])
-        run = shard.experiment.run(self._environment, agents, **options)
-        self._dealt += count
+        try:
+            run = shard.experiment.run(self._environment, agents, **options)
+        except DovetailError as error:
+            self._shards.fail(shard, error)
+            return False
         shard.owed += count
-        self._chunks.append(_Chunk(shard, run, count))
+        left = dict.fromkeys(range(first, first + count))
+        self._chunks.append(_Chunk(shard, run, left))
+        return True
 
     def _take(self, chunk: _Chunk, timeout: float) -> bool:
         """Take what has come of a chunk; return whether anything has."""
-        results = chunk.run.poll(timeout)
+        shard = chunk.shard
+        results = None
+        if not shard.lost:
+            try:
+                results = chunk.run.poll(timeout)
+            except DovetailError as error:
+                self._shards.fail(shard, error)
         if results is None:
-            chunk.shard.owed -= chunk.owed
+            shard.owed -= len(chunk.left)
+            if shard.lost and not self._drained:
+                self._returned = sorted([*self._returned, *chunk.left])
             self._chunks.remove(chunk)
             return True
         for each in results:
             for seat in each.seats:
-                known = chunk.shard.known
+                known = shard.known
                 seat.instance = known.get(seat.instance, seat.instance)
                 if seat.stands_for is not None:
                     seat.stands_for = known.get(seat.stands_for, seat.stands_for)
             self._held.setdefault(each.index, []).append(each)
             if not each.will_retry:
-                chunk.owed -= 1
-                chunk.shard.owed -= 1
+                chunk.left.pop(each.index, None)
+                shard.owed -= 1
         return bool(results)
 
     def _ready(self) -> list[Episode]:

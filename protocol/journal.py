@@ -257,7 +257,7 @@ def _version_1(path: Path) -> Iterator[Written | Damage]:
             end += 4 + length
 
 
-def merge(journals: Sequence[Path], to: Path) -> None:
+def merge(journals: Sequence[Path], to: Path, *, dealt: bool = False) -> None:
     """Write the episodes and states of several journals into one, by their times, whole or not at all.
 
     Records of the others that ``to`` has already are skipped, so a merge may be repeated.
@@ -265,6 +265,8 @@ def merge(journals: Sequence[Path], to: Path) -> None:
     Args:
         journals: those that are read.
         to: where to write; may be one of them.
+        dealt: the episodes of one experiment were dealt to several brokers. What one of them recorded and
+            told no one of before it was lost, another has played again: only one of the two is written.
 
     Raises:
         DovetailError: one of them cannot be read, or is not a journal.
@@ -277,7 +279,21 @@ def merge(journals: Sequence[Path], to: Path) -> None:
             if journal == to or not known or _digest(record) not in known:
                 yield record
 
-    write(to, heapq.merge(*map(new, journals), key=lambda record: record.time))
+    records: Iterator[AnyRecord] = heapq.merge(*map(new, journals), key=lambda each: each.time)
+    write(to, _once(records) if dealt else records)
+
+
+def _once(records: Iterable[AnyRecord]) -> Iterator[AnyRecord]:
+    """Yield the records without a second result of the same episode."""
+    found: set[tuple[str, int]] = set()
+    for record in records:
+        if isinstance(record, EpisodeRecord) and not record.result.will_retry:
+            episode = record.label, record.result.index
+            if episode in found:
+                continue
+            if record.label not in ("", TRIED):
+                found.add(episode)
+        yield record
 
 
 def _digest(record: AnyRecord) -> bytes:

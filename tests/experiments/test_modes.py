@@ -11,7 +11,7 @@ import pytest
 
 from dovetail import Experiment, InProcess
 from dovetail.experiments.processes import Processes
-from dovetail.experiments.shards import Shards
+from dovetail.experiments.shards import Shard, Shards
 from dovetail.peer import plugins
 from dovetail.protocol.messages import Episode
 
@@ -149,7 +149,7 @@ def test_over_sockets(
 
 def test_in_shards(here: dict[Case, Account], start: Callable[[bool], Experiment]) -> None:
     brokers = [start(True), start(True)]
-    shards = Shards(brokers)
+    shards = Shards([Shard(each) for each in brokers])
     for case, (_, state, expected) in here.items():
         made = []
         for each in brokers:

@@ -14,11 +14,12 @@ from typing import Any, cast
 
 import pytest
 
+from dovetail.experiments.client import RunFailed
 from dovetail.experiments.records import Records
 from dovetail.experiments.runner import Execution, Options, execute
-from dovetail.experiments.shards import Shards
+from dovetail.experiments.shards import Shard, Shards
 from dovetail.experiments.trials import execute as execute_all
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import episodes, uncounted
 from dovetail.protocol.messages import Episode
 
@@ -241,7 +242,7 @@ class ScriptedRun:
 
 def scripted(episodes: int, **options: Any) -> tuple[list[Scripted], Any]:
     places = [Scripted(), Scripted()]
-    shards = Shards(cast("Any", places))
+    shards = Shards([Shard(cast("Any", each)) for each in places])
     shards.made([7, 9])
     seeds = list(range(100, 100 + episodes))
     return places, shards.run("g", [7], episodes=episodes, first_index=20, seeds=seeds, **options)
@@ -274,7 +275,7 @@ def test_results_come_in_order_and_each_shard_gets_work_as_it_ends_some() -> Non
 
 def test_runs_at_once_share_the_shards() -> None:
     places = [Scripted(), Scripted()]
-    shards = Shards(cast("Any", places))
+    shards = Shards([Shard(cast("Any", each)) for each in places])
     options: Any = {"first_index": 0, "seeds": None}
     runs = [shards.run("g", [], episodes=each, **options) for each in (2, 3)]
     assert [len(place.runs) for place in places] == [1, 1], "the second run must wait"
@@ -305,3 +306,74 @@ def test_after_drain_what_was_begun_is_returned_and_nothing_else_dealt() -> None
         found += [each.index for each in results]
     assert found == [30]
     assert len(one.runs) + len(two.runs) <= 3
+
+
+class Dead(Scripted):
+    """A broker whose programs end as soon as ``ended`` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = ""
+        self.stopped = 0
+
+    def check(self) -> None:
+        if self.ended:
+            raise DovetailError(self.ended)
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+def mortal(episodes: int) -> tuple[list[Dead], Shards, Any]:
+    places = [Dead(), Dead()]
+    shards = Shards([Shard(cast("Any", each), each.check, each.stop) for each in places])
+    shards.made([7, 9])
+    seeds = list(range(100, 100 + episodes))
+    return places, shards, shards.run("g", [7], episodes=episodes, first_index=20, seeds=seeds)
+
+
+def test_the_others_play_what_a_lost_shard_was_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+    (one, two), shards, run = mortal(40)
+    two.runs[0].play()
+    one.runs[0].play()
+    found = run.poll(0.0)
+    assert [each.index for each in found] == [20]
+    one.ended = "the process of broker was ended by SIGKILL"
+    shards.check()
+    assert (one.stopped, two.stopped) == (1, 0)
+    assert caplog.messages == [
+        "shard 1 is lost, and the others play its episodes: the process of broker was ended by SIGKILL"
+    ]
+    while (results := run.poll(0.0)) is not None:
+        found += results
+        if two.runs[-1].first < two.runs[-1].end:
+            two.runs[-1].play()
+        else:
+            for each in two.runs:
+                if each.first < each.end:
+                    each.play()
+    assert [each.index for each in found] == list(range(20, 60))
+    again = [seed for each in two.runs for seed in each.seeds]
+    assert sorted(again) == [seed for seed in range(100, 140) if seed != 100]
+    assert {tuple(each.agents) for each in two.runs} == {(9,)}
+
+
+def test_the_last_shard_that_is_lost_ends_the_run_with_its_reason() -> None:
+    (one, two), shards, run = mortal(40)
+    one.ended = "the first has ended"
+    shards.check()
+    two.ended = "the second has ended"
+    with pytest.raises(DovetailError, match="the second has ended"):
+        shards.check()
+    assert shards.alive == [shards.all[1]]
+    assert two.stopped == 0
+    del run
+
+
+def test_a_fault_of_the_file_loses_no_shard() -> None:
+    (_one, two), shards, _run = mortal(40)
+    for error in (RunFailed("seats", "two seats"), Refused("seats", "two seats")):
+        with pytest.raises(DovetailError, match="two seats"):
+            shards.fail(shards.all[1], error)
+    assert two.stopped == 0
+    assert shards.alive == shards.all
