@@ -60,10 +60,11 @@ def shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
     for row in rows:
         if row["trial"] is not None and row["name"] == last["name"]:
             trials[row["variant"], row["seed"]] = row
-    first = max(row["id"] for row in rows if row["trial"] == 1)  # of the last sweep
+    # Of the last sweep, whose first trial may not have begun.
+    first = max((row["id"] for row in rows if row["trial"] == 1), default=0)
     return sorted(
         (row for row in trials.values() if row["id"] >= first or row["finished"]),
-        key=lambda row: int(row["id"]),
+        key=lambda row: int(row["trial"]),
     )
 
 

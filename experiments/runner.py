@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from dovetail.experiments.records import FILE
 from dovetail.experiments.reporting import AGAIN
 from dovetail.experiments.schedule import Played
 from dovetail.experiments.shards import refusal
-from dovetail.experiments.store import Store
+from dovetail.experiments.store import Store, TakenOver
 from dovetail.experiments.sweep import Plan
 from dovetail.peer import provenance
 from dovetail.peer.silence import GIVE_UP
@@ -131,20 +131,22 @@ def execute(
         url = store or database.url_of(folder / FILE)
         results = Store(url)
         rows: dict[Key, list[int]] = {}
+        extended = None
         try:
-            extended = None
             if extend:
                 extended, rows = taken_over(plan.base, results)
             where = str(folder) if store is None else database.shown(store)
-            execution = begin(results, plan.base, resume, where)
-            if extended is not None:
-                kept = results.saved(execution)  # of what is resumed
-                for name, state in results.saved(extended).items():
-                    if name not in kept:
-                        results.keep(execution, name, state)
+            number = to_resume(results, plan.base, where) if resume else None
+            entry = Entry(
+                results.reserve(1)[0] if number is None else number,
+                msgspec.json.encode(plan.base).decode(),
+                begun=number is not None,
+                again=Again.of(folder, plan),
+                extends=extended,
+            )
         finally:
             results.close()
-        done = play(plan.base, plan.source, execution, folder, url, options, rows)
+        done = play(plan.base, plan.source, entry, folder, url, options, rows)
         told(folder, url)
         return done
 
@@ -157,7 +159,7 @@ def told(folder: Path, url: database.Url) -> None:
 
 @contextmanager
 def prepared(out: Path | None, plan: Plan) -> Iterator[Path]:
-    """Have the folder of an experiment, with the file that plays it again, for this process alone.
+    """Have the folder of an experiment for this process alone.
 
     Raises:
         DovetailError: another process plays there, or nothing can be written.
@@ -168,27 +170,23 @@ def prepared(out: Path | None, plan: Plan) -> Iterator[Path]:
     except OSError as error:
         raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
     with alone(folder):
-        write(
-            folder / AGAIN, msgspec.json.format(msgspec.json.encode(plan.given), indent=2) + b"\n"
-        )
         yield folder
 
 
-def begin(results: Store, file: ExperimentFile, resume: bool, where: str) -> int:
-    """Return the number of a new execution, or of the interrupted one to resume.
+def to_resume(results: Store, file: ExperimentFile, where: str) -> int:
+    """Return the number of the interrupted execution to resume.
 
     Args:
         results: the store.
         file: what is played.
-        resume: whether to resume.
         where: what a file calls the store, to begin agents with its states.
 
     Raises:
         DovetailError: there is nothing to resume, or something else was interrupted.
     """
     text = msgspec.json.encode(file).decode()
-    execution = results.unfinished(file.name, text) if resume else None
-    if resume and execution is None:
+    execution = results.unfinished(file.name, text)
+    if execution is None:
         other = results.interrupted(file.name)
         if other is None:
             raise DovetailError(
@@ -206,8 +204,6 @@ def begin(results: Store, file: ExperimentFile, resume: bool, where: str) -> int
             "resume it with those, or run without --resume"
             + (f"; to keep what was learned, add {' and '.join(keep)}" if keep else "")
         )
-    if execution is None:
-        return results.begin(file.name, text, file.seed)
     if changed := ", ".join(touched(file, results.started(execution))):
         log.warning(
             "%s changed after this run of %s began: what is played from now on may differ from "
@@ -243,26 +239,81 @@ def changes(old: Any, new: Any, path: str = "") -> list[str]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The file in an experiment's folder that plays it again."""
+
+    path: Path
+    data: bytes
+
+    @classmethod
+    def of(cls, folder: Path, plan: Plan) -> Again:
+        """Return that of a plan."""
+        given = msgspec.json.format(msgspec.json.encode(plan.given), indent=2)
+        return cls(folder / AGAIN, given + b"\n")
+
+    def write(self) -> None:
+        """Write it."""
+        write(self.path, self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An execution in the store, which it enters once everything that it needs is there.
+
+    A start that fails leaves nothing behind: a report would show it, and ``--resume`` play it.
+    """
+
+    number: int
+    file: str
+    """The experiment as JSON, as the store knows it; a copy in a worker may be written otherwise."""
+    begun: bool
+    """Whether it is there already, and is resumed."""
+    again: Again
+    trial: int | None = None
+    variant: str = ""
+    settings: Mapping[str, str] | None = None
+    extends: int | None = None
+    """The execution whose states it takes over."""
+
+    def enter(self, results: Store, file: ExperimentFile) -> None:
+        """Begin the execution, or take it over from the attempt that was interrupted."""
+        if self.begun:
+            results.take(self.number)
+        else:
+            results.begin(
+                file.name,
+                self.file,
+                file.seed,
+                number=self.number,
+                trial=self.trial,
+                variant=self.variant,
+                settings=self.settings,
+            )
+        self.again.write()
+
+
 def play(
     file: ExperimentFile,
     source: Source,
-    execution: int,
+    entry: Entry,
     folder: Path,
     url: database.Url,
     options: Options,
     rows: dict[Key, list[int]] | None = None,
 ) -> Execution:
-    """Play an execution that is in the store, from its last finished stage on.
+    """Play an execution, from its last finished stage on.
 
     Args:
         file: what is played.
         source: where it was written, for errors.
-        execution: its number in the store.
+        entry: of it in the store.
         folder: for journal, logs, summary and plots.
         url: of the store.
         options: where it is played.
         rows: stages of an earlier execution to take over.
     """
+    execution = entry.number
     results = Store(url)
     try:
         journal = folder / f"games-{execution}.journal"
@@ -278,14 +329,23 @@ def play(
         else:
             place = places.own_processes(file, journal, folder / "logs", options.give_up)
         console = Console(highlight=False)
-        with located(source), place as there:
+        with located(source), _entered(entry, results, journal), place as there:
             console.print(there.about, soft_wrap=True)
             try:
-                states = first_states(file) | results.saved(execution)
+                if entry.begun:
+                    entry.enter(results, file)
+                before = {} if entry.extends is None else results.saved(entry.extends)
+                kept = results.saved(execution)
+                states = first_states(file) | before | kept
                 playing = Playing(file, there, results, execution, states, rows or {})
             except DovetailError:
                 there.check()  # a program's failure explains more than its consequences
                 raise
+            if not entry.begun:
+                entry.enter(results, file)
+            for name, state in before.items():
+                if name not in kept:
+                    results.keep(execution, name, state)
             played = playing.play()
         places.merge_journals(journal)
         states = results.saved(execution)
@@ -299,3 +359,21 @@ def play(
         results.close()
     console.print(f"results    {database.shown(url)} (execution {execution})", soft_wrap=True)
     return Execution(file, execution, folder, played, states)
+
+
+@contextmanager
+def _entered(entry: Entry, results: Store, journal: Path) -> Iterator[None]:
+    """Take an execution back out of the store if it fails before its first episode, with its journals."""
+    known = {*places.journals(journal)}
+    try:
+        yield
+    except TakenOver:
+        raise
+    except DovetailError:
+        withdrawn = False
+        with suppress(DovetailError):  # it would hide why
+            withdrawn = not entry.begun and results.withdraw(entry.number)
+        if withdrawn:
+            for each in {*places.journals(journal)} - known:
+                each.unlink(missing_ok=True)
+        raise

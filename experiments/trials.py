@@ -23,7 +23,7 @@ from dovetail.experiments.checking import check
 from dovetail.experiments.over_seeds import Series
 from dovetail.experiments.progress import duration
 from dovetail.experiments.records import FILE, Records
-from dovetail.experiments.runner import Execution, Options
+from dovetail.experiments.runner import Again, Entry, Execution, Options
 from dovetail.experiments.store import Store
 from dovetail.experiments.sweep import Plan, Trial
 from dovetail.experiments.workers import hear, starting, workers
@@ -110,9 +110,10 @@ class _All:
         self._options = options
         # Values of a sweep such as [true, false] are not markup.
         self._console = Console(highlight=False, soft_wrap=True, markup=False)
+        self._again = Again.of(folder, plan)
         self._executions: list[int] = []
         self._first: dict[str, tuple[int, int]] = {}
-        """By file as JSON: the number and the execution of the first trial that plays it."""
+        """By file as JSON: the first trial that plays it, and its place in the executions."""
         self._played = 0
 
     def play(self) -> Trials:
@@ -124,6 +125,7 @@ class _All:
             self._begun(trials)
         if self._resume and not self._played:
             self._console.print("every trial was played before")
+            self._again.write()  # its report may have other settings
         with Records(self._url) as records:
             series = over_seeds.series(records, self._executions)
         done = Trials(self._plan, self._folder, self._url, self._executions, series)
@@ -164,55 +166,56 @@ class _All:
         return trials
 
     def _begun(self, trials: Sequence[Trial]) -> None:
-        """Enter trials into the store, and play those that did not finish before."""
+        """Play the trials that did not finish before; each enters the store as it begins."""
         for trial in trials:
             self._options.sharded(trial.file)
         store = Store(self._url)
-        todo: list[tuple[Trial, int]] = []
+        todo: list[tuple[Trial, str, int | None]] = []
+        """With the file as JSON, and the number of what is resumed."""
+        places: list[int] = []
+        """Of those in the executions."""
+        same: list[tuple[int, int]] = []
         try:
             for trial in trials:
                 file = msgspec.json.encode(trial.file).decode()
                 if file in self._first:  # a search may propose a set again
-                    number, execution = self._first[file]
-                    self._executions.append(execution)
+                    number, at = self._first[file]
+                    same.append((len(self._executions), at))
+                    self._executions.append(0)
                     self._console.print(
                         f"trial {trial.number} ({trial.title}): the same as trial {number}"
                     )
                     continue
                 last = store.last(trial.file.name, file) if self._resume else None
-                if last is None:
-                    settings = {key: sweep.exact(value) for key, value in trial.settings.items()}
-                    number = store.begin(
-                        trial.file.name,
-                        file,
-                        trial.file.seed,
-                        trial=trial.number,
-                        variant=trial.variant,
-                        settings=settings,
-                    )
-                    last = number, False
-                self._first[file] = trial.number, last[0]
-                self._executions.append(last[0])
-                if last[1]:
+                self._first[file] = trial.number, len(self._executions)
+                if last is not None and last[1]:
                     self._console.print(f"trial {trial.number} ({trial.title}): played before")
                 else:
-                    todo.append((trial, last[0]))
+                    places.append(len(self._executions))
+                    todo.append((trial, file, None if last is None else last[0]))
+                self._executions.append(0 if last is None else last[0])
+            new = iter(store.reserve(sum(number is None for *_, number in todo)))
         finally:
             store.close()
         self._played += len(todo)
-        if not todo:
-            return
-        tasks = [
-            _Task(
-                trial,
-                self._plan.source,
-                execution,
-                self._folder_of(trial),
-                self._url,
-                self._options,
+        tasks = []
+        for at, (trial, file, before) in zip(places, todo, strict=True):
+            number = self._executions[at] = next(new) if before is None else before
+            entry = Entry(
+                number,
+                file,
+                begun=before is not None,
+                again=self._again,
+                trial=trial.number,
+                variant=trial.variant,
+                settings={key: sweep.exact(value) for key, value in trial.settings.items()},
             )
-            for trial, execution in todo
-        ]
+            folder = self._folder_of(trial)
+            tasks.append(_Task(trial, self._plan.source, entry, folder, self._url, self._options))
+        for here, at in same:
+            self._executions[here] = self._executions[at]
+        if not tasks:
+            return
         if self._jobs == 1:
             for task in tasks:
                 self._console.print(f"trial {task.trial.number}: {task.trial.title}")
@@ -267,14 +270,14 @@ class _All:
 class _Task:
     trial: Trial
     source: Source
-    execution: int
+    entry: Entry
     folder: Path
     url: database.Url
     options: Options
 
     def play(self) -> Execution:
         return runner.play(
-            self.trial.file, self.source, self.execution, self.folder, self.url, self.options
+            self.trial.file, self.source, self.entry, self.folder, self.url, self.options
         )
 
     def quietly(self) -> float:

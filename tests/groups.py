@@ -68,6 +68,7 @@ PLACES = {
     "tests/experiments/arena/test_store.py": "fast",
     "tests/experiments/test_file.py": "fast",
     "tests/experiments/test_formats.py": "fast",
+    "tests/experiments/test_killed.py": "processes",
     "tests/experiments/test_mistakes.py": "processes",
     "tests/experiments/test_modes.py": "processes",
     "tests/experiments/test_registered.py": "processes",

@@ -15,16 +15,22 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from dovetail import Experiment
+from dovetail.agent_servers.general.random_agent import Random as RandomAgent
+from dovetail.agent_servers.general.td import TD
 from dovetail.broker.serve import serve
-from dovetail.experiments import database, places, report
+from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.experiments import database, places, report, trials
 from dovetail.experiments.file import read
+from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.playing import Playing
 from dovetail.experiments.processes import Processes
-from dovetail.experiments.records import read_state
-from dovetail.experiments.runner import Execution, begin, execute
+from dovetail.experiments.records import Records, read_state
+from dovetail.experiments.reporting import AGAIN
+from dovetail.experiments.runner import Execution, Options, execute, to_resume, told
 from dovetail.experiments.store import Store
 from dovetail.peer import link
 from dovetail.protocol.errors import DovetailError
@@ -210,12 +216,12 @@ def test_a_resumed_run_says_that_the_users_own_code_has_changed(
     game.touch()
     file = read(small, {"environment.name": f"{game}:Game"})
     store = Store(database.url_of(tmp_path / "results.sqlite"))
-    number = begin(store, file, False, "out")
+    number = store.begin(file.name, msgspec.json.encode(file).decode(), file.seed)
     os.utime(game, (store.started(number) - 1,) * 2)
-    assert begin(store, file, True, "out") == number
+    assert to_resume(store, file, "out") == number
     assert not caplog.records
     os.utime(game, (store.started(number) + 1,) * 2)
-    assert begin(store, file, True, "out") == number
+    assert to_resume(store, file, "out") == number
     assert f"{game} changed after this run of small began" in caplog.text
     store.close()
 
@@ -493,7 +499,7 @@ def _ends(descriptor: int, timeout: float) -> bool:
 
 def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path) -> None:
     """Meanwhile no other run may write into its folder: a second one deleted the logs of the first."""
-    changes = ("phases.0.episodes=400", "phases.0.evaluate_every=200", "evaluations=[]")
+    changes = ("phases.0.episodes=2000", "phases.0.evaluate_every=200", "evaluations=[]")
     many = [word for change in changes for word in ("--set", change)]
     command = [sys.executable, "-m", "dovetail", "run", str(small), *many]
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
@@ -550,6 +556,82 @@ def test_what_does_not_fit_costs_one_line(
 
 
 @pytest.mark.usefixtures("undrawn", "forked")
+@pytest.mark.usefixtures("undrawn", "forked")
+@pytest.mark.parametrize(
+    ("overrides", "connect", "why"),
+    [
+        ({}, True, "no broker answers"),
+        ({"agents.one.command": ["no-such-program"]}, False, "no-such-program"),
+        ({"agents.one.command": ["false"]}, False, "the process of agent-one ended with code 1"),
+    ],
+)
+@pytest.mark.parametrize("seeds", [None, [1, 2]])
+def test_a_start_that_fails_is_as_if_it_had_not_been_tried(
+    small: Path,
+    tmp_path: Path,
+    overrides: dict[str, Any],
+    connect: bool,
+    why: str,
+    seeds: list[int] | None,
+) -> None:
+    """It left an execution: the next report showed it in place of a finished one, --resume played it."""
+    short = {"phases.0.episodes": 2, "evaluations.0.episodes": 2, "evaluations.1.episodes": 2}
+    more: dict[str, Any] = short if seeds is None else {**short, "seeds": seeds}
+    done = trials.execute(small, out=tmp_path, overrides=more, options=Options(in_process=True))
+    with Records(done.folder) as records:
+        before = list(records.rows("executions"))
+    kept = [done.folder / AGAIN, done.folder / "results.json", done.folder / "report.html"]
+    texts = [each.read_bytes() for each in kept]
+    journals = sorted(done.folder.rglob("*.journal"))
+    options = Options("tcp://127.0.0.1:1", give_up=0.1) if connect else Options()
+    with pytest.raises(DovetailError, match=why):
+        trials.execute(
+            small,
+            out=tmp_path,
+            overrides={**more, **overrides, "seed": 9}
+            if seeds is None
+            else {**more, **overrides, "seeds": [8, 9]},
+            options=options,
+        )
+    with Records(done.folder) as records:
+        assert list(records.rows("executions")) == before
+    assert [each.read_bytes() for each in kept] == texts
+    assert sorted(done.folder.rglob("*.journal")) == journals
+    told(done.folder, database.url_of(done.folder / "results.sqlite"))
+    assert "not finished" not in kept[2].read_text()
+    if seeds is None:
+        with pytest.raises(DovetailError, match="no interrupted run of small to resume"):
+            trials.execute(small, out=tmp_path, overrides=more, resume=True, options=options)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_run_that_is_refused_before_its_first_episode_has_not_begun(
+    small: Path, tmp_path: Path
+) -> None:
+    with InProcess([ConnectFour], [TD, RandomAgent], bind=f"ipc://{tmp_path / 'b'}") as experiment:
+        stop = threading.Event()
+
+        def serve_it() -> None:
+            while not stop.is_set():
+                experiment.wait(0.05)
+
+        thread = threading.Thread(target=serve_it)
+        thread.start()
+        try:
+            with pytest.raises(DovetailError, match="rows"):
+                execute(
+                    small,
+                    out=tmp_path,
+                    connect=f"ipc://{tmp_path / 'b'}",
+                    overrides={"environment.configuration.rows": "many"},
+                )
+        finally:
+            stop.set()
+            thread.join()
+    with Records(tmp_path / "small") as records:
+        assert list(records.rows("executions")) == list(records.rows("stages")) == []
+
+
 def test_a_program_in_any_language_is_an_agent(small: Path, tmp_path: Path) -> None:
     program = tmp_path / "first.py"
     program.write_text(
