@@ -188,7 +188,7 @@ def _counted(connection: sa.Connection, table: sa.Table) -> None:
         _run(connection, "DROP INDEX {}", str(index["name"]))
     table.create(connection)
     names = [each["name"] for each in inspector.get_columns(old)]
-    rows = sa.select(*map(sa.column, names)).select_from(sa.table(old))
+    rows: Any = sa.select(*map(sa.column, names)).select_from(sa.table(old))
     connection.execute(sa.insert(table).from_select(names, rows))
     _run(connection, "DROP TABLE {}", old)
 
