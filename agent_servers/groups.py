@@ -15,7 +15,7 @@ import numpy as np
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Seat
 from dovetail.agent_servers.vector import Ends, Rows, VectorAgent
 from dovetail.peer import given
-from dovetail.peer.blame import FAILURES, Failure
+from dovetail.peer.blame import FAILURES, Failure, failure
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
@@ -203,7 +203,7 @@ class Group:
             except FAILURES as error:
                 where = f"{type(agent).__name__} in turn {decision.turn}"
                 text = self._describe(error, where)
-                answer.faults.append(m.Fault(slots[row], "crashed", text, decision.seat.seat))
+                answer.faults.append(m.Fault(slots[row], failure(error), text, decision.seat.seat))
                 continue
             action = action if type(action) is int else given.number(action)
             if action is RESIGN:

@@ -20,7 +20,7 @@ from dovetail.agent_servers import previews
 from dovetail.agent_servers.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.agent_servers.groups import Groups
 from dovetail.peer import given, options
-from dovetail.peer.blame import FAILURES, Failure, code_of, described
+from dovetail.peer.blame import FAILURES, Failure, code_of, described, failure
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.serving import Between
 from dovetail.protocol import codec
@@ -338,7 +338,7 @@ class AgentHost:
         self, play: _Play, turn: Decision, seq: int, error: Failure, out: list[m.Message]
     ) -> None:
         text = _described(error, f"{type(play.agent).__name__} in turn {turn.turn}")
-        self._fail(seq, "crashed", text, out)
+        self._fail(seq, failure(error), text, out)
 
     def _fail(self, seq: int, code: str, text: str, out: list[m.Message]) -> None:
         self._inbox.answer(seq, m.Error(code, text, answers=seq), out)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import IO
 
 from dovetail.peer.orphans import end_group, ends_with_this
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail.transport.owner import Owner
 
 LONGEST = 1 << 16
@@ -88,7 +88,7 @@ class Child:
         line = self.heard(found, timeout)
         if line is None:
             self.end()
-            raise DovetailError(f"{self.name} did not answer within {timeout:g} s")
+            raise Forfeit("timeout", f"{self.name} did not answer within {timeout:g} s")
         return line
 
     def heard(self, found: Callable[[str], bool], timeout: float) -> str | None:
@@ -98,7 +98,7 @@ class Child:
             DovetailError: the program has ended.
         """
         if self._in.closed:
-            raise DovetailError(f"{self.name} has ended")
+            raise Forfeit("unavailable", f"{self.name} has ended")
         end = time.monotonic() + timeout
         with selectors.DefaultSelector() as selector:
             selector.register(self._out, selectors.EVENT_READ)
@@ -126,7 +126,7 @@ class Child:
         self._heard += came
         if len(self._heard) > LONGEST and b"\n" not in self._heard:
             self.end()
-            raise DovetailError(f"{self.name} sent a line of more than {LONGEST} bytes")
+            raise Forfeit("unavailable", f"{self.name} sent a line of more than {LONGEST} bytes")
 
     def _write(self) -> bytes:
         """Send what the pipe takes; return what is left."""
@@ -143,9 +143,9 @@ class Child:
         code = self._process.poll()
         self.end()
         if code is None:
-            return DovetailError(f"{self.name} has closed its output")
+            return Forfeit("unavailable", f"{self.name} has closed its output")
         how = f"by signal {-code}" if code < 0 else f"with code {code}"
-        return DovetailError(f"{self.name} has ended {how}")
+        return Forfeit("unavailable", f"{self.name} has ended {how}")
 
     def close(self) -> None:
         """Ask the program to leave; end it and what it has started.  In a forked child nothing happens."""

@@ -29,10 +29,20 @@ def others_win(seats: int, loser: int) -> list[float] | None:
     return [0.0 if each == loser else 1.0 / others for each in range(seats)] if others else None
 
 
+PLAYERS: dict[str, m.Reason] = {"timeout": "timeout", "unavailable": "stalled"}
+"""Reasons of episodes that end since the player behind an agent failed, by the codes that say so."""
+
+
 def crash(
-    price: m.Crash, seat: int, message: str, forfeit: Callable[[int, m.Reason, str], Ending]
+    price: m.Crash,
+    seat: int,
+    error: m.Error | m.Fault,
+    forfeit: Callable[[int, m.Reason, str], Ending],
 ) -> Ending:
     """Return the ending of an episode in which a seat's agent failed at its decision."""
+    message = error.message
+    if error.code in PLAYERS:
+        return forfeit(seat, PLAYERS[error.code], message)
     if price == "forfeit":
         return forfeit(seat, "stalled", message)
     if price == "truncate":

@@ -252,10 +252,10 @@ class Episode:
             self.wait()
         return ending
 
-    def crashed(self, seat: int, message: str) -> Ending:
+    def crashed(self, seat: int, error: m.Error) -> Ending:
         """Take the word of a seat's agent that it failed at the decision that it owes."""
         self.places[seat].crash()
-        return crash(self.rules.on_crash, seat, message, self.forfeit)
+        return crash(self.rules.on_crash, seat, error, self.forfeit)
 
     def overdue(self, now: float) -> Ending | None:
         """Act upon the answers of seats that are overdue."""

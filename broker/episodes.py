@@ -186,7 +186,7 @@ class Episodes:
             self._silent(run, play.match, error.message, now)
             return
         if isinstance(asked, m.AgentStart | m.AgentStep):
-            ending = episode.crashed(asked.seat, error.message)
+            ending = episode.crashed(asked.seat, error)
         elif error.code == "illegal":
             ending = episode.refused(error.seat, error.message)
         else:

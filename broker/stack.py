@@ -207,8 +207,7 @@ class Stack(Batch):
             if slot in self.ending:
                 continue
             if row in read.faults:
-                message = read.faults[row].message
-                found.append(self._over(slot, self._crash(slot, seat, message)))
+                found.append(self._over(slot, self._crash(slot, seat, read.faults[row])))
             elif late:
                 what = f"answered after {took:.3f} s"
                 found += self._breach(int(asked.rows[row]), "timeout", what)
@@ -234,14 +233,14 @@ class Stack(Batch):
         asked = self.asked.pop(holder)
         self._answered(holder, asked, now)
         return [
-            self._over(slot, self._crash(slot, seat, message))
+            self._over(slot, self._crash(slot, seat, m.Error("crashed", message)))
             for slot, seat in self.named(asked.rows)
             if slot not in self.ending
         ]
 
-    def _crash(self, slot: int, seat: int, message: str) -> Ending:
+    def _crash(self, slot: int, seat: int, error: m.Error | m.Fault) -> Ending:
         self.breaches[slot, seat] += 1
-        return crash(self.rules.on_crash, seat, message, partial(self.forfeit, slot))
+        return crash(self.rules.on_crash, seat, error, partial(self.forfeit, slot))
 
     def overdue(self, holder: int, now: float) -> list[Over]:
         """Act upon the decisions that an instance has not answered in time."""

@@ -89,6 +89,15 @@ class Refused(DovetailError):
         return type(self), (self.code, str(self))
 
 
+class Forfeit(Refused):
+    """Raised at a decision by an agent whose player, such as an engine, failed: it costs that seat its game.
+
+    Args:
+        code: ``timeout`` if the player was too slow, ``unavailable`` if it is gone or gives no answer.
+        message: one line that says which player failed, and how.
+    """
+
+
 class IllegalAction(DovetailError):
     """The rules refuse an action; the text names it and what is legal.
 

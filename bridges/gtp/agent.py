@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import RESIGN, Agent, Decision, End, Needs, Seat
-from dovetail.bridges.engine import Engine, command
+from dovetail.bridges.engine import Engine, command, log
 from dovetail.bridges.gtp.go import COLORS, Position, action, played, vertex
 from dovetail.bridges.gtp.protocol import GtpEngine
 from dovetail.protocol.errors import DovetailError
@@ -71,7 +71,11 @@ class Gtp(Agent[GtpParameters]):
         answer = gtp.ask(f"genmove {COLORS[seat]}", self._seconds(decision)).strip()
         if answer.lower() == "resign":
             return RESIGN
-        chosen = action(answer, size)
+        try:
+            chosen = action(answer, size)
+        except DovetailError as error:
+            log.warning("%s: %s", gtp.engine.name, error)
+            return answer  # a text is no legal action
         self._stones = played(position.stones, seat, chosen, size)
         return chosen
 

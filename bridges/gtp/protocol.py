@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dovetail.bridges.engine import Engine
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Forfeit
 
 PROMPT = 20.0
 """Seconds for every command but ``genmove``."""
@@ -38,5 +38,5 @@ class GtpEngine:
         self.engine.until(whole, timeout)
         text = "\n".join([answer[0][1:].lstrip("0123456789").strip(), *answer[1:-1]])
         if answer[0].startswith("?"):
-            raise DovetailError(f"{self.engine.name} refuses {line!r}: {text}")
+            raise Forfeit("unavailable", f"{self.engine.name} refuses {line!r}: {text}")
         return text

@@ -11,7 +11,7 @@ from typing import Any
 from dovetail.bridges.child import Child
 from dovetail.bridges.kaggle import worker
 from dovetail.protocol import codec, jsontext
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import Forfeit
 
 log = logging.getLogger("dovetail.kaggle")
 
@@ -45,7 +45,8 @@ class Process(Child):
             answer = None
         if not isinstance(answer, dict) or not answer.keys() & {"ok", "error"}:
             self.end()
-            raise DovetailError(f"{self.name} answered {line[:60]!r}, which is not an answer")
+            text = f"{self.name} answered {line[:60]!r}, which is not an answer"
+            raise Forfeit("unavailable", text)
         if "error" in answer:
-            raise DovetailError(f"{self.name} raised {answer['error']}")
+            raise Forfeit("unavailable", f"{self.name} raised {answer['error']}")
         return answer["ok"]

@@ -17,7 +17,7 @@ from dovetail.bridges.choices import space_of
 from dovetail.bridges.language_model import prompt
 from dovetail.bridges.language_model.endpoint import Endpoint, Settings, settings
 from dovetail.protocol import jsontext
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Forfeit
 
 KEPT = 100
 """Transcripts of the latest episodes that ``message`` can return."""
@@ -163,7 +163,7 @@ class LanguageModel(Agent[LanguageModelParameters]):
         """Do what is done without an answer."""
         entry["fallback"] = why
         if self.parameters.fallback == "fail":
-            raise DovetailError(f"language-model: {why}")
+            raise Forfeit("unavailable", f"language-model: {why}")
         if decision.legal is not None:
             action: Any = decision.rng.choice(decision.legal)
         else:

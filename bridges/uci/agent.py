@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from dovetail.agent_servers.agent import Agent, Decision, End, Needs, Seat
-from dovetail.bridges.engine import Engine, command
+from dovetail.bridges.engine import Engine, command, log
 from dovetail.bridges.openspiel.games import library
 from dovetail.bridges.uci.chess import fen, moves
 from dovetail.bridges.uci.protocol import UciEngine
@@ -21,6 +21,10 @@ ENGINES = {
     "gnuchess": ["gnuchess", "--uci"],
 }
 """Commands of engines in Debian."""
+LONG = 3600.0
+"""Seconds for a move that only nodes or depth limit."""
+LATE = 10.0
+"""Seconds beyond those it was given after which an engine is stopped, if no clock says it."""
 MARGIN = 0.05
 """Seconds of the clock that are not the engine's."""
 
@@ -76,8 +80,8 @@ class Uci(Agent[UciParameters]):
         move = uci.best(f"fen {position}", limits, seconds)
         legal = moves(library().load_game("chess").new_initial_state(position))
         if move not in legal:
-            raise DovetailError(f"{uci.engine.name} plays {move!r} in {position}, which is illegal")
-        return legal[move]
+            log.warning("%s plays %r in %s, which is illegal", uci.engine.name, move, position)
+        return legal.get(move, move)  # a text is no legal action
 
     def end(self, end: End) -> None:
         self._episode = None
@@ -104,7 +108,7 @@ class Uci(Agent[UciParameters]):
     def _limits(self, clock: Clock | None) -> tuple[str, float]:
         """Return what follows ``go``, and the seconds after which the engine is stopped."""
         each, left = (None, None) if clock is None else (clock.decision, clock.left)
-        most = min((one - MARGIN for one in (each, left) if one is not None), default=3600.0)
+        most = min((one - MARGIN for one in (each, left) if one is not None), default=LONG)
         most = max(most, 0.01)
         words = []
         if self.parameters.nodes is not None:
@@ -116,5 +120,5 @@ class Uci(Agent[UciParameters]):
             return f"wtime {int(1000 * most)} btime {int(1000 * most)}", most
         if not words:
             seconds = min(self.parameters.seconds, most)
-            return f"movetime {max(1, int(1000 * seconds))}", most
+            return f"movetime {max(1, int(1000 * seconds))}", min(most, seconds + LATE)
         return " ".join(words), most

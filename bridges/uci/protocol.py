@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from dovetail.bridges.engine import Engine
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Forfeit
 
 HELLO = 20.0
 """Seconds in which an engine must say ``uciok`` and ``readyok``."""
@@ -70,7 +70,7 @@ class UciEngine:
         self.ready()
 
     def best(self, position: str, limits: str, seconds: float) -> str:
-        """Return the engine's move, such as ``e7e8q``.
+        """Return the engine's move, such as ``e7e8q``, or what it says instead, such as ``(none)``.
 
         Args:
             position: what follows ``position``: ``startpos moves e2e4`` or ``fen ...``.
@@ -78,7 +78,7 @@ class UciEngine:
             seconds: after which it is told to stop.
 
         Raises:
-            DovetailError: it gave no move, even when told to stop; after that it is gone.
+            Forfeit: it has ended, or gave no move, even when told to stop; after that it is gone.
         """
         self.engine.say(f"position {position}")
         self.engine.say(f"go {limits}")
@@ -88,13 +88,11 @@ class UciEngine:
             line = self.engine.heard(_is_move, GRACE)
         if line is None:
             self.engine.end()
-            raise DovetailError(
-                f"{self.engine.name} gave no move within {seconds:g} s, and none when it was told to stop"
+            raise Forfeit(
+                "timeout",
+                f"{self.engine.name} gave no move within {seconds:g} s, and none when it was told to stop",
             )
-        words = line.split()
-        if len(words) < 2 or words[1] in ("(none)", "0000"):
-            raise DovetailError(f"{self.engine.name} gave no move: {line!r}")
-        return words[1]
+        return line.partition(" ")[2].split(" ")[0]
 
 
 def _is_move(line: str) -> bool:

@@ -118,11 +118,11 @@ def agent(observation, configuration):
 @pytest.mark.parametrize(
     ("source", "reason", "text"),
     [
-        ("def agent(o, c): raise KeyError('oh')", "crashed", "raised KeyError: 'oh'"),
-        ("def agent(o, c):\n import os\n os._exit(3)", "crashed", "has ended with code 3"),
+        ("def agent(o, c): raise KeyError('oh')", "stalled", "raised KeyError: 'oh'"),
+        ("def agent(o, c):\n import os\n os._exit(3)", "stalled", "has ended with code 3"),
         ("def agent(o, c): return 99", "illegal-action", ""),
         ("def agent(o, c): return None", "illegal-action", ""),
-        ("def agent(o, c): return 'x' * 10**6", "crashed", "sent a line of more than 65536 bytes"),
+        ("def agent(o, c): return 'x' * 10**6", "stalled", "sent a line of more than 65536 bytes"),
     ],
 )
 def test_a_bad_file_loses_its_seat(register: object, source: str, reason: str, text: str) -> None:

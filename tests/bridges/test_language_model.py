@@ -152,7 +152,7 @@ def test_a_bad_answer_is_asked_again_with_what_was_wrong() -> None:
 def test_a_seat_is_lost_without_an_answer_if_the_user_wants_that() -> None:
     with model(lambda request: "no") as server:
         games, (transcript,) = play(server, 1, {"attempts": 2, "fallback": "fail"})
-    assert (games[0].reason, games[0].blame) == ("crashed", 0)
+    assert (games[0].reason, games[0].blame) == ("stalled", 0)
     assert "must be ACTION" in games[0].message
     assert len(transcript["decisions"][0]["exchanges"]) == 2
 

@@ -311,6 +311,22 @@ def test_a_run_says_what_an_error_in_a_decision_costs(
     assert [seat.total for seat in result.seats] == ([-5.0, 5.0] if outcome else [0.0, 0.0])
 
 
+@pytest.mark.rule("S6.13")
+@pytest.mark.parametrize("price", ["interrupt", "forfeit", "truncate"])
+@pytest.mark.parametrize(("code", "reason"), [("timeout", "timeout"), ("unavailable", "stalled")])
+def test_a_player_behind_an_agent_that_fails_costs_the_game_in_any_case(
+    price: str, code: str, reason: str
+) -> None:
+    table = begun(on_crash=price, retries=1)
+    table.environment.turns(0)
+    asked = table.agents[0].hears(m.AgentStart)
+    table.agents[0].says(m.Error(code, "the engine has ended", answers=asked.seq))
+    over(table, reason=reason, blame=0, outcome=[0.0, 1.0])
+    result = table.records[0].result
+    assert (result.message, result.scored) == ("the engine has ended", True)
+    assert [seat.breaches for seat in result.seats] == [1, 0]
+
+
 # -- whose fault it is ------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 from typing import Final
 
-from dovetail.protocol.errors import DovetailError, Refused
+from dovetail.protocol.errors import Code, DovetailError, Forfeit, Refused
 
 Failure = Exception | SystemExit
 FAILURES: Final = (Exception, SystemExit)
@@ -76,6 +76,13 @@ def code_of(error: Failure) -> str:
     if isinstance(error, Refused):
         return error.code
     return "unavailable" if isinstance(error, DovetailError) else "crashed"
+
+
+def failure(error: Failure) -> Code:
+    """Return the code of an agent's error at a decision: its own, if it says that its player failed."""
+    if isinstance(error, Forfeit):
+        return "timeout" if error.code == "timeout" else "unavailable"
+    return "crashed"
 
 
 def described(error: Failure, who: str, log: logging.Logger, where: str = "") -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
@@ -21,7 +20,6 @@ from dovetail.bridges.gtp.protocol import GtpEngine
 from dovetail.bridges.openspiel.environment import OpenSpiel
 from dovetail.bridges.uci import Uci, chess
 from dovetail.peer import registry
-from dovetail.peer.plugins import register
 from dovetail.protocol.errors import DovetailError
 
 HERE = Path(__file__).parent
@@ -121,104 +119,7 @@ def test_a_peer_cannot_name_a_command_or_a_file(tmp_path: Path) -> None:
     assert "not go(board_size=5" in refused({}, SMALL_GO)
 
 
-def fake(name: str, source: str, folder: Path) -> None:
-    """Register an engine that is a few lines of Python."""
-    path = folder / f"{name}.py"
-    path.write_text("import sys, time\nsay = lambda *a: print(*a, flush=True)\n" + source)
-    register(f"engine:{name}={sys.executable} {path}")
-
-
-BROKEN = {
-    "dies": ("if line.startswith('go'): sys.exit(3)", "the engine dies has ended with code 3"),
-    "illegal": ("if line.startswith('go'): say('bestmove e2e5')", "'e2e5' in rnbqkbnr"),
-    "none": ("if line.startswith('go'): say('bestmove (none)')", "gave no move"),
-    "rubbish": ("if line.startswith('go'): say('bestmove')", "gave no move"),
-}
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_engine_is_the_seats_own_fault(kind: str, tmp_path: Path) -> None:
-    source, why = BROKEN[kind]
-    fake(
-        kind,
-        "for line in sys.stdin:\n"
-        "    if line.strip() == 'uci': say('uciok')\n"
-        "    if line.strip() == 'isready': say('readyok')\n"
-        f"    {source}\n",
-        tmp_path,
-    )
-    with InProcess([OpenSpiel], [Uci, Random]) as experiment:
-        engine = experiment.create("uci", parameters={"engine": kind})
-        other = experiment.create("random")
-        (episode,) = experiment.run(
-            "openspiel", [engine, other], configuration=CHESS, retries=0
-        ).wait()
-        assert (episode.reason, episode.blame) == ("crashed", 0)
-        assert why in episode.message
-
-
-def test_a_hung_engine_is_told_to_stop_and_given_up(tmp_path: Path) -> None:
-    fake(
-        "hangs",
-        "for line in sys.stdin:\n"
-        "    if line.strip() == 'uci': say('uciok')\n"
-        "    if line.strip() == 'isready': say('readyok')\n",
-        tmp_path,
-    )
-    with InProcess([OpenSpiel], [Uci, Random]) as experiment:
-        engine = experiment.create("uci", parameters={"engine": "hangs"})
-        other = experiment.create("random")
-        clock = {"decision": 0.2, "margin": 10.0}
-        (episode,) = experiment.run(
-            "openspiel", [engine, other], configuration=CHESS, retries=0, clock=clock
-        ).wait()
-        assert (episode.reason, episode.blame) == ("crashed", 0)
-        assert "gave no move within 0.15 s, and none when it was told" in episode.message
-
-
 # -- Go ---------------------------------------------------------------------------------------------
-
-
-def test_an_engine_may_resign(tmp_path: Path) -> None:
-    fake(
-        "resigns",
-        "for line in sys.stdin:\n"
-        "    say('= resign\\n' if line.startswith('genmove') else '=\\n')\n",
-        tmp_path,
-    )
-    with InProcess([OpenSpiel], [Gtp, Random]) as experiment:
-        engine = experiment.create("gtp", parameters={"engine": "resigns"})
-        other = experiment.create("random")
-        (episode,) = experiment.run(
-            "openspiel", [other, engine], configuration=SMALL_GO, retries=0, on_illegal="random"
-        ).wait()
-        assert (episode.reason, episode.blame) == ("terminated", 1), episode.message
-        assert episode.outcome == [1.0, 0.0]
-        assert episode.message == "seat 1 resigned at turn 1"
-
-
-def test_an_engine_that_answers_too_late_loses_that_game_alone(tmp_path: Path) -> None:
-    first = tmp_path / "first"
-    fake(
-        "late",
-        "import os\n"
-        "for line in sys.stdin:\n"
-        f"    if line.startswith('genmove') and not os.path.exists({str(first)!r}):\n"
-        f"        open({str(first)!r}, 'w').close()\n"
-        "        time.sleep(2)\n"
-        "    say('= pass\\n' if line.startswith('genmove') else '=\\n')\n",
-        tmp_path,
-    )
-    with InProcess([OpenSpiel], [Gtp]) as experiment:
-        engine = experiment.create("gtp", parameters={"engine": "late"})
-        other = experiment.create("gtp", parameters={"engine": "late"})
-        clock = {"decision": 1.2, "margin": 20.0}
-        late, *later = experiment.run(
-            "openspiel", [engine, other], configuration=SMALL_GO, episodes=3, retries=0, clock=clock
-        ).wait()
-        assert (late.reason, late.blame) == ("crashed", 0)
-        assert "the engine late did not answer within 1 s" in late.message
-        assert [each.reason for each in later] == ["terminated"] * 2, later
 
 
 def test_gnugo_and_the_referee_agree_on_a_game() -> None:
