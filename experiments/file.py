@@ -103,6 +103,8 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_crash: Crash = "interrupt"
     lookahead: bool = False
     """Whether agents may ask the environment what would follow."""
+    check: bool = False
+    """Whether all episodes are checked against what the game declares, and not the first alone."""
     stacked: bool = False
     """Whether to play in groups, many episodes in one message, where everything allows it."""
     openings: Openings = 0
@@ -184,6 +186,7 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_illegal: Breach = "forfeit"
     on_crash: Crash = "forfeit"
     lookahead: bool = False
+    check: bool = False
     stacked: bool = False
 
     def taking_part(self) -> list[str]:
@@ -245,6 +248,7 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             on_illegal=self.on_illegal,
             on_crash=self.on_crash,
             lookahead=self.lookahead,
+            check=self.check,
             stacked=self.stacked,
             openings=0 if self.seats == 1 else self.openings,
             openings_seed=openings_seed,
@@ -282,6 +286,7 @@ class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_illegal: Breach = "forfeit"
     on_crash: Crash = "interrupt"
     lookahead: bool = False
+    check: bool = False
     stacked: bool = False
 
     def taking_part(self) -> list[str]:

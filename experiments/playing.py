@@ -226,10 +226,13 @@ class Playing:
         count = left
         if part.openings != 0 and len(part.seats) > 1:
             trial = part.openings == "auto" and stage.episodes > TRIAL * part.round
-            if trial and job.asked == 0:
-                count = TRIAL * part.round
+            if trial and job.asked < TRIAL * part.round:
+                count = TRIAL * part.round - job.asked
             elif part.openings != "auto" or (trial and _repeats(job)):
                 job.book = self._book(stage)
+        check = part.check
+        if not check and job.asked == 0 and _separable(stage):
+            count, check = min(count, part.round), True
         first = stage.first + job.asked
         job.asked += count
         options: dict[str, Any] = {}
@@ -264,6 +267,7 @@ class Playing:
                 on_illegal=part.on_illegal,
                 on_crash=part.on_crash,
                 lookahead=part.lookahead,
+                check=check,
                 stacked=part.stacked,
                 label=self._store.label(job.row),
                 names=list(part.seats),
@@ -410,6 +414,16 @@ class Playing:
             text = f"{part.name}: {problem}"
             raise Mistake(text, *place_of(self._file, part), "openings")
         self._tried.add(known)
+
+
+def _separable(stage: Stage) -> bool:
+    """Whether the first episodes of a stage can be a run of their own, without a change of its results.
+
+    Learners that play several at once would learn from them in another order.
+    """
+    part = stage.part
+    alone = part.concurrency == 1 and not part.stacked
+    return alone or (stage.mode == "evaluate" and not stage.modes)
 
 
 def _said(episode: Episode) -> str:

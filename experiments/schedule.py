@@ -186,6 +186,7 @@ def _block(
         on_illegal=league.on_illegal,
         on_crash=league.on_crash,
         lookahead=league.lookahead,
+        check=league.check,
         stacked=league.stacked,
     )
     return part, done, length
