@@ -73,6 +73,7 @@ class Episodes:
             watched=watched,
             scenes=self._watching.scenes(run),
             modes=run.modes(),
+            draws=run.draws(),
             line=run.schedule.line(index),
             pace=self._watching.pace(run),
         )
@@ -268,6 +269,8 @@ class Episodes:
                 episode.breached,
                 label=run.asked.label,
                 names=run.called(episode.index, seats),
+                derivation=run.asked.derivation,
+                seeds=[place.seed for place in episode.places],
             )
         )
         run.experiment.outbox.deliver(replace(result))

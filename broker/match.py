@@ -21,7 +21,7 @@ from dovetail.broker.place import Place
 from dovetail.broker.rules import Rules
 from dovetail.broker.sitter import Chair, Sitter
 from dovetail.protocol import messages as m
-from dovetail.protocol.seeds import derive
+from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, Machine, MatchState
 
 AHEAD = 10.0
@@ -105,6 +105,7 @@ class Match:
         watched: bool,
         scenes: bool,
         modes: list[m.Mode],
+        draws: SeatSeeds,
         line: list[list[Any]] | None = None,
         pace: Pace | None = None,
     ) -> Play:
@@ -120,6 +121,7 @@ class Match:
             watched: whether any watcher wants the text of each turn.
             scenes: whether any wants its scene.
             modes: by place in the run's list of agents.
+            draws: the seats' seeds.
             line: the joint actions to begin with.
             pace: what watchers at a pace want.
         """
@@ -136,8 +138,7 @@ class Match:
             Place(
                 sitter.number,
                 sitter.machine,
-                # By place, not by seat: in a round that shares a seed no agent repeats another's luck.
-                derive(seed, "seat", chair.place),
+                draws.one(seed, index, chair.place),
                 SeatClock(rules.clock, rules.answer_timeout),
                 space_of(self.spec, sitter.number),
                 modes[chair.place] if chair.stands_for is None else "evaluate",

@@ -20,7 +20,7 @@ from dovetail.broker.sitter import Chair
 from dovetail.broker.stack import Stack
 from dovetail.protocol import messages as m
 from dovetail.protocol.seats import seated
-from dovetail.protocol.seeds import derive, derived
+from dovetail.protocol.seeds import SeatSeeds, derive, derived
 from dovetail.protocol.states import RUN, Machine, RunState
 
 INDICES = 1 << 63
@@ -163,6 +163,13 @@ class Run:
     def modes(self) -> list[m.Mode]:
         """Return the mode of each of its agents."""
         return self.asked.modes or [self.rules.mode] * len(self.agents)
+
+    def draws(self) -> SeatSeeds:
+        """Return the seats' seeds."""
+        master = self.asked.agents_seed
+        if master is None:
+            master = derive(self.asked.seed, "agents")
+        return SeatSeeds(self.asked.derivation, master)
 
     def instances(self) -> set[Instance]:
         """Return its agents and their substitutes, each once."""

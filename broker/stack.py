@@ -24,7 +24,7 @@ from dovetail.broker.stack_ledger import NONE
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
-from dovetail.protocol.seeds import derive
+from dovetail.protocol.seeds import SeatSeeds, derive
 
 OVER: tuple[m.Reason, ...] = ("terminated", "truncated")
 
@@ -48,13 +48,16 @@ class Stack(Batch):
         match: the group, open.
         rules: the run's.
         agents: the run's.
+        draws: the seats' seeds.
     """
 
-    def __init__(self, match: Match, rules: Rules, agents: list[Instance]) -> None:
+    def __init__(
+        self, match: Match, rules: Rules, agents: list[Instance], draws: SeatSeeds
+    ) -> None:
         self.instances = list(dict.fromkeys(agents))
         """Each once; what follows calls them by their number here."""
         holders = np.array([self.instances.index(agent) for agent in agents], np.int32)
-        super().__init__(match.slots, match.spec.seats, holders)
+        super().__init__(match.slots, match.spec.seats, holders, draws)
         self.match = match
         self.rules = rules
         self.space: Any = match.spec.action_spaces[0]
@@ -272,7 +275,7 @@ class Stack(Batch):
         legal = None if self.legal is None else self.legal[row].tobytes()
         self.breaches[slot, seat] += 1
         if price == "random":
-            own = derive(int(self.seed[slot]), "seat", int(self.place[slot, seat]))
+            own = int(self.draws[slot, seat])
             choice = chosen(derive(own, "breach", turn), legal, self.space)
             if choice is not None:
                 self.breached.setdefault(slot, []).append([turn, seat])

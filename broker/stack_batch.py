@@ -12,7 +12,7 @@ from dovetail.broker.stack_reading import Turns
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
-from dovetail.protocol.seeds import derived
+from dovetail.protocol.seeds import SeatSeeds
 
 
 @dataclass(eq=False, slots=True)
@@ -45,10 +45,11 @@ class Batch(Ledger):
         size: how many slots there are.
         seats: of the game.
         holders: by place in the run's list of agents, a number for the instance.
+        draws: the seats' seeds.
     """
 
-    def __init__(self, size: int, seats: int, holders: Column) -> None:
-        super().__init__(size, seats, holders)
+    def __init__(self, size: int, seats: int, holders: Column, draws: SeatSeeds) -> None:
+        super().__init__(size, seats, holders, draws)
         self.slots = np.zeros(0, np.int32)
         """Those of the batch in progress."""
         self.rows = np.zeros(0, np.int32)
@@ -102,8 +103,7 @@ class Batch(Ledger):
         if len(first):
             starting = rows[first]
             step.starts, step.episodes = first, self.number[starting]
-            places = self.place.take(at[first])
-            step.seeds = derived(self.seed[starting].tolist(), "seat", places.tolist())
+            step.seeds = self.draws.take(at[first])
         step.clock = clock
         return step
 

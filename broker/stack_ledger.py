@@ -14,6 +14,7 @@ import numpy as np
 from dovetail.broker.place import MEASURES
 from dovetail.protocol import codec, columns
 from dovetail.protocol.columns import Column
+from dovetail.protocol.seeds import SeatSeeds
 
 NONE = int(np.iinfo(np.int32).min)
 """In ``acts``: the seat does not act in that turn."""
@@ -26,9 +27,10 @@ class Ledger:
         size: how many slots there are.
         seats: of the game.
         holders: by place in the run's list of agents, a number for the instance.
+        draws: the seats' seeds.
     """
 
-    def __init__(self, size: int, seats: int, holders: Column) -> None:
+    def __init__(self, size: int, seats: int, holders: Column, draws: SeatSeeds) -> None:
         self.holders = holders
         self.live = np.zeros(size, bool)
         self.playing = 0
@@ -36,6 +38,9 @@ class Ledger:
         self.number = np.zeros(size, np.int64)
         self.index = np.zeros(size, np.int64)
         self.seed = np.zeros(size, np.uint64)
+        self.draws = np.zeros((size, seats), np.uint64)
+        """The seats' seeds."""
+        self._seat_seeds = draws
         self.turn = np.full(size, -1, np.int32)
         self.place = np.zeros((size, seats), np.int32)
         self.holder = np.zeros((size, seats), np.int32)
@@ -73,6 +78,9 @@ class Ledger:
         for column in per_seat:
             column[slots] = 0
         self.seed[slots] = seeds
+        if indices:
+            seated = self.place[slots].tolist()
+            self.draws[slots] = self._seat_seeds.column(seeds.tolist(), indices, seated)
         self.played[slots] = 0
         self.acts[slots] = NONE
         for kept in (self.measured, self.breached):

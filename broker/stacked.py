@@ -101,7 +101,7 @@ class Stacked:
 
     def opened(self, run: Run, match: Match) -> None:
         """Seat the instances in a group that the environment has opened."""
-        stack = Stack(match, run.rules, run.agents)
+        stack = Stack(match, run.rules, run.agents, run.draws())
         self._all[match.number] = run, stack
         run.stacks[match] = stack
         seats = range(match.spec.seats)

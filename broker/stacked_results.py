@@ -49,7 +49,7 @@ class Results:
         names = [agent.agent for agent in run.agents]
         own = [agent.number for agent in run.agents]
         indices, numbers = stack.index[slots].tolist(), stack.number[slots].tolist()
-        seeds = stack.seed[slots].tolist()
+        seeds, draws = stack.seed[slots].tolist(), stack.draws[slots].tolist()
         # Flat, since thousands of short lists cost more than what is in them.
         accounts = (column[slots].reshape(-1).tolist() for column in stack.accounts())
         every = [
@@ -78,6 +78,8 @@ class Results:
                 stack.breached.get(over.slot, []),
                 label=asked.label,
                 names=run.called(indices[row], seats),
+                derivation=asked.derivation,
+                seeds=draws[row],
             )
             self._tables.records.append(record)
             found.append(episode)

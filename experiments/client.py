@@ -426,6 +426,9 @@ class Experiment:
             episodes: how many episodes to play. Default 1.
             seed: the master seed, from which the seeds of the episodes are derived. Default 0.
             seeds: the environment seed of each episode, in place of derived ones. Default None.
+            agents_seed: what the seats' seeds are derived from; from ``seed`` if None, which a player may then
+                find if it is a number that can be guessed. Default None.
+            derivation: how the seats' seeds are derived; 1 repeats what former versions played. Default 2.
             first_index: the index of the first episode, to continue an earlier run. Default 0.
             mode: ``learn`` or ``evaluate``, in which agents must not change. Default "learn".
             modes: the mode of each agent, if they differ. Default [].

@@ -57,7 +57,8 @@ def show_game(execution: Execution, console: Console) -> None:
             place.environment,
             [numbers[name] for name in seats],
             configuration=file.environment.configuration,
-            seed=file.seed,
+            seed=file.root,
+            derivation=file.derivation,
             mode="evaluate",
             stepwise=True,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import asdict, replace
 
-from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.file import ExperimentFile, stored
 from dovetail.experiments.store import Store
 from dovetail.protocol.errors import DovetailError
 
@@ -26,7 +26,7 @@ def taken_over(file: ExperimentFile, store: Store) -> tuple[int, dict[Key, list[
         )
     number, text = found
     try:
-        old = msgspec.json.decode(text, type=ExperimentFile)
+        old = stored(text)
     except msgspec.ValidationError:
         raise DovetailError(
             f"the last run of {file.name} is of another version of Dovetail and cannot be extended"

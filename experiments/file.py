@@ -23,11 +23,18 @@ from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Breach, Crash, Mode
 from dovetail.protocol.ready import ready
-from dovetail.protocol.seeds import derive
+from dovetail.protocol.seeds import derive, keyed
 
 Positive = Annotated[int, Meta(ge=1)]
 Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """A database has no larger integers."""
+Secret = Annotated[
+    str,
+    Meta(
+        pattern="^([0-9a-f]{32})?$",
+        extra={"form": "32 hexadecimal digits in lower case, or nothing"},
+    ),
+]
 
 
 class EnvironmentPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -229,7 +236,7 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Args:
             players: as many as there are seats.
             number: of the round.
-            seed: the experiment's.
+            seed: the experiment's master.
         """
         openings_seed = derive(seed, "openings", self.name)
         again = "" if self.format in ("round-robin", "gauntlet") else f" (round {number + 1})"
@@ -340,6 +347,18 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     description: str = ""
     seed: Seed = 0
     processes: ProcessesPart = ProcessesPart()
+    secret: Secret | None = None
+    """What all seeds are derived from together with ``seed``; empty for ``seed`` alone.  See ``sealing``."""
+    derivation: Annotated[int, Meta(ge=1, le=2)] = 2
+    """How seeds are derived (SPEC.md, Seeds); 1 repeats what former versions played."""
+
+    @property
+    def root(self) -> int:
+        """The master of everything that is drawn while it is played."""
+        return self._root(self.seed)
+
+    def _root(self, seed: int) -> int:
+        return keyed(self.secret, seed) if self.secret and self.derivation > 1 else seed
 
     def parts(self) -> list[Phase | Evaluation]:
         """Return what is played whatever the results are: not tournaments, not leagues."""
@@ -348,12 +367,14 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     def agent_seed(self, name: str) -> int:
         """Return the seed of an agent."""
         seed = self.agents[name].seed
-        return derive(self.seed, "agent", name) if seed is None else seed
+        return derive(self.root, "agent", name) if seed is None else seed
 
     def play_seed(self, part: PlayPart) -> int:
         """Return the master seed of a phase's or evaluation's runs."""
-        kind = kind_of(part)
-        return derive(self.seed, kind, part.name) if part.seed is None else part.seed
+        if part.seed is None:
+            return derive(self.root, kind_of(part), part.name)
+        root = self._root(part.seed)
+        return root if root == part.seed else derive(root, "part")
 
     def used(self) -> list[str]:
         """Return the agents that have a seat anywhere, in the order of the file."""
@@ -374,6 +395,27 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 ready(ExperimentFile)
+
+
+def text(file: ExperimentFile) -> str:
+    """Return an experiment as the store keeps it.
+
+    Without the keys that came with derivation 2 if it has the first: so did former versions, whose
+    interrupted runs can then be resumed.
+    """
+    table = msgspec.to_builtins(file)
+    if file.derivation == 1 and file.secret is None:
+        del table["secret"], table["derivation"]
+    return msgspec.json.encode(table).decode()
+
+
+def stored(text: str) -> ExperimentFile:
+    """Return an experiment that the store keeps.
+
+    Raises:
+        msgspec.ValidationError: another version of Dovetail wrote it.
+    """
+    return msgspec.convert({"derivation": 1, **msgspec.json.decode(text)}, ExperimentFile)
 
 
 def base(name: str) -> str:
@@ -434,6 +476,9 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
         found = outside.table(path)
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
+    if path.suffix == ".json":
+        # Only a run writes JSON (``experiment.json``), and since derivation 2 it names the derivation.
+        found.setdefault("derivation", 1)
     found = beside(found, path.parent)
     with located(Source(path, tuple(overrides))):
         for key, value in overrides.items():

@@ -271,6 +271,7 @@ class Playing:
                 stacked=part.stacked,
                 label=self._store.label(job.row),
                 names=list(part.seats),
+                derivation=self._file.derivation,
                 **options,
             )
         except DovetailError as error:

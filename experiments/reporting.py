@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from dovetail.experiments import database, kept, over_seeds, playing
-from dovetail.experiments.file import ExperimentFile
+from dovetail.experiments.file import ExperimentFile, stored
 from dovetail.experiments.output import write
 from dovetail.experiments.page import Source, page
 from dovetail.experiments.records import Records, Where
@@ -84,7 +84,7 @@ def file_of(row: Mapping[str, Any]) -> ExperimentFile:
         DovetailError: another version wrote it, and this one cannot read it.
     """
     try:
-        return msgspec.json.decode(row["file"], type=ExperimentFile)
+        return stored(row["file"])
     except msgspec.DecodeError as error:
         raise DovetailError(
             f"execution {row['id']} was played by a Dovetail whose files this one cannot read: {error}"

@@ -28,6 +28,8 @@ class RunOptions(TypedDict, total=False):
     episodes: int
     seed: int
     seeds: list[int] | None
+    agents_seed: int | None
+    derivation: int
     first_index: int
     mode: Mode
     modes: list[Mode]

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from dovetail.experiments import database, places, report, reporting, sweep
+from dovetail.experiments import database, places, report, reporting, sealing
+from dovetail.experiments import file as files
 from dovetail.experiments.checking import check, first_states
 from dovetail.experiments.extending import Key, taken_over
 from dovetail.experiments.file import ExperimentFile, located
@@ -118,7 +119,7 @@ def execute(
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
     """
-    plan = sweep.read(path, overrides)
+    plan = sealing.prepared(path, overrides)
     if not plan.alone:
         raise DovetailError(
             f"{path} has seeds or a sweep; dovetail.experiments.trials.execute plays it"
@@ -139,7 +140,7 @@ def execute(
             number = to_resume(results, plan.base, where) if resume else None
             entry = Entry(
                 results.reserve(1)[0] if number is None else number,
-                msgspec.json.encode(plan.base).decode(),
+                files.text(plan.base),
                 begun=number is not None,
                 again=Again.of(folder, plan),
                 extends=extended,
@@ -184,7 +185,7 @@ def to_resume(results: Store, file: ExperimentFile, where: str) -> int:
     Raises:
         DovetailError: there is nothing to resume, or something else was interrupted.
     """
-    text = msgspec.json.encode(file).decode()
+    text = files.text(file)
     execution = results.unfinished(file.name, text)
     if execution is None:
         other = results.interrupted(file.name)

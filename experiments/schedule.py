@@ -168,7 +168,7 @@ def _block(
             if game.points is not None:
                 points, count = points + game.points[0], count + 1
         scores[name] = points, count
-    name = leagues.opponent(league, done, scores, file.seed)
+    name = leagues.opponent(league, done, scores, file.root)
     boundary = league.snapshot_every - done % league.snapshot_every
     length = min(league.block, boundary, league.episodes - done)
     last = (done + length) % league.snapshot_every == 0 or done + length == league.episodes
@@ -207,7 +207,7 @@ def players(file: ExperimentFile, tournament: Tournament) -> list[str]:
 
 
 def _first(file: ExperimentFile, tournament: Tournament) -> list[list[str]]:
-    return tournaments.first_round(tournament, players(file, tournament), file.seed)
+    return tournaments.first_round(tournament, players(file, tournament), file.root)
 
 
 def _round(
@@ -218,7 +218,7 @@ def _round(
     count: int,
     who: Sequence[Sequence[str]],
 ) -> list[Stage]:
-    pairings = [tournament.pairing(names, count, file.seed) for names in who]
+    pairings = [tournament.pairing(names, count, file.root) for names in who]
     return [Stage(number + k, part, 0, part.episodes, trained) for k, part in enumerate(pairings)]
 
 

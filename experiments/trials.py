@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from rich.console import Console
 
-from dovetail.experiments import database, numbers, output, over_seeds, runner, sweep
+from dovetail.experiments import database, numbers, output, over_seeds, runner, sealing, sweep
+from dovetail.experiments import file as files
 from dovetail.experiments.checking import check
 from dovetail.experiments.over_seeds import Series
 from dovetail.experiments.progress import duration
@@ -71,7 +71,7 @@ def execute(
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
     """
-    plan = sweep.read(path, overrides)
+    plan = sealing.prepared(path, overrides)
     options = options or Options()
     if plan.alone:
         return runner.execute(
@@ -177,7 +177,7 @@ class _All:
         same: list[tuple[int, int]] = []
         try:
             for trial in trials:
-                file = msgspec.json.encode(trial.file).decode()
+                file = files.text(trial.file)
                 if file in self._first:  # a search may propose a set again
                     number, at = self._first[file]
                     same.append((len(self._executions), at))

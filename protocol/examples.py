@@ -21,7 +21,7 @@ from dovetail.protocol.seeds import derive
 
 SESSION = "0123456789abcdef0123456789abcdef"
 SEED = derive(1, "episode", 0)
-SEAT_SEED = derive(SEED, "seat", 1)
+SEAT_SEED = derive(derive(1, "agents"), "seat", 0, 1)
 BOARD = np.array([[0, 1, 2], [0, 0, 1]], np.int8)
 AFTER = np.array([[0.5, 1.0], [0.25, -1.0]], np.float32)
 SCENE = {
@@ -112,6 +112,7 @@ _FIELDS: dict[str, Any] = {
     "abandon": True,
     "agent": "td",
     "agents": [11, "somebody"],
+    "agents_seed": 5,
     "answer_timeout": 5.0,
     "answers": 41,
     "batch": 7,
@@ -123,6 +124,7 @@ _FIELDS: dict[str, Any] = {
     "concurrency": 4,
     "configuration": {"rows": 6},
     "decisions": 18,
+    "derivation": 1,
     "environment": "connect_four",
     "episode": 17,
     "episodes": 3,
@@ -755,7 +757,7 @@ def exchange() -> list[tuple[str, str, m.Message]]:
     The agent holds both seats.  tests/protocol/test_contract.py has the broker say its part.
     """
     seed = derive(1, "episode", 0)
-    seats = [derive(seed, "seat", seat) for seat in (0, 1)]
+    seats = [derive(derive(1, "agents"), "seat", 0, seat) for seat in (0, 1)]
     zero = float("0")  # passed on, and so not left out
     env, agent, experiment, broker = "environment", "agent", "experiment", "broker"
 

@@ -64,6 +64,10 @@ class EpisodeRecord(Record, tag="played"):
     """The label of its run; ``dovetail run`` writes ``EXECUTION/STAGE/ATTEMPT``."""
     names: list[str] = []
     """What its run called who had each seat, by seat; empty if it gave no names."""
+    derivation: int = 1
+    """How the seats' seeds were derived (SPEC.md, Seeds); records of the first way do not say it."""
+    seeds: list[int] = []
+    """The seed that each seat got; not in records that do not name their derivation."""
 
     @property
     def players(self) -> list[str]:

@@ -1121,6 +1121,10 @@ class Run(Message):
     names: list[str] = []
     """The name of each of ``agents`` for watchers, the catalogue and the journal; empty for the offered
     names."""
+    agents_seed: int | None = None
+    """The master of the seats' seeds; nil derives it from ``seed``."""
+    derivation: Annotated[int, Meta(ge=1, le=2)] = 2
+    """How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md, Seeds."""
 
 
 class RunCommand(Message):

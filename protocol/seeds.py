@@ -1,11 +1,12 @@
-"""Seeds: every random choice in the system comes from one of these, and all of them from a master.
+"""Seeds: every random choice in the system comes from one of these.
 
 The derivation is part of the contract (SPEC.md, Seeds), so that any language can repeat it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
@@ -28,5 +29,52 @@ def derive(master: int, *path: str | int) -> int:
 def derived(masters: Iterable[int], kind: str, numbers: Iterable[int]) -> NDArray[np.uint64]:
     """Return ``derive(master, kind, number)`` for each of some pairs: uint64 [pairs]."""
     pairs = zip(masters, numbers, strict=True)
-    found = [sha256(f"{master}/{kind}/{number}".encode()).digest() for master, number in pairs]
-    return np.frombuffer(b"".join(found), ">u8")[::4] >> np.uint64(1)
+    return _numbers([sha256(f"{master}/{kind}/{n}".encode()).digest() for master, n in pairs])
+
+
+def keyed(secret: str, seed: int) -> int:
+    """Return a master of 128 bits, which only who has the secret can derive from a seed.
+
+    >>> keyed("000102030405060708090a0b0c0d0e0f", 0)
+    207621355072544417118116023473277185414
+    """
+    return int.from_bytes(sha256(f"{secret}/{seed}".encode()).digest()[:16], "big")
+
+
+@dataclass(frozen=True, slots=True)
+class SeatSeeds:
+    """The seeds of the seats in the episodes of a run.
+
+    By place in the run's list of agents, not by seat: in a round that shares an environment's seed
+    no agent repeats another's luck.
+    """
+
+    derivation: int
+    """1 derives them from the environment's seed, 2 from a master of their own."""
+    master: int
+    """Of derivation 2."""
+
+    def one(self, environment: int, index: int, place: int) -> int:
+        """Return the seed of a place in an episode; ``environment`` is the environment's."""
+        if self.derivation == 1:
+            return derive(environment, "seat", place)
+        return derive(self.master, "seat", index, place)
+
+    def column(
+        self, environments: Sequence[int], indices: Sequence[int], seats: Sequence[Sequence[int]]
+    ) -> NDArray[np.uint64]:
+        """Return ``one`` of each seat of some episodes: uint64 [episodes, seats]."""
+        if self.derivation == 1:
+            heads = [f"{environment}/seat" for environment in environments]
+        else:
+            heads = [f"{self.master}/seat/{index}" for index in indices]
+        found = [
+            sha256(f"{head}/{place}".encode()).digest()
+            for head, places in zip(heads, seats, strict=True)
+            for place in places
+        ]
+        return _numbers(found).reshape(len(heads), len(seats[0]) if seats else 0)
+
+
+def _numbers(digests: list[bytes]) -> NDArray[np.uint64]:
+    return np.frombuffer(b"".join(digests), ">u8")[::4] >> np.uint64(1)

@@ -130,6 +130,11 @@ type Run struct {
 	// The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered
 	// names.
 	Names []string
+	// The master of the seats' seeds; nil derives it from `seed`.
+	AgentsSeed *int64
+	// How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md,
+	// Seeds. Zero stands for 2.
+	Derivation int64
 }
 
 func (m *Run) wire(w *wire) {
@@ -167,6 +172,8 @@ func (m *Run) wire(w *wire) {
 	opt(w, "stacked", &m.Stacked, false, boolean)
 	array(w, "substitutes", &m.Substitutes, value)
 	array(w, "names", &m.Names, text)
+	orNil(w, "agents_seed", &m.AgentsSeed, integer)
+	orDefault(w, "derivation", &m.Derivation, 2, integer)
 }
 
 func (*Run) kind() string { return "run" }

@@ -569,6 +569,10 @@ void visit(V& v, M& m, Of<messages::Run>) {
     v.optional("stacked", m.stacked);
     v.optional("substitutes", m.substitutes);
     v.optional("names", m.names);
+    v.optional("agents_seed", m.agents_seed);
+    v.optional("derivation", m.derivation, 2);
+    v.at_least("derivation", m.derivation, 1);
+    v.at_most("derivation", m.derivation, 2);
 }
 
 template <class V, class M>

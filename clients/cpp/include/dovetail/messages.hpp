@@ -902,6 +902,11 @@ struct Run {
     std::vector<std::variant<std::int64_t, std::string>> substitutes = {};
     /// The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered names.
     std::vector<std::string> names = {};
+    /// The master of the seats' seeds; nil derives it from `seed`.
+    std::optional<std::int64_t> agents_seed = {};
+    /// How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md, Seeds.
+    /// At least 1 and at most 2.
+    std::int64_t derivation = 2;
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.

@@ -1554,6 +1554,11 @@ pub struct Run {
     /// The name of each of `agents` for watchers, the catalogue and the journal; empty for the
     /// offered names.
     pub names: Vec<String>,
+    /// The master of the seats' seeds; `None` derives it from `seed`.
+    pub agents_seed: Option<i64>,
+    /// How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
+    /// SPEC.md, Seeds.
+    pub derivation: u64,
 }
 
 record! { Run "type" = "run";
@@ -1591,6 +1596,8 @@ record! { Run "type" = "run";
     stacked "stacked" = false,
     substitutes "substitutes" = Default::default(),
     names "names" = Default::default(),
+    agents_seed "agents_seed" = None,
+    derivation "derivation" = 2,
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.

@@ -1622,6 +1622,13 @@ export interface Run {
    * The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered names.
    */
   names?: readonly string[];
+  /** The master of the seats' seeds; null derives it from `seed`. */
+  agents_seed?: number | null;
+  /**
+   * How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md, Seeds.
+   * @defaultValue 2
+   */
+  derivation?: number;
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */

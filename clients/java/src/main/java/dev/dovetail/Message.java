@@ -3018,6 +3018,9 @@ public sealed interface Message extends Encodable {
      *     agents}; one each, or one for all.
      * @param names The name of each of {@code agents} for watchers, the catalogue and the journal; empty for the
      *     offered names.
+     * @param agentsSeed The master of the seats' seeds; null derives it from {@code seed}.
+     * @param derivation How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
+     *     SPEC.md, Seeds.
      */
     record Run(
             long id,
@@ -3053,13 +3056,15 @@ public sealed interface Message extends Encodable {
             String peer,
             boolean stacked,
             List<Object> substitutes,
-            List<String> names) implements Message {
+            List<String> names,
+            Long agentsSeed,
+            long derivation) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
                     null, Breach.FORFEIT, Breach.FORFEIT, Crash.INTERRUPT, 1L, false, false, false, false, List.of(),
-                    List.of(), 0L, "", AgentLost.FAIL, 0L, false, true, null, false, List.of(), List.of());
+                    List.of(), 0L, "", AgentLost.FAIL, 0L, false, true, null, false, List.of(), List.of(), null, 2L);
         }
 
         /** {@return a copy with another {@code configuration}} */
@@ -3068,7 +3073,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code episodes}} */
@@ -3077,7 +3082,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code seed}} */
@@ -3086,7 +3091,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code seeds}} */
@@ -3095,7 +3100,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
@@ -3104,7 +3109,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code mode}} */
@@ -3113,7 +3118,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code concurrency}} */
@@ -3122,7 +3127,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code rotate}} */
@@ -3131,7 +3136,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code clock}} */
@@ -3140,7 +3145,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code answerTimeout}} */
@@ -3149,7 +3154,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code maxTurns}} */
@@ -3158,7 +3163,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code onTimeout}} */
@@ -3167,7 +3172,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code onIllegal}} */
@@ -3176,7 +3181,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code onCrash}} */
@@ -3185,7 +3190,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code retries}} */
@@ -3194,7 +3199,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code check}} */
@@ -3203,7 +3208,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code stepwise}} */
@@ -3212,7 +3217,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code secret}} */
@@ -3221,7 +3226,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code lookahead}} */
@@ -3230,7 +3235,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code modes}} */
@@ -3239,7 +3244,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code openings}} */
@@ -3248,7 +3253,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code openingTurns}} */
@@ -3257,7 +3262,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code label}} */
@@ -3266,7 +3271,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code onAgentLost}} */
@@ -3275,7 +3280,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code saveEvery}} */
@@ -3284,7 +3289,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code thoughts}} */
@@ -3293,7 +3298,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code texts}} */
@@ -3302,7 +3307,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code peer}} */
@@ -3311,7 +3316,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code stacked}} */
@@ -3320,7 +3325,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code substitutes}} */
@@ -3329,7 +3334,7 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         /** {@return a copy with another {@code names}} */
@@ -3338,7 +3343,25 @@ public sealed interface Message extends Encodable {
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
                     rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
                     secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names);
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
+        }
+
+        /** {@return a copy with another {@code agentsSeed}} */
+        public Run withAgentsSeed(Long agentsSeed) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
+        }
+
+        /** {@return a copy with another {@code derivation}} */
+        public Run withDerivation(long derivation) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
+                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
+                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
+                    peer, stacked, substitutes, names, agentsSeed, derivation);
         }
 
         @Override
@@ -3379,6 +3402,8 @@ public sealed interface Message extends Encodable {
                     .put("stacked", stacked, false)
                     .put("substitutes", substitutes, List.of())
                     .put("names", names, List.of())
+                    .put("agents_seed", agentsSeed, null)
+                    .put("derivation", derivation, 2L)
                     .map();
         }
 
@@ -3418,7 +3443,9 @@ public sealed interface Message extends Encodable {
                     fields.optional("peer", Reader.orNil(Reader.TEXT), null),
                     fields.optional("stacked", Reader.BOOLEAN, false),
                     fields.optional("substitutes", Reader.list(Reader.either(Reader.INTEGER, Reader.TEXT)), List.of()),
-                    fields.optional("names", Reader.list(Reader.TEXT), List.of()));
+                    fields.optional("names", Reader.list(Reader.TEXT), List.of()),
+                    fields.optional("agents_seed", Reader.orNil(Reader.INTEGER), null),
+                    fields.optional("derivation", Reader.atMost(Reader.atLeast(Reader.INTEGER, 1), 2), 2L));
         }
     }
 
