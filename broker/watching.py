@@ -186,6 +186,8 @@ class Watching:
     ) -> None:
         """Tell those who watch a run, but its own experiment; it may be lost.
 
+        They do not learn the environment's seed: other episodes of the round may share it.
+
         Args:
             run: the run.
             message: what they are told.
@@ -193,6 +195,8 @@ class Watching:
         """
         if not self.attended or not (self.of(run).all or (seen and self.of(run).asked)):
             return
+        if isinstance(message, m.Episode):
+            message = replace(message, seed=0)
         others = self._others.get((run.number, seen))
         if others is None:
             boxes = [

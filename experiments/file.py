@@ -545,6 +545,8 @@ def _mistakes(file: ExperimentFile) -> Iterator[Mistake]:
                 yield Mistake(
                     f"{what!r} seats {name!r}, but there is no [agents.{name}]{hint}", *steps
                 )
+    if file.derivation == 1 and file.secret:
+        yield Mistake("derivation 1 has no secret; remove one of the two", "secret")
     yield from _contradictions(file)
     if file.environment.hosted and file.environment.command is not None:
         yield Mistake(

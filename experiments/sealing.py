@@ -67,35 +67,35 @@ def account() -> str:
     """Return this account's secret, drawn when it is first needed; empty if there is to be none.
 
     Raises:
-        DovetailError: it is not a secret, or cannot be read.
+        DovetailError: it is not a secret.
     """
     named = os.environ.get(VARIABLE)
     if named:
         return "" if named == "none" else _checked(named, VARIABLE)
     home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return kept(Path(home).expanduser() / "dovetail" / "secret")
+    path = Path(home).expanduser() / "dovetail" / "secret"
+    try:
+        return kept(path)
+    except OSError as error:
+        log.warning(
+            "cannot keep a secret in %s: %s; the next run has another, and plays other episodes, "
+            "unless %s is set",
+            *(path, error.strerror, VARIABLE),
+        )
+        return secrets.token_hex(16)
 
 
 def kept(path: Path) -> str:
     """Return the secret in a file that its owner alone can read; draw it if there is none.
 
-    Where it cannot be kept it is another one each time, which a warning says.
-
     Raises:
         DovetailError: the file has no secret.
+        OSError: it cannot be read or written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not path.exists():
-            _draw(path)
-        return _checked(path.read_text("ascii").strip(), str(path))
-    except (OSError, RuntimeError, UnicodeDecodeError) as error:
-        log.warning(
-            "cannot keep a secret in %s: %s; the next run has another, and plays other episodes, "
-            "unless %s is set",
-            *(path, getattr(error, "strerror", None) or error, VARIABLE),
-        )
-        return secrets.token_hex(16)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.exists():
+        _draw(path)
+    return _checked(path.read_text("ascii", "replace").strip(), str(path))
 
 
 def _draw(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -23,7 +24,8 @@ provenance.here()  # asks git once, before fast tests may start no program
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the groups as markers, and let programs be interrupted."""
+    """Declare the groups as markers, let programs be interrupted, and leave the account's secret alone."""
+    os.environ["DOVETAIL_SECRET"] = "none"
     # A shell has what it starts in the background ignore SIGINT, and programs inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -73,6 +73,7 @@ PLACES = {
     "tests/experiments/test_modes.py": "processes",
     "tests/experiments/test_registered.py": "processes",
     "tests/experiments/test_runner.py": "processes",
+    "tests/experiments/test_secrets.py": "processes",
     "tests/experiments/test_shards.py": "processes",
     "tests/experiments/test_sitting.py": "processes",
     "tests/experiments/test_stacked.py": "fast",

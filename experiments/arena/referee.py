@@ -292,11 +292,14 @@ class Referee:
             parameters = next(
                 (e.parameters for e in ladder.baselines if baseline(ladder, e.name) == who), {}
             )
-            seed = derive(self._arena.seed, ladder.name, "player", player)
+            seed = derive(self._master(), ladder.name, "player", player)
             made.request = self._experiment.post(
                 m.ExperimentCreate(0, offered, parameters, seed=seed, peer=peer, timeout=CREATING)
             )
         return made.instance
+
+    def _master(self) -> int:
+        return self._store.master(self._season.number, self._arena.seed)
 
     # -- pairing ----------------------------------------------------------------------------------
 
@@ -375,7 +378,7 @@ class Referee:
                 at, wait = self._trials.setdefault(number, (now + TRIAL, 2 * TRIAL))
                 if now >= at and len(free) >= ladder.players - 1 and not self._busy(number):
                     self._trials[number] = now + wait, min(2 * wait, TRIAL_MOST)
-                    seed = derive(self._arena.seed, ladder.name, "trial", number, round(wait))
+                    seed = derive(self._master(), ladder.name, "trial", number, round(wait))
                     return Unit(
                         -number, ladder.name, seed, [number, *free[: ladder.players - 1]], 0
                     )
@@ -396,7 +399,7 @@ class Referee:
         turn = self._turns.get(ladder.name, 0)
         # The numbers of units make the draw differ from one start of the arena to the next.
         total = sum(count for count, _ in self._counts.values())
-        rng = random.Random(derive(self._arena.seed, ladder.name, "pairing", total, turn))
+        rng = random.Random(derive(self._master(), ladder.name, "pairing", total, turn))
         rated = [self._rating(p.id) for p in self._players.values() if p.ladder == ladder.name]
         chosen = choose(
             candidates,

@@ -153,13 +153,14 @@ class Store(Entrants, Units):
                 f"the final of season {season.name!r} has begun already; begin another season after it"
             )
         counts, found = self.counts(season.number), {}
+        master = self.master(season.number, seed)
         for name, size in ladders.items():
             players = {
                 number: each.entrant
                 for number, each in self.players(name).items()
                 if each.state == "active" and number in counts
             }
-            rng = random.Random(derive(seed, name, "final", season.number))
+            rng = random.Random(derive(master, name, "final", season.number))
             found[name] = [unit for _ in range(rounds) for unit in round_robin(players, size, rng)]
         if not any(found.values()):
             raise DovetailError("too few agents have played in this season for a final")
@@ -177,7 +178,7 @@ class Store(Entrants, Units):
             )
             for name, units in found.items():
                 for each in units:
-                    add_unit(connection, season.number, name, seed, each)
+                    add_unit(connection, season.number, name, master, each)
             add_line(connection, "final", season.name, f"{sum(map(len, found.values()))} units")
         return {name: len(units) for name, units in found.items()}
 

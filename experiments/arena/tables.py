@@ -9,9 +9,13 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from dovetail.experiments import database
+from dovetail.experiments import database, sealing
 from dovetail.experiments.arena import schema as s
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seeds import keyed
+
+SECRETS = "secrets"
+"""The folder beside the database with 128 random bits for each season."""
 
 
 class Tables:
@@ -31,6 +35,22 @@ class Tables:
         """Close it."""
         self._engine.dispose()
         self._reader.dispose()
+
+    def master(self, season: int, seed: int) -> int:
+        """Return what all seeds of a season are derived from.
+
+        Args:
+            season: its number.
+            seed: the arena's, from which alone an entrant could find it.
+
+        Raises:
+            DovetailError: the season's secret cannot be kept.
+        """
+        path = self.path.parent / SECRETS / f"season-{season}"
+        try:
+            return keyed(sealing.kept(path), seed)
+        except OSError as error:
+            raise DovetailError(f"cannot keep a secret in {path}: {error.strerror}") from None
 
     @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:

@@ -27,9 +27,10 @@ class Units(Tables):
     """The units in an arena's database, and what they do to ratings and faults."""
 
     def plan(self, season: int, ladder: str, seed: int, players: Sequence[int]) -> Unit:
-        """Write down that a unit will be played, and return it."""
+        """Write down that a unit will be played, and return it; ``seed`` is the arena's."""
+        master = self.master(season, seed)
         with self._writing() as connection:
-            return add_unit(connection, season, ladder, seed, players)
+            return add_unit(connection, season, ladder, master, players)
 
     def planned(self, season: int) -> list[Unit]:
         """Return the units that were planned and not finished, the oldest first."""
@@ -185,11 +186,11 @@ class Units(Tables):
 
 
 def add_unit(
-    connection: sa.Connection, season: int, ladder: str, seed: int, players: Sequence[int]
+    connection: sa.Connection, season: int, ladder: str, master: int, players: Sequence[int]
 ) -> Unit:
-    """Plan a unit, as part of a change; its seed is derived from the arena's."""
+    """Plan a unit, as part of a change; its seed is derived from the season's master."""
     number = 1 + (connection.execute(sa.select(sa.func.max(s.units.c.id))).scalar() or 0)
-    unit = Unit(number, ladder, derive(seed, ladder, "unit", number), list(players), 0)
+    unit = Unit(number, ladder, derive(master, ladder, "unit", number), list(players), 0)
     connection.execute(
         sa.insert(s.units).values(
             id=number, season=season, ladder=ladder, seed=unit.seed, planned=time.time()

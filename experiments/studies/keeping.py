@@ -23,6 +23,7 @@ from dovetail.experiments.exact import (
     dots_values,
     uneven,
 )
+from dovetail.experiments.studies.playing import DERIVATION
 from dovetail.protocol.errors import DovetailError
 
 PLIES = (14, 34)
@@ -203,6 +204,7 @@ def kept(
         episodes=positions,
         seed=seed,
         configuration=dict(configuration or {}),
+        derivation=DERIVATION,
         modes=["evaluate"] * 2,
     )
     for episode in run:

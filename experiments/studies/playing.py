@@ -10,6 +10,9 @@ from msgspec import Struct
 
 from dovetail.experiments.client import Experiment
 
+DERIVATION = 1
+"""How the seats' seeds are derived in all studies, whose kept results were played before there was another way."""
+
 
 class Score(Struct):
     """Games between two players, for the first of them."""
@@ -70,6 +73,7 @@ def match(
         rotate=rotate,
         opening_turns=openings,
         max_turns=most,
+        derivation=DERIVATION,
     )
     for episode in run:
         found.games += 1

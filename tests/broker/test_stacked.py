@@ -19,7 +19,7 @@ from dovetail.broker.stack_reading import _difference, problem
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
-from dovetail.protocol.seeds import derive
+from dovetail.protocol.seeds import SeatSeeds, derive
 from dovetail.protocol.spaces import Discrete, Text
 
 
@@ -699,7 +699,7 @@ HISTORIES = st.lists(
 @settings(max_examples=30)
 @given(HISTORIES)
 def test_a_history_is_what_was_noted(episodes: list[list[dict[int, int]]]) -> None:
-    ledger = Ledger(len(episodes) + 1, 3, i4(0, 0, 0))
+    ledger = Ledger(len(episodes) + 1, 3, i4(0, 0, 0), SeatSeeds(2, 0))
     slots = np.arange(1, len(episodes) + 1, dtype=np.int32)
     for noted in ([[{0: 7, 2: 9}] * 70] * len(episodes), episodes):
         ledger.begin(slots, range(len(slots)), [*slots], slots, np.arange(3))

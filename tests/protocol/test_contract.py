@@ -145,7 +145,7 @@ BROKERS = {
     *("S4.4", "S4.5", "S4.7", "S4.10", "S4.12"),
     *("S6.3", "S6.5", "S6.6", "S6.12", "S6.13", "S6.18", "S6.19"),
     *("S7.8", "S7.9", "S7.12", "S7.14", "S7.15", "S7.17", "S7.18"),
-    *("S8.5", "S8.6"),
+    *("S8.5", "S8.6", "S8.7", "S8.8"),
     *("S10.1", "S11.3", "S12.4"),
     *("S13.1", "S13.2", "S13.3", "S13.4", "S13.5", "S14.1", "S15.2"),
     *("S16.2", "S16.6", "S16.8", "S16.9"),
@@ -406,3 +406,5 @@ def test_the_seeds_in_the_spec_are_right() -> None:
         r'`derive\((\d+), "(\w+)", (\d+)\)` is (\d+)', SPEC
     ):
         assert derive(int(master), word, int(number)) == int(seed)
+    [seat] = re.findall(r'`derive\(derive\(1, "agents"\), "seat", 0, 1\)` is (\d+)', SPEC)
+    assert derive(derive(1, "agents"), "seat", 0, 1) == int(seat)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.protocol import seeds
-from dovetail.protocol.seeds import derive, derived
+from dovetail.protocol.seeds import SeatSeeds, derive, derived
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_golden_seeds(path: tuple[int, *tuple[str | int, ...]], seed: int) -> No
 
 
 def test_the_examples_in_the_source_are_right() -> None:
-    assert doctest.testmod(seeds).attempted == 1
+    assert doctest.testmod(seeds).attempted == 2
     assert doctest.testmod(seeds).failed == 0
 
 
@@ -49,3 +49,26 @@ def test_seeds_of_many_episodes_differ() -> None:
 def test_many_seeds_are_those_one_by_one(pairs: list[tuple[int, int]], kind: str) -> None:
     found = derived([pair[0] for pair in pairs], kind, [pair[1] for pair in pairs])
     assert found.tolist() == [derive(master, kind, number) for master, number in pairs]
+
+
+@pytest.mark.rule("S8.6", "S8.7", "S8.8")
+def test_golden_seats() -> None:
+    run, environment = 1, derive(1, "episode", 3)
+    old, new = SeatSeeds(1, derive(run, "agents")), SeatSeeds(2, derive(run, "agents"))
+    assert old.one(environment, 3, 1) == derive(environment, "seat", 1)
+    assert [new.one(environment, 3, place) for place in (0, 1)] == [
+        derive(derive(run, "agents"), "seat", 3, 0),
+        derive(derive(run, "agents"), "seat", 3, 1),
+    ]
+    assert new.one(environment, 0, 1) == 1192103257609790628
+
+
+@pytest.mark.parametrize("derivation", [1, 2])
+@given(st.lists(st.tuples(st.integers(), st.integers(0), st.permutations(range(3)))))
+def test_seats_of_many_episodes_are_those_one_by_one(
+    derivation: int, episodes: list[tuple[int, int, list[int]]]
+) -> None:
+    seeds = SeatSeeds(derivation, 5)
+    environments, indices = [each[0] for each in episodes], [each[1] for each in episodes]
+    found = seeds.column(environments, indices, [each[2] for each in episodes])
+    assert found.tolist() == [[seeds.one(e, i, k) for k in seats] for e, i, seats in episodes]

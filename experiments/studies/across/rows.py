@@ -33,7 +33,7 @@ from dovetail.experiments.studies import learned
 from dovetail.experiments.studies.amazons.rows import meeting, won
 from dovetail.experiments.studies.keeping import KEEPS, kept
 from dovetail.experiments.studies.means import mean
-from dovetail.experiments.studies.playing import match
+from dovetail.experiments.studies.playing import DERIVATION, match
 from dovetail.experiments.studies.rlgame import one_sided
 from dovetail.experiments.studies.rows import (
     Done,
@@ -81,6 +81,7 @@ def _self_play(experiment: Experiment, game: str, player: int, unit: Unit, numbe
         seed=unit["seed"] * 100 + number,
         configuration=dict(GAMES[game][0]),
         max_turns=MOST_TURNS,
+        derivation=DERIVATION,
     ).wait()
 
 

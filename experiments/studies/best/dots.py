@@ -28,7 +28,7 @@ from dovetail.experiments.studies.best.parts import (
     shared,
     train,
 )
-from dovetail.experiments.studies.playing import Score
+from dovetail.experiments.studies.playing import DERIVATION, Score
 from dovetail.experiments.studies.rows import (
     Done,
     Drawn,
@@ -184,6 +184,7 @@ def _kept(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, i
         episodes=unit["positions"],
         seed=HELD_OUT + unit["seed"],
         configuration=dict(board),
+        derivation=DERIVATION,
         modes=["evaluate"] * 2,
     )
     for episode in run:
@@ -216,6 +217,7 @@ def _won(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, in
             episodes=len(mine),
             seeds=mine,
             configuration=dict(board),
+            derivation=DERIVATION,
             modes=["evaluate"] * 2,
         )
         for episode in run:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dovetail.experiments.client import Experiment
 from dovetail.experiments.statistics import Estimate, wilson
-from dovetail.experiments.studies.playing import Score
+from dovetail.experiments.studies.playing import DERIVATION, Score
 from dovetail.experiments.studies.rows import Result, Unit, interval, over
 
 COLUMNS = ("", "ours", "the study's best", "the literature's best")
@@ -52,6 +52,7 @@ def train(
             seed=seed * 10_007 + block,
             configuration=dict(configuration or {}),
             max_turns=most,
+            derivation=DERIVATION,
             concurrency=together,
             stacked=together > 1,
         )

@@ -21,7 +21,7 @@ from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.studies.curves import OURS, Curve, Mark, Panel, Picture
 from dovetail.experiments.studies.means import mean
-from dovetail.experiments.studies.playing import Score, match
+from dovetail.experiments.studies.playing import DERIVATION, Score, match
 from dovetail.experiments.studies.rows import (
     HEAD,
     PERCENT,
@@ -96,6 +96,7 @@ def _learn(unit: Unit) -> Result:
                 episodes=each,
                 seed=unit["seed"] * 1000 + block,
                 configuration=board,
+                derivation=DERIVATION,
             ).wait()
             curve.append([round(float(x), 4) for x in experiment.message(learner, "weights")])
         found: dict[str, Any] = {"weights": curve[-1], "curve": curve, "games": each * BLOCKS}
@@ -289,6 +290,7 @@ def _large(unit: Unit) -> Result:
                 episodes=each,
                 seed=unit["seed"] * 1000 + block,
                 configuration=board,
+                derivation=DERIVATION,
                 retries=0,
             ).wait()
             ended = sum(episode.reason == "terminated" for episode in played)

@@ -9,6 +9,7 @@ from dovetail.agent_servers.general.td import RLGameTD
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.env_servers.rlgame import Board
 from dovetail.experiments.inprocess import InProcess
+from dovetail.experiments.studies.playing import DERIVATION
 from dovetail.experiments.studies.rlgame import kernels as k
 from dovetail.experiments.studies.rlgame import plain
 from dovetail.experiments.studies.rlgame.play import Pair, joined
@@ -157,7 +158,13 @@ def pilot(unit: Unit) -> Result:
     unequal, digests = 0, set()
     with InProcess([ConnectFour], [RLGameTD]) as experiment:
         players = [experiment.create("td-rlgame", seed=unit["seed"] + n) for n in (0, 1000)]
-        run = experiment.run("connect_four", players, episodes=unit["games"], seed=unit["seed"])
+        run = experiment.run(
+            "connect_four",
+            players,
+            episodes=unit["games"],
+            seed=unit["seed"],
+            derivation=DERIVATION,
+        )
         for episode in run:
             digests.add(episode.digest)
             first, second = episode.seats
