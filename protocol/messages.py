@@ -1270,7 +1270,7 @@ class Episode(Message):
     episode: int
     """The broker's number of the episode, unique while the broker runs."""
     seed: int
-    """The environment's seed."""
+    """The environment's seed; 0 for watchers, since other episodes of the round may share it."""
     reason: Reason
     """Why it ended."""
     seats: list[SeatResult]

@@ -417,7 +417,7 @@ class Page:
 def _seed(text: str) -> int:
     """Return the seed of a form; a random one if it names none."""
     if not text.strip():
-        return secrets.randbelow(1 << 31)
+        return secrets.randbelow(1 << 53)
     if not (text.strip().isdecimal() and len(text) < 19):
         raise DovetailError("The seed: give a whole number from 0 to 10^18, or nothing")
     return int(text)

@@ -14,6 +14,7 @@ from dovetail.experiments.client import Experiment as Client
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
+from dovetail.protocol.seeds import derive
 from dovetail.web.chairs import Chair, Chairs
 from dovetail.web.doors import loopback
 from dovetail.web.games import position_of
@@ -153,7 +154,7 @@ class People:
         agents: list[int | str] = []
         try:
             for number, (sitter, chair) in enumerate(zip(plan.seats, table.chairs, strict=True)):
-                made = yield from self._agent(sitter, plan.seed + number, chair)
+                made = yield from self._agent(sitter, derive(plan.seed, "agent", number), chair)
                 agents.append(made)
                 if isinstance(made, int):
                     table.instances.append(made)
@@ -272,7 +273,7 @@ class People:
     ) -> Generator[m.ExperimentCreate, int, list[int | str]]:
         """Return who sits where in the game of a hint."""
         who, seed, count = Sitter("agent", hint.agent), table.plan.seed, len(table.plan.seats)
-        made = yield from self._agent(who, seed, None)
+        made = yield from self._agent(who, derive(seed, "agent", 0), None)
         if isinstance(made, int):
             hint.instances.append(made)
         other: int | str = made
@@ -284,7 +285,7 @@ class People:
                         "ask another agent"
                     )
                 hint.idle = self._present().add("hint", lambda: None)
-            other = yield from self._agent(who, seed + 1, hint.idle)
+            other = yield from self._agent(who, derive(seed, "agent", 1), hint.idle)
             if isinstance(other, int):
                 hint.instances.append(other)
         return [made if seat == hint.seat else other for seat in range(count)]

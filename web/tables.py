@@ -157,7 +157,7 @@ class Table:
     def next(self) -> Plan:
         """Return the plan of another game in which everyone sits one seat further."""
         seats = (*self.plan.seats[-1:], *self.plan.seats[:-1])
-        return replace(self.plan, seats=seats, seed=secrets.randbelow(1 << 31))
+        return replace(self.plan, seats=seats, seed=secrets.randbelow(1 << 53))
 
 
 @dataclass(eq=False)

@@ -63,7 +63,7 @@ def bot(
         def restart(self) -> None:
             """Begin another episode."""
             self._episode += 1
-            self._seed = derive(derive(seed, "episode", self._episode - 1), "seat", player)
+            self._seed = derive(derive(seed, "agents"), "seat", self._episode - 1, player)
             self._rng = random.Random(self._seed)
             self._memory = agent.Memory()
             self._return = 0.0

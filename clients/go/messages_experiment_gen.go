@@ -445,7 +445,7 @@ type Episode struct {
 	Index int64
 	// The broker's number of the episode, unique while the broker runs.
 	Episode int64
-	// The environment's seed.
+	// The environment's seed; 0 for watchers, since other episodes of the round may share it.
 	Seed int64
 	// Why it ended.
 	Reason Reason

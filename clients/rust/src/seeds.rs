@@ -5,7 +5,8 @@ use std::fmt::Display;
 /// The seed that belongs to a path under a master seed.
 ///
 /// An environment's seed in episode `i` of a run is `derive(run_seed, &[&"episode", &i])`, that of
-/// agent `k` in it `derive(environment_seed, &[&"seat", &k])`.
+/// agent `k` in it `derive(seats_master, &[&"seat", &i, &k])`, where the seats' master is the run's
+/// `agents_seed` or, if it has none, `derive(run_seed, &[&"agents"])`.
 pub fn derive(master: i64, path: &[&dyn Display]) -> i64 {
     let mut text = master.to_string();
     for part in path {

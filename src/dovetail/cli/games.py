@@ -96,7 +96,7 @@ def play(
         except DovetailError as error:
             raise UsageError(str(error)) from None
     if seed is None:
-        seed = secrets.randbelow(1_000_000)
+        seed = secrets.randbelow(1 << 53)
 
     from dovetail.cli import seating
 

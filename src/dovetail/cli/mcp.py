@@ -113,7 +113,7 @@ def mcp(
                 against if against is not None else ["random"],
                 parameters=settings(set_agent, "--set-agent"),
                 configuration=settings(set_),
-                seed=secrets.randbelow(1_000_000) if seed is None else seed,
+                seed=secrets.randbelow(1 << 53) if seed is None else seed,
                 games=games,
                 clock=clock,
                 connect=connect,

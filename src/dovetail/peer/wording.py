@@ -232,9 +232,11 @@ def _holds_tables(kind: type[Struct], steps: tuple[Step, ...]) -> bool:
 
 def _form(kind: type[Struct], steps: tuple[Step, ...]) -> str:
     """Return what text at a place is made of, if its annotation says so in words, as ``extra={"form": ...}``."""
-    for meta in getattr(_type(kind, steps), "__metadata__", ()):
-        if isinstance(meta, Meta) and meta.extra and "form" in meta.extra:
-            return str(meta.extra["form"])
+    found = _type(kind, steps)
+    for each in (found, *get_args(found)):  # of a union, an alternative may have it
+        for meta in getattr(each, "__metadata__", ()):
+            if isinstance(meta, Meta) and meta.extra and "form" in meta.extra:
+                return str(meta.extra["form"])
     return ""
 
 

@@ -1067,7 +1067,7 @@ struct Episode {
     std::int64_t index = 0;
     /// The broker's number of the episode, unique while the broker runs.
     std::int64_t episode = 0;
-    /// The environment's seed.
+    /// The environment's seed; 0 for watchers, since other episodes of the round may share it.
     std::int64_t seed = 0;
     /// Why it ended.
     Reason reason = Reason::terminated;

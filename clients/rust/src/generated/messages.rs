@@ -1828,7 +1828,7 @@ pub struct Episode {
     pub index: i64,
     /// The broker's number of the episode, unique while the broker runs.
     pub episode: i64,
-    /// The environment's seed.
+    /// The environment's seed; 0 for watchers, since other episodes of the round may share it.
     pub seed: i64,
     /// Why it ended.
     pub reason: Reason,

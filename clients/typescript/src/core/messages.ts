@@ -1830,7 +1830,7 @@ export interface Episode {
   index: number;
   /** The broker's number of the episode, unique while the broker runs. */
   episode: Int;
-  /** The environment's seed. */
+  /** The environment's seed; 0 for watchers, since other episodes of the round may share it. */
   seed: Int;
   /** Why it ended. */
   reason: Reason;

@@ -3881,7 +3881,7 @@ public sealed interface Message extends Encodable {
      * @param run The run.
      * @param index The number of the episode in its run.
      * @param episode The broker's number of the episode, unique while the broker runs.
-     * @param seed The environment's seed.
+     * @param seed The environment's seed; 0 for watchers, since other episodes of the round may share it.
      * @param reason Why it ended.
      * @param seats The result of each seat, in order.
      * @param outcome A score per seat; 1 for a win, 0 for a loss, shared if drawn; null if the game is not scored.
