@@ -47,6 +47,8 @@ _log = logging.getLogger("dovetail")
 
 NAP = 0.002
 """Seconds for which a task of an event loop sleeps while nothing arrives."""
+GUESSED = 1 << 48
+"""Seeds below are few enough to be counted through."""
 TIMEOUT = 120.0
 """Seconds after which a request of an agent or environment fails."""
 LISTED = 30
@@ -284,6 +286,8 @@ class Experiment:
         self._answers: dict[int, m.Message] = {}
         self._open: dict[int, m.Message] = {}
         self._runs: dict[int, Run] = {}
+        self._warned = False
+        """Whether it has said that a seed can be guessed."""
         self._inbox = Inbox()
         self._early: dict[int, list[m.Message]] = {}
         self._turns: deque[m.WatchedTurn] = deque(maxlen=100_000)
@@ -408,6 +412,18 @@ class Experiment:
             raise _explained(error, "create", made, "agent", agent) from None
         return Instance.of(body["instance"], agent, self)
 
+    def _warn(self, asked: m.Run) -> None:
+        """Say once that programs of others compete under a seed that they may find."""
+        programs = {each for each in asked.agents if isinstance(each, str)}
+        if len(programs) > 1 and abs(asked.seed) < GUESSED and not self._warned:
+            self._warned = True
+            _log.warning(
+                "%s may find the seed %d by counting, and with it what will be drawn; if they are "
+                "not yours, give a seed such as secrets.randbits(63)",
+                " and ".join(sorted(programs)),
+                asked.seed,
+            )
+
     def run(
         self,
         environment: str,
@@ -485,6 +501,7 @@ class Experiment:
             given["substitutes"] = _numbers(given["substitutes"])
             given.setdefault("on_agent_lost", "substitute")
         asked = m.Run(0, environment, _numbers(agents), **given)
+        self._warn(asked)
         try:
             body = self.request(asked)
         except Refused as error:

@@ -15,6 +15,7 @@ from dovetail.broker import feed
 from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.seeds import derive
 
 Frames = list[tuple[bytes, list[bytes] | None]]
 
@@ -151,3 +152,22 @@ def test_a_run_may_be_left_out_of_all_that_are_watched() -> None:
     assert not table.core._watching.peers
     watcher.says(m.Watch(6))
     assert shown()
+
+
+@pytest.mark.rule("S7.13")
+def test_a_watcher_learns_no_seed_and_the_record_has_those_of_the_seats() -> None:
+    """In a round that rotates, the next episode has the same environment's seed."""
+    table = Conversation(seats=1, seed=5)
+    observer = Voice(table, "observer")
+    observer.says(m.Watch(1))
+    table.opens()
+    table.environment.turns(0)
+    [player] = table.agents
+    mine = player.hears(m.AgentStart).seed
+    player.acts(1)
+    table.environment.turns(terminated=True, outcome=[1.0])
+    assert table.experiment.hears(m.Episode).seed == derive(5, "episode", 0)
+    assert observer.hears(m.Episode).seed == 0
+    [record] = table.records
+    assert (record.result.seed, record.derivation) == (derive(5, "episode", 0), 2)
+    assert record.seeds == [mine] == [derive(derive(5, "agents"), "seat", 0, 0)]

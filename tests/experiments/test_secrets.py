@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
+from dovetail.agent_servers.general.random_agent import Random
+from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.experiments import file as files
 from dovetail.experiments import sealing, sweep
 from dovetail.experiments.arena.store import FILE, Store
+from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.runner import execute
+from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 
@@ -223,3 +227,31 @@ def test_an_arena_draws_a_secret_for_each_season(tmp_path: Path) -> None:
     kept = sorted((tmp_path / "one" / "secrets").iterdir())
     assert [each.name for each in kept] == ["season-1", "season-2"]
     assert {stat.S_IMODE(each.stat().st_mode) for each in kept} == {0o600}
+
+
+@pytest.mark.parametrize(
+    ("seed", "names", "warned"),
+    [(7, ("a", "b"), True), (2**62 + 1, ("a", "b"), False), (7, ("a", "a"), False)],
+)
+def test_a_seed_that_competing_programs_can_guess_is_named_once(
+    seed: int, names: tuple[str, str], warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with InProcess([ConnectFour]) as experiment:
+        for _ in range(2):
+            experiment._warn(m.Run(0, "connect_four", list(names), seed=seed))
+    assert caplog.text.count("a and b may find the seed 7 by counting") == warned
+
+
+@pytest.mark.rule("S8.7")
+def test_what_a_run_draws_and_what_its_record_says() -> None:
+    with InProcess([ConnectFour], [Random]) as experiment:
+        dice = experiment.create("random")
+
+        def digests(**options: Any) -> list[str]:
+            run = experiment.run("connect_four", [dice, dice], episodes=3, **options)
+            return [each.digest for each in run]
+
+        first = digests(seed=1)
+        assert digests(seed=1) == digests(seed=2, agents_seed=derive(1, "agents")) == first
+        assert digests(seed=1, derivation=1) != first
+        assert digests(seed=1, agents_seed=2) != first
