@@ -103,7 +103,7 @@ def _draw(path: Path) -> None:
     with private(temporary) as file:
         file.write(secrets.token_hex(16).encode() + b"\n")
     try:
-        os.link(temporary, path)  # whole or not at all, and whoever is first decides
+        os.link(temporary, path)  # whole or not at all; the first decides
     except FileExistsError:
         pass
     finally:

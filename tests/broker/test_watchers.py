@@ -161,13 +161,17 @@ def test_a_watcher_learns_no_seed_and_the_record_has_those_of_the_seats() -> Non
     observer = Voice(table, "observer")
     observer.says(m.Watch(1))
     table.opens()
+    table.environment.hears(m.EnvironmentStart, seed=derive(5, "episode", 0))
     table.environment.turns(0)
     [player] = table.agents
+    player.hears(m.Init)
     mine = player.hears(m.AgentStart).seed
     player.acts(1)
+    table.environment.hears(m.EnvironmentStep)
     table.environment.turns(terminated=True, outcome=[1.0])
     assert table.experiment.hears(m.Episode).seed == derive(5, "episode", 0)
-    assert observer.hears(m.Episode).seed == 0
+    [told] = [each for each in observer.heard if isinstance(each, m.Episode)]
+    assert told.seed == 0
     [record] = table.records
     assert (record.result.seed, record.derivation) == (derive(5, "episode", 0), 2)
     assert record.seeds == [mine] == [derive(derive(5, "agents"), "seat", 0, 0)]
