@@ -324,13 +324,13 @@ def _value(kind: type, name: str) -> Any:
 
 
 def minimal(kind: type[m.Message], **fields: Any) -> m.Message:
-    """Return a message with nothing but its required fields."""
+    """Return a message with nothing but its required fields, and those that are given."""
     required = {
-        field.name: fields.get(field.name, _value(kind, field.name))
+        field.name: _value(kind, field.name)
         for field in msgspec.structs.fields(kind)
         if field.required
     }
-    return kind(**required)
+    return kind(**(required | fields))
 
 
 def full(kind: type[m.Message], **fields: Any) -> m.Message:
@@ -426,6 +426,48 @@ def values() -> Iterator[tuple[str, Any]]:
     yield "tensor without elements", np.zeros((0, 3), np.uint8)
     yield "tensor of three dimensions", np.arange(8, dtype=np.int16).reshape(2, 2, 2)
     yield "extension that is not Dovetail's", msgspec.msgpack.Ext(7, b"\x01\x02")
+
+
+def example(kind: type[m.Message | m.Part]) -> m.Message | m.Part:
+    """Return what stands below the table of a message or part: as an episode has it, if one does."""
+    said = next((message for _, _, message in exchange() if type(message) is kind), None)
+    if said is not None and kind not in _TOLD:
+        return said
+    if issubclass(kind, m.Message):
+        return minimal(kind, **_STACKED.get(kind, {}), **_TOLD.get(kind, {}))
+    return _PARTS[kind]
+
+
+_PARTS: dict[type, m.Part] = {
+    m.Offer: _OFFER,
+    m.Limits: m.Limits(1 << 20, 16, 10_000),
+    m.View: m.View(0, payload(2), [1, 2], 0.5),
+    m.Symmetry: _SPEC["symmetries"][0],
+    m.Preview: m.Preview([1], [m.View(1, payload(1), [1])], [0.0, 0.5], applied=1),
+    m.Clock: m.Clock(2.5, 60.0, 0.125),
+    m.Thoughts: _SPECIAL[m.Action, "thoughts"],
+    m.ClockRule: m.ClockRule(2.5, 60.0, 0.5, 0.05),
+    m.SeatResult: m.SeatResult("td", 11, 1.0, 18, 0.75, measures={"loss": 0.25}),
+    m.Fault: m.Fault(2, "crashed", "td raised ValueError", 0),
+}
+_TOLD: dict[type, dict[str, Any]] = {
+    m.Error: {"answers": 41, "seat": 1},
+    m.Ping: {"number": 3, "settled": 39},
+    m.Pong: {"number": 3, "seen": 40},
+    m.Bye: {"reason": "the broker is shutting down"},
+    m.EnvironmentMessage: {"body": {"verbose": True}},
+    m.AgentMessage: {"body": {"verbose": True}},
+    m.ExperimentMessage: {"instance": 11, "body": {"verbose": True}},
+    m.ExperimentCreate: {"parameters": {"hidden": 64}, "seed": 7},
+    m.Create: {"parameters": {"hidden": 64}, "seed": 7},
+    m.AgentStep: {"observation": 1, "legal": [1], "reward": 0.5},
+    m.Cancel: {"run": 4},
+    m.Watch: {"run": 4, "scenes": True},
+    m.Load: {"state": b"\x00\x01"},
+    m.WatchedTurn: {"to_act": [0], "actions": [(1, 3)], "text": "X to move"},
+    m.Progress: {"total": 100},
+}
+"""Optional fields without which an example shows little."""
 
 
 # -- values of spaces ------------------------------------------------------------------------------

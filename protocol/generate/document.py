@@ -230,6 +230,10 @@ def _of(names: list[str]) -> Callable[[], Iterator[str]]:
             yield ""
             yield from _fields(fields, known)
             yield ""
+            yield "```"
+            yield _brief(examples.example(kind))
+            yield "```"
+            yield ""
             for field in fields:
                 known.setdefault(field, f"[{_heading(kind)}](#{_anchor(kind)})")
 
@@ -336,6 +340,39 @@ def _machines() -> Iterator[str]:
         yield f"| *any* | {otherwise} |"
 
 
+def _drawn(table: Mapping[Any, Mapping[str, str]], indent: str) -> Iterator[str]:
+    """Yield a state machine as Mermaid draws it."""
+    states_ = list(table)
+    yield f"{indent}[*] --> {states_[0]}"
+    for state, row in table.items():
+        if not row:
+            yield f"{indent}{state} --> [*]"
+        for following in dict.fromkeys(row.values()):
+            events = ", ".join(each for each, there in row.items() if there == following)
+            yield f"{indent}{state} --> {following}: {events}"
+
+
+def _session_drawn() -> Iterator[str]:
+    yield "```mermaid"
+    yield "stateDiagram-v2"
+    yield from _drawn(states.SESSION, "    ")
+    yield "```"
+
+
+def _episode_drawn() -> Iterator[str]:
+    """Yield both sides of an episode in one picture: what the environment is at, and what a seat."""
+    yield "```mermaid"
+    yield "stateDiagram-v2"
+    for name, about, table in (
+        ("environment", "the environment of the match", states.MATCH),
+        ("seat", "each of its seats", states.SEAT),
+    ):
+        yield f'    state "{about}" as {name} {{'
+        yield from _drawn(table, "        ")
+        yield "    }"
+    yield "```"
+
+
 def _bytes() -> Iterator[str]:
     """Yield the whole worked exchange, with the bytes."""
     for number, (sender, receiver, message) in enumerate(examples.exchange(), 1):
@@ -378,6 +415,8 @@ BLOCKS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
         "an agent's episode": lambda: _lines(examples.exchange()),
         "accepted": _accepted,
         "spaces": _spaces,
+        "a session": _session_drawn,
+        "an episode": _episode_drawn,
         "state machines": _machines,
     },
     "MESSAGES.md": {
