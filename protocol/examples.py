@@ -428,7 +428,7 @@ def values() -> Iterator[tuple[str, Any]]:
     yield "extension that is not Dovetail's", msgspec.msgpack.Ext(7, b"\x01\x02")
 
 
-def example(kind: type[m.Message | m.Part]) -> m.Message | m.Part:
+def example(kind: type) -> Any:
     """Return what stands below the table of a message or part: as an episode has it, if one does."""
     said = next((message for _, _, message in exchange() if type(message) is kind), None)
     if said is not None and kind not in _TOLD:
@@ -438,7 +438,7 @@ def example(kind: type[m.Message | m.Part]) -> m.Message | m.Part:
     return _PARTS[kind]
 
 
-_PARTS: dict[type, m.Part] = {
+_PARTS: dict[type, Any] = {
     m.Offer: _OFFER,
     m.Limits: m.Limits(1 << 20, 16, 10_000),
     m.View: m.View(0, payload(2), [1, 2], 0.5),
@@ -485,8 +485,8 @@ def members() -> Iterator[tuple[spaces.Space, Any, bool]]:
             [-1, 3, 1.0, True, "1", None, [1], b"\x01", np.array(1, np.int64), large],
         ),
         (spaces.Discrete(2, -1), [-1, 0], [1, -2]),
-        (spaces.Discrete(large, -large), [-large, -1], [0, large]),
-        (spaces.Discrete(large), [large - 1, 0], [-1, large]),
+        (spaces.Discrete(large - 1, -large), [-large, -2], [-1, 0, large]),
+        (spaces.Discrete(large - 1), [large - 2, 0], [-1, large - 1, large]),
         (
             spaces.Box([2], 0.0, 1.0),
             [[0, 1], [0.5, 0.5], [1, 0.0], np.array([0, 1], np.float32)],
