@@ -316,3 +316,43 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestMembers(t *testing.T) {
+	var file struct {
+		Members []struct {
+			SpaceHex string `json:"space_hex"`
+			ValueHex string `json:"value_hex"`
+			Space    json.RawMessage
+			Value    json.RawMessage
+			Member   bool
+		}
+	}
+	vectors(t, "members.json", &file)
+	if len(file.Members) < 200 {
+		t.Fatalf("only %d values", len(file.Members))
+	}
+	decoded := func(digits string) any {
+		value, err := dovetail.DecodeValue((&vector{Hex: digits}).frame(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	for _, v := range file.Members {
+		space, err := dovetail.DecodeSpace(decoded(v.SpaceHex))
+		if err != nil {
+			t.Fatalf("%s: %v", v.Space, err)
+		}
+		if dovetail.Contains(space, decoded(v.ValueHex)) != v.Member {
+			t.Errorf("%s in %s: not %v", v.Value, v.Space, v.Member)
+		}
+	}
+}
+
+func TestContainsTakesValuesOfGo(t *testing.T) {
+	box := &dovetail.Box{Shape: []int{2}, DType: dovetail.Float32, Low: 0.0, High: 0.1}
+	if !dovetail.Contains(box, []float64{0, 0.1}) || dovetail.Contains(box, []any{false, 0.1}) ||
+		dovetail.Contains(box, make(chan int)) {
+		t.Error("a slice of floats, a boolean, or what cannot travel")
+	}
+}

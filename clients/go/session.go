@@ -1,6 +1,9 @@
 package dovetail
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Session is a peer's end of a session without the socket: frames and the time go in, messages for the role and
 // frames to send come out.
@@ -104,6 +107,9 @@ func (s *Session) Silent(now time.Time) bool { return now.Sub(s.heard) > max(s.p
 func (s *Session) patience() time.Duration {
 	if s.Welcome == nil {
 		return 2 * time.Second
+	}
+	if s.Welcome.Heartbeat == 0 { // the broker sends no pings
+		return math.MaxInt64
 	}
 	return max(2*time.Second, time.Duration(4*s.Welcome.Heartbeat*float64(time.Second)))
 }

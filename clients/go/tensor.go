@@ -55,7 +55,7 @@ func (d DType) Append(b []byte, value any) []byte {
 	f, _ := AsFloat(value)
 	switch d {
 	case Float16:
-		return le.AppendUint16(b, toHalf(f))
+		return le.AppendUint16(b, toHalf(d.nearest(f)))
 	case Float32:
 		return le.AppendUint32(b, math.Float32bits(float32(f)))
 	case Float64:
@@ -193,7 +193,7 @@ func halfFloat(bits uint16) float64 {
 	return sign * math.Ldexp(fraction+1024, exponent-25)
 }
 
-// toHalf rounds towards zero.
+// toHalf takes a number that a float16 holds.
 func toHalf(f float64) uint16 {
 	var sign uint16
 	if math.Signbit(f) {

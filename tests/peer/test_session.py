@@ -208,3 +208,9 @@ def test_a_request_without_permission_ends_nothing(session: Session) -> None:
     welcome(session)
     for error in (m.Error("access", "not yours", id=3), m.Error("access", "not yours", answers=3)):
         assert session.receive(frames(error), 1.0) == ([error], [])
+
+
+@pytest.mark.rule("S4.11")
+def test_without_heartbeats_silence_means_nothing(session: Session) -> None:
+    welcome(session, heartbeat=0.0)
+    assert not session.silent(1e9)

@@ -129,6 +129,23 @@ def test_rules_are_numbered_in_order() -> None:
     assert len(RULES) > 70
 
 
+def test_what_binds_has_a_number() -> None:
+    """What a section says after its first rule belongs to the rule before it; nothing comes before that."""
+    for section in re.split(r"\n## ", SPEC)[1:]:
+        number = int(section.split(".")[0])
+        if number <= 2:
+            continue
+        before = (
+            section[: section.index(f"**[S{number}.1]**")]
+            if f"**[S{number}.1]**" in section
+            else section
+        )
+        assert not re.search(r"\b(must|should)\b", before), section.splitlines()[0]
+    for name in ("Clocks", "Ends", "Lookahead", "Lost programs", "Clocks and pace of a watcher"):
+        begins = SPEC.split(f"\n### {name}\n\n")[1]
+        assert begins.startswith("**[S"), name
+
+
 def test_every_rule_that_is_named_exists() -> None:
     for name, text in DOCUMENTS.items():
         assert set(re.findall(r"\bS\d+\.\d+\b", text)) <= {*RULES}, name

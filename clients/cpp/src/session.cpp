@@ -1,6 +1,7 @@
 #include "dovetail/session.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "dovetail/names.hpp"
 #include "hosting.hpp"
@@ -85,6 +86,7 @@ std::optional<messages::Incoming> Session::take(std::string_view frame, double n
 }
 
 double Session::patience() const {
+    if (welcome_ && welcome_->heartbeat == 0) return std::numeric_limits<double>::infinity();
     return welcome_ ? std::max(4 * welcome_->heartbeat, 2.0) : 2.0;
 }
 

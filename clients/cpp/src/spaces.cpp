@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "coding.hpp"
 #include "utf8.hpp"
@@ -136,6 +137,180 @@ Value sample(const spaces::Dict& space, Random& random) {
     return out;
 }
 
+/// The elements of a tensor or of nested lists; false if they do not have the shape.
+bool elements(const Value& value, const Shape& shape, std::size_t depth, List& out) {
+    if (depth == 0 && value.is_tensor()) {
+        const Tensor& tensor = value.as_tensor();
+        if (!std::equal(tensor.shape().begin(), tensor.shape().end(), shape.begin(), shape.end(),
+                        [](std::size_t a, std::int64_t b) { return static_cast<std::int64_t>(a) == b; }))
+            return false;
+        for (std::size_t i = 0; i < tensor.size(); ++i) out.push_back(tensor.at(i));
+        return true;
+    }
+    if (depth == shape.size()) {
+        out.push_back(value);
+        return true;
+    }
+    if (!value.is_list() || value.as_list().size() != static_cast<std::size_t>(shape[depth])) return false;
+    return std::all_of(value.as_list().begin(), value.as_list().end(), [&](const Value& each) {
+        return each.is_tensor() ? false : elements(each, shape, depth + 1, out);
+    });
+}
+
+bool is_float(Dtype dtype) {
+    return dtype == Dtype::float16 || dtype == Dtype::float32 || dtype == Dtype::float64;
+}
+
+/// Rounds to a dtype of floats: ties to even, infinite beyond the largest.
+double nearest(double number, Dtype dtype) {
+    if (dtype == Dtype::float32) {
+        // Beyond the largest a conversion is not defined.
+        const double most = std::numeric_limits<float>::max();
+        const double half = std::ldexp(1.0, 103);  // half of its distance to the next
+        if (std::isfinite(number) && std::abs(number) >= most + half)
+            return std::copysign(std::numeric_limits<double>::infinity(), number);
+        if (std::isfinite(number) && std::abs(number) > most) return std::copysign(most, number);
+        return static_cast<double>(static_cast<float>(number));
+    }
+    if (dtype != Dtype::float16 || number == 0 || !std::isfinite(number)) return number;
+    const double unit = std::ldexp(1.0, std::max(std::ilogb(number), -14) - 10);
+    const double rounded = std::nearbyint(number / unit) * unit;
+    if (std::abs(rounded) > 65504) return std::copysign(std::numeric_limits<double>::infinity(), number);
+    return rounded;
+}
+
+/// Whether a <= b, both integers or booleans, or floats that bound them; exact. NaN is no bound.
+bool ordered(const Value& a, const Value& b) {
+    const auto truth = [](const Value& value) -> Value {
+        if (value.is_bool()) return std::int64_t{value.as_bool()};
+        return value;
+    };
+    const Value x = truth(a), y = truth(b);
+    const auto large = [](const Value& value) { return std::holds_alternative<std::uint64_t>(value.held()); };
+    if (x.is_integer() && y.is_integer()) {
+        if (large(x) || large(y)) return !large(x) || (large(y) && x.as_uint() <= y.as_uint());
+        return x.as_int() <= y.as_int();
+    }
+    if (!x.is_integer() && !y.is_integer()) return x.as_number() <= y.as_number();
+    // One is a float: within the range of integers it is as good as the whole number that it bounds.
+    const bool left = !x.is_integer();
+    const double bound = left ? std::ceil(x.as_number()) : std::floor(y.as_number());
+    if (std::isnan(bound)) return false;
+    if (bound >= std::ldexp(1.0, 64)) return !left;
+    if (bound < -std::ldexp(1.0, 63)) return left;
+    const Value whole =
+        bound < 0 ? Value(static_cast<std::int64_t>(bound)) : Value(static_cast<std::uint64_t>(bound));
+    return left ? ordered(whole, y) : ordered(x, whole);
+}
+
+/// Whether a dtype can hold an element of nested lists, or of a tensor of that dtype.
+bool holds(Dtype dtype, const Value& element) {
+    if (element.is_bool() || dtype == Dtype::boolean) return element.is_bool() && dtype == Dtype::boolean;
+    if (is_float(dtype)) return element.is_number();
+    if (!element.is_integer()) return false;
+    const int bits = static_cast<int>(8 * size_of(dtype));
+    const bool is_unsigned = dtype == Dtype::uint8 || dtype == Dtype::uint16 || dtype == Dtype::uint32 ||
+                             dtype == Dtype::uint64;
+    if (is_unsigned) {
+        const std::uint64_t most = bits == 64 ? UINT64_MAX : (std::uint64_t{1} << bits) - 1;
+        return ordered(std::int64_t{0}, element) && ordered(element, most);
+    }
+    const std::int64_t most = INT64_MAX >> (64 - bits);
+    return ordered(-most - 1, element) && ordered(element, most);
+}
+
+/// A bound of each of `size` elements; false if it fits no array of the shape.
+bool limits(const Value& bound, const Shape& shape, std::size_t size, List& out) {
+    if (bound.is_number()) {
+        out.assign(size, bound);
+        return true;
+    }
+    return bound.is_list() && elements(bound, shape, 0, out) &&
+           std::all_of(out.begin(), out.end(), [](const Value& each) { return each.is_number(); });
+}
+
+bool contains(const spaces::Discrete& space, const Value& value) {
+    return std::holds_alternative<std::int64_t>(value.held()) && value.as_int() >= space.start &&
+           static_cast<std::uint64_t>(value.as_int()) - static_cast<std::uint64_t>(space.start) <
+               static_cast<std::uint64_t>(space.n);
+}
+
+bool contains(const spaces::Box& space, const Value& value) {
+    Dtype dtype;
+    List all, low, high;
+    if (!find_dtype(space.dtype, dtype)) return false;
+    if (value.is_tensor() && value.as_tensor().dtype() != dtype) return false;
+    if (!elements(value, space.shape, 0, all) || !limits(space.low, space.shape, all.size(), low) ||
+        !limits(space.high, space.shape, all.size(), high))
+        return false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (!holds(dtype, all[i])) return false;
+        if (is_float(dtype)) {
+            const double number = nearest(all[i].as_number(), dtype);
+            if (!(nearest(low[i].as_number(), dtype) <= number &&
+                  number <= nearest(high[i].as_number(), dtype)))
+                return false;
+        } else if (!ordered(low[i], all[i]) || !ordered(all[i], high[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool contains(const spaces::MultiDiscrete& space, const Value& value) {
+    List all;
+    if (!elements(value, {static_cast<std::int64_t>(space.nvec.size())}, 0, all)) return false;
+    if (value.is_tensor() && (is_float(value.as_tensor().dtype()))) return false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (!contains(spaces::Discrete{space.nvec[i], 0}, all[i])) return false;
+    }
+    return !value.is_tensor() || value.as_tensor().dtype() != Dtype::boolean;
+}
+
+bool contains(const spaces::MultiBinary& space, const Value& value) {
+    List all;
+    return elements(value, space.shape, 0, all) && std::all_of(all.begin(), all.end(), [&](const Value& each) {
+               if (each.is_bool()) return value.is_tensor();
+               return each.is_number() && (each.as_number() == 0 || each.as_number() == 1);
+           });
+}
+
+bool contains(const spaces::Text& space, const Value& value) {
+    if (!value.is_text()) return false;
+    const std::vector<std::string_view> all = utf8::characters(value.as_text());
+    const auto length = static_cast<std::int64_t>(all.size());
+    if (length < space.min_length || length > space.max_length) return false;
+    if (!space.charset) return true;
+    const std::vector<std::string_view> known = utf8::characters(*space.charset);
+    return std::all_of(all.begin(), all.end(), [&](std::string_view each) {
+        return std::find(known.begin(), known.end(), each) != known.end();
+    });
+}
+
+bool contains(const spaces::Tuple& space, const Value& value) {
+    if (!value.is_list() || value.as_list().size() != space.spaces.size()) return false;
+    for (std::size_t i = 0; i < space.spaces.size(); ++i) {
+        if (!space.spaces[i].contains(value.as_list()[i])) return false;
+    }
+    return true;
+}
+
+bool contains(const spaces::Sequence& space, const Value& value) {
+    if (!value.is_list()) return false;
+    const auto length = static_cast<std::int64_t>(value.as_list().size());
+    return length >= space.min_length && length <= space.max_length &&
+           std::all_of(value.as_list().begin(), value.as_list().end(),
+                       [&](const Value& each) { return space.element->contains(each); });
+}
+
+bool contains(const spaces::Dict& space, const Value& value) {
+    if (!value.is_map() || value.as_map().size() != space.spaces.size()) return false;
+    return std::all_of(space.spaces.begin(), space.spaces.end(), [&](const auto& each) {
+        const Value* found = value.as_map().find(each.first);
+        return found != nullptr && each.second.contains(*found);
+    });
+}
+
 }  // namespace
 
 Space Space::from(const Value& value) {
@@ -148,6 +323,10 @@ Value Space::value() const {
 
 Value Space::sample(Random& random) const {
     return std::visit([&](const auto& space) { return dovetail::sample(space, random); }, held_);
+}
+
+bool Space::contains(const Value& value) const {
+    return std::visit([&](const auto& space) { return dovetail::contains(space, value); }, held_);
 }
 
 namespace codec {

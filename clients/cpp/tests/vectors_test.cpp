@@ -109,3 +109,17 @@ TEST_CASE("frames that must be refused are, with the right code") {
     }
     CHECK(count > 50);
 }
+
+TEST_CASE("what a space contains") {
+    const Json all = vectors("members.json");
+    const Json& members = all.at("members");
+    CHECK(members.size() > 200);
+    for (const Json& vector : members) {
+        INFO(vector.dump());
+        const auto value = [&](const char* key) {
+            const Bytes bytes = reading::unhex(vector.at(key).get<std::string>());
+            return codec::decode(Frame(bytes.begin(), bytes.end()));
+        };
+        CHECK(Space::from(value("space_hex")).contains(value("value_hex")) == vector.at("member").get<bool>());
+    }
+}

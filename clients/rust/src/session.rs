@@ -308,7 +308,10 @@ impl<I: Incoming> Session<I> {
 
     /// How long the broker may be silent before the peer reconnects.
     pub fn patience(&self) -> Duration {
-        let heartbeat = self.welcome.as_ref().map_or(0.0, |each| each.heartbeat);
+        let heartbeat = self.welcome.as_ref().map_or(0.5, |each| each.heartbeat);
+        if heartbeat == 0.0 {
+            return Duration::MAX; // the broker sends no pings
+        }
         // A heartbeat that is not a time, such as NaN, is never missed.
         Duration::try_from_secs_f64(4.0 * heartbeat).map_or(Duration::MAX, |patience| {
             patience.max(Duration::from_secs(2))

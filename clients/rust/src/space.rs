@@ -177,7 +177,195 @@ impl Space {
     }
 }
 
+impl Space {
+    /// Whether this space has a value, as it travels (SPEC.md, S8.1).
+    pub fn contains(&self, value: &Value) -> bool {
+        match self {
+            Space::Discrete(space) => value.as_i64().is_some_and(|number| {
+                let above = i128::from(number) - i128::from(space.start);
+                above >= 0 && above < i128::from(space.n)
+            }),
+            Space::Box(space) => space.contains(value),
+            Space::MultiDiscrete(space) => {
+                let whole = value.as_tensor().map_or(true, |tensor| {
+                    tensor.dtype() != Dtype::Bool && integers(tensor.dtype()).is_some()
+                });
+                let all = elements(value, &[space.nvec.len()]);
+                whole
+                    && all.is_some_and(|all| {
+                        let fits =
+                            |(each, n): (&Value, &u64)| each.as_u64().is_some_and(|x| x < *n);
+                        all.iter().zip(&space.nvec).all(fits)
+                    })
+            }
+            Space::MultiBinary(space) => {
+                let tensor = value.as_tensor().is_some();
+                let bit = |each: &Value| match each {
+                    Value::Bool(_) => tensor,
+                    other => other.as_f64().is_some_and(|x| x == 0.0 || x == 1.0),
+                };
+                elements(value, &space.shape).is_some_and(|all| all.iter().all(bit))
+            }
+            Space::Text(space) => value.as_str().is_some_and(|text| {
+                let length = text.chars().count() as u64;
+                let known = |each: char| match &space.charset {
+                    Some(set) => set.contains(each),
+                    None => true,
+                };
+                space.min_length <= length && length <= space.max_length && text.chars().all(known)
+            }),
+            Space::Tuple(space) => value.as_array().is_some_and(|all| {
+                let both = || space.spaces.iter().zip(all);
+                all.len() == space.spaces.len() && both().all(|(space, each)| space.contains(each))
+            }),
+            Space::Sequence(space) => value.as_array().is_some_and(|all| {
+                let length = all.len() as u64;
+                let fits = space.min_length <= length && length <= space.max_length;
+                fits && all.iter().all(|each| space.element.contains(each))
+            }),
+            Space::Dict(space) => value.as_map().is_some_and(|map| {
+                let has = |(key, each): (&String, &Space)| {
+                    map.get(key).is_some_and(|value| each.contains(value))
+                };
+                map.len() == space.spaces.len() && space.spaces.iter().all(|(k, s)| has((k, s)))
+            }),
+        }
+    }
+}
+
+/// The elements of a tensor or of nested arrays, if they have the shape.
+fn elements(value: &Value, shape: &[usize]) -> Option<Vec<Value>> {
+    if let Some(tensor) = value.as_tensor() {
+        if tensor.shape() != shape {
+            return None;
+        }
+        let signed = |all: Vec<i64>| all.into_iter().map(Value::Int).collect();
+        return Some(match tensor.dtype() {
+            Dtype::Bool => tensor
+                .to_vec::<bool>()?
+                .into_iter()
+                .map(Value::Bool)
+                .collect(),
+            Dtype::Int64 => signed(tensor.to_vec::<i64>()?),
+            Dtype::Uint64 => {
+                let own = |each| i64::try_from(each).map_or(Value::Large(each), Value::Int);
+                tensor.to_vec::<u64>()?.into_iter().map(own).collect()
+            }
+            Dtype::Float16 | Dtype::Float32 | Dtype::Float64 => {
+                tensor.to_f64().into_iter().map(Value::Float).collect()
+            }
+            _ => signed(
+                tensor
+                    .to_f64()
+                    .into_iter()
+                    .map(|each| each as i64)
+                    .collect(),
+            ),
+        });
+    }
+    let mut all = Vec::new();
+    flatten(value, shape, &mut all).then_some(all)
+}
+
+fn flatten(value: &Value, shape: &[usize], out: &mut Vec<Value>) -> bool {
+    let Some((length, inner)) = shape.split_first() else {
+        out.push(value.clone());
+        return true;
+    };
+    value
+        .as_array()
+        .is_some_and(|all| all.len() == *length && all.iter().all(|each| flatten(each, inner, out)))
+}
+
+/// A number rounded to a dtype of floats: ties to even, infinite beyond the largest.
+fn nearest(number: f64, dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::Float32 => f64::from(number as f32),
+        Dtype::Float16 if number != 0.0 && number.is_finite() => {
+            let exponent = ((number.to_bits() >> 52 & 0x7ff) as i32 - 1023).max(-14);
+            let unit = 2f64.powi(exponent - 10);
+            let (steps, floor) = (number / unit, (number / unit).floor());
+            let even = floor + if floor % 2.0 == 0.0 { 0.0 } else { 1.0 };
+            let whole = if steps - floor == 0.5 {
+                even
+            } else {
+                steps.round()
+            };
+            let rounded = whole * unit;
+            if rounded.abs() > 65504.0 {
+                f64::INFINITY.copysign(number)
+            } else {
+                rounded
+            }
+        }
+        _ => number,
+    }
+}
+
+/// The integer of a boolean or an integer.
+fn integer(value: &Value) -> Option<i128> {
+    match value {
+        Value::Bool(bit) => Some(i128::from(*bit)),
+        Value::Int(number) => Some(i128::from(*number)),
+        Value::Large(number) => Some(i128::from(*number)),
+        _ => None,
+    }
+}
+
 impl Box {
+    fn contains(&self, value: &Value) -> bool {
+        let Some(dtype) = Dtype::from_name(&self.dtype) else {
+            return false;
+        };
+        if value
+            .as_tensor()
+            .is_some_and(|tensor| tensor.dtype() != dtype)
+        {
+            return false;
+        }
+        let Some(all) = elements(value, &self.shape) else {
+            return false;
+        };
+        let bounds = |bound: &Bound| {
+            if bound.0.as_f64().is_some() {
+                return Some(vec![bound.0.clone(); all.len()]);
+            }
+            let found = elements(&bound.0, &self.shape)?;
+            found
+                .iter()
+                .all(|each| each.as_f64().is_some())
+                .then_some(found)
+        };
+        let (Some(low), Some(high)) = (bounds(&self.low), bounds(&self.high)) else {
+            return false;
+        };
+        all.iter()
+            .zip(low.iter().zip(&high))
+            .all(|(each, (low, high))| {
+                let Some((least, most)) = integers(dtype) else {
+                    let round = |value: &Value| value.as_f64().map(|x| nearest(x, dtype));
+                    return matches!((round(low), round(each), round(high)),
+                    (Some(low), Some(x), Some(high)) if low <= x && x <= high);
+                };
+                let Some(number) = integer(each) else {
+                    return false;
+                };
+                if matches!(each, Value::Bool(_)) != (dtype == Dtype::Bool) {
+                    return false;
+                }
+                // A float that no i128 holds becomes the nearest that it does, and NaN is no bound.
+                let above = match low {
+                    Value::Float(x) => !x.is_nan() && number >= x.ceil() as i128,
+                    other => integer(other).is_some_and(|x| number >= x),
+                };
+                let below = match high {
+                    Value::Float(x) => !x.is_nan() && number <= x.floor() as i128,
+                    other => integer(other).is_some_and(|x| number <= x),
+                };
+                least <= number && number <= most && above && below
+            })
+    }
+
     fn sample(&self, random: &mut Random) -> Value {
         let dtype = Dtype::from_name(&self.dtype).unwrap_or(Dtype::Float32);
         let bounds = count_of(&self.shape)

@@ -159,3 +159,18 @@ fn frames_of_random_bytes_are_refused_and_nothing_worse() {
         let _ = Value::decode(&frame[1..]);
     }
 }
+
+#[test]
+fn what_a_space_contains() {
+    let Some(all) = vectors("members.json") else {
+        return;
+    };
+    let members = all["members"].as_array().unwrap();
+    assert!(members.len() > 200);
+    for vector in members {
+        let value = |key| Value::decode(&unhex(text(vector, key)).unwrap()).unwrap();
+        let space = dovetail::Space::from_value(&value("space_hex")).unwrap();
+        let found = space.contains(&value("value_hex"));
+        assert_eq!(vector["member"].as_bool(), Some(found), "{vector}");
+    }
+}

@@ -7,12 +7,14 @@ import { decode as decodeElsewhere } from "@msgpack/msgpack";
 import {
   ProtocolError,
   Random,
+  contains,
   decode,
   encode,
   formatReading,
   fromHex,
   parseReading,
   read,
+  spaceOf,
 } from "dovetail-client/core";
 import type { Limits, Role } from "dovetail-client/core";
 
@@ -125,4 +127,22 @@ test("frames with wrong bytes are read or refused, and nothing worse", { skip },
     }
   }
   assert.deepEqual(Object.keys(codes).sort(), ["invalid", "malformed", "none", "unknown-type"]);
+});
+
+test("what a space contains", { skip }, () => {
+  const lines = readFileSync(new URL("members.json", folder), "utf8").split("\n");
+  const members = lines.filter((line) => line.includes("space_hex"));
+  assert.ok(members.length > 200);
+  for (const line of members) {
+    const vector = JSON.parse(line.replace(/,$/, "")) as {
+      space_hex: string;
+      value_hex: string;
+      member: boolean;
+    };
+    const space = spaceOf(decode(fromHex(vector.space_hex)));
+    const found = contains(space, decode(fromHex(vector.value_hex)));
+    // JavaScript cannot tell a whole float from an integer.
+    const whole = found && /"value": [^"]*\d\.0\b/.test(line);
+    assert.ok(found === vector.member || whole, line);
+  }
 });

@@ -7,6 +7,7 @@ docs/another-shell.md shows how to use another transport.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Any
 
 from dovetail.protocol import codec
@@ -122,7 +123,9 @@ class Session:
     @property
     def patience(self) -> float:
         """Seconds of silence that are still normal."""
-        return 2.0 if self.welcome is None else max(4 * self.welcome.heartbeat, 2.0)
+        if self.welcome is None:
+            return 2.0
+        return max(4 * self.welcome.heartbeat, 2.0) if self.welcome.heartbeat else inf
 
 
 def _expels(error: m.Error) -> bool:

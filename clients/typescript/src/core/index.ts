@@ -71,6 +71,7 @@ export {
   discrete,
   multiBinary,
   multiDiscrete,
+  contains,
   sample,
   sequence,
   spaceOf,

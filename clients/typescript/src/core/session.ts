@@ -132,6 +132,7 @@ export class Session<R extends Role = Role> {
 
   /** Seconds of silence that mean nothing yet. */
   get patience(): number {
+    if (this.welcome?.heartbeat === 0) return Infinity;
     return Math.max(4 * (this.welcome?.heartbeat ?? 0), 2);
   }
 

@@ -10,7 +10,7 @@ import * as m from "./messages.js";
 import type { Space } from "./messages.js";
 import type { Random } from "./random.js";
 import type { Bound } from "./schema.js";
-import { DTYPES, Tensor, int } from "./values.js";
+import { DTYPES, Tensor, fromHalf, int, isDtype, toHalf } from "./values.js";
 import type { Dtype, Int } from "./values.js";
 
 /** The integers `start` … `start + n − 1`. */
@@ -124,4 +124,130 @@ function range(dtype: Dtype): [number, number] {
   if (dtype.startsWith("float")) return [-Infinity, Infinity];
   const values = 2 ** (8 * DTYPES[dtype].size);
   return dtype.startsWith("u") ? [0, values - 1] : [-values / 2, values / 2 - 1];
+}
+
+/** Return whether a space has a value, as it travels (SPEC.md, S8.1); a whole float passes for an integer. */
+export function contains(space: Space, value: unknown): boolean {
+  switch (space.space) {
+    case "Discrete": {
+      const n = integer(value);
+      return n !== null && n >= BigInt(space.start) && n - BigInt(space.start) < BigInt(space.n);
+    }
+    case "Box":
+      return boxContains(space, value);
+    case "MultiDiscrete": {
+      const kind = value instanceof Tensor ? value.dtype : "int64";
+      if (kind === "bool" || kind.startsWith("float")) return false;
+      const all = elements(value, [space.nvec.length])?.map(integer);
+      return all !== undefined && all.every((n, i) => n !== null && n >= 0n && n < BigInt(space.nvec[i]));
+    }
+    case "MultiBinary":
+      return (
+        elements(value, space.shape)?.every(
+          (each) => each === 0 || each === 1 || each === 0n || each === 1n,
+        ) ?? false
+      );
+    case "Text": {
+      if (typeof value !== "string") return false;
+      const characters = [...value];
+      const known = space.charset === null ? null : new Set(space.charset);
+      return within(characters.length, space) && characters.every((each) => known?.has(each) ?? true);
+    }
+    case "Tuple":
+      return (
+        Array.isArray(value) &&
+        value.length === space.spaces.length &&
+        space.spaces.every((each, i) => contains(each, value[i]))
+      );
+    case "Sequence":
+      return (
+        Array.isArray(value) &&
+        within(value.length, space) &&
+        value.every((each) => contains(space.element, each))
+      );
+    case "Dict": {
+      if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+      if (value instanceof Tensor || ArrayBuffer.isView(value)) return false;
+      const entries = value instanceof Map ? [...value] : Object.entries(value);
+      return (
+        entries.length === Object.keys(space.spaces).length &&
+        entries.every(
+          ([key, each]) => Object.hasOwn(space.spaces, key) && contains(space.spaces[key as string], each),
+        )
+      );
+    }
+  }
+}
+
+function within(length: number, { min_length, max_length }: m.Text | m.Sequence): boolean {
+  return length >= min_length && length <= max_length;
+}
+
+function integer(value: unknown): bigint | null {
+  if (typeof value === "bigint") return value;
+  return Number.isInteger(value) ? BigInt(value as number) : null;
+}
+
+/** Return the elements of a tensor or of nested arrays; undefined if they do not have the shape. */
+function elements(value: unknown, shape: readonly number[]): unknown[] | undefined {
+  if (value instanceof Tensor) {
+    const same = value.shape.length === shape.length && value.shape.every((side, i) => side === shape[i]);
+    return same ? Array.from(value.data as ArrayLike<number | bigint>) : undefined;
+  }
+  return flatten(value, shape);
+}
+
+function flatten(value: unknown, shape: readonly number[]): unknown[] | undefined {
+  if (shape.length === 0) return [value];
+  if (!Array.isArray(value) || value.length !== shape[0]) return undefined;
+  const all: unknown[] = [];
+  for (const each of value) {
+    const inner = flatten(each, shape.slice(1));
+    if (inner === undefined) return undefined;
+    all.push(...inner);
+  }
+  return all;
+}
+
+function boxContains({ shape, dtype, low, high }: m.Box, value: unknown): boolean {
+  if (!isDtype(dtype) || (value instanceof Tensor && value.dtype !== dtype)) return false;
+  const all = elements(value, shape);
+  const [least, most] = [limits(low, shape), limits(high, shape)];
+  if (all === undefined || least === undefined || most === undefined) return false;
+  const real = dtype.startsWith("float");
+  const [bottom, top] = real ? [0, 0] : exactRange(dtype);
+  return all.every((each, i) => {
+    if (typeof each !== "number" && typeof each !== "bigint") {
+      if (typeof each !== "boolean" || dtype !== "bool") return false;
+      each = each ? 1 : 0;
+    } else if (dtype === "bool" && !(value instanceof Tensor)) {
+      return false;
+    }
+    const [from, number, to] = [least(i), each as Int, most(i)];
+    if (real)
+      return nearest(from, dtype) <= nearest(number, dtype) && nearest(number, dtype) <= nearest(to, dtype);
+    // Of a number and a bigint JavaScript compares the exact values.
+    return integer(number) !== null && number >= bottom && number <= top && from <= number && number <= to;
+  });
+}
+
+/** Return a bound by the number of the element; undefined if it fits no array of the shape. */
+function limits(bound: unknown, shape: readonly number[]): ((i: number) => Int) | undefined {
+  const numeric = (each: unknown) => typeof each === "number" || typeof each === "bigint";
+  if (numeric(bound)) return () => bound as Int;
+  const all = bound instanceof Tensor ? undefined : elements(bound, shape);
+  return all?.every(numeric) ? (i) => all[i] as Int : undefined;
+}
+
+function exactRange(dtype: Dtype): [bigint, bigint] {
+  if (dtype === "bool") return [0n, 1n];
+  const values = 1n << BigInt(8 * DTYPES[dtype].size);
+  return dtype.startsWith("u") ? [0n, values - 1n] : [-values / 2n, values / 2n - 1n];
+}
+
+/** Return a number rounded to a dtype of floats: ties to even, infinite beyond the largest. */
+function nearest(value: Int, dtype: Dtype): number {
+  const number = Number(value);
+  if (dtype === "float16") return fromHalf(toHalf(number));
+  return dtype === "float32" ? Math.fround(number) : number;
 }

@@ -160,7 +160,10 @@ final class Session {
 
     /** Nanoseconds of silence that mean nothing yet. */
     long patience() {
-        return welcome == null ? PATIENCE : Math.max(PATIENCE, (long) (4e9 * welcome.heartbeat()));
+        if (welcome == null) {
+            return PATIENCE;
+        }
+        return welcome.heartbeat() == 0 ? Long.MAX_VALUE : Math.max(PATIENCE, (long) (4e9 * welcome.heartbeat()));
     }
 
     /** Whether the broker has been silent for so long that this peer must say {@code hello} again. */

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 
-/** Draws values of spaces. */
+/** Draws values of spaces, and says which they have. */
 public final class Spaces {
     private static final String LETTERS = "abcdefghijklmnopqrstuvwxyz";
 
@@ -47,6 +47,17 @@ public final class Spaces {
             return values;
         }
         throw new DovetailException("this library draws nothing from a " + space.getClass().getSimpleName());
+    }
+
+    /**
+     * Whether a space has a value, in the form in which it travels (SPEC.md, S8.1).
+     *
+     * @param space the space
+     * @param value such as {@link #sample} returns, or as it was received
+     * @return whether it is one of the space's
+     */
+    public static boolean contains(Space space, Object value) {
+        return Membership.contains(space, value);
     }
 
     /** Draws a length, not much above the least. */

@@ -119,6 +119,17 @@ class VectorsTest {
                 }));
     }
 
+    @Test
+    void whatASpaceContains() throws IOException {
+        List<Map<String, Object>> members = read("members.json", "members");
+        assertTrue(members.size() > 200);
+        for (Map<String, Object> each : members) {
+            Object space = new Decoder().decode(HexFormat.of().parseHex((String) each.get("space_hex")));
+            Object value = new Decoder().decode(HexFormat.of().parseHex((String) each.get("value_hex")));
+            assertEquals(each.get("member"), Spaces.contains(Space.of(space), value), each::toString);
+        }
+    }
+
     /** Whatever a frame is: it is read, or refused as SPEC.md says, and nothing worse. */
     @Test
     void damagedFramesAreReadOrRefused() throws IOException {
