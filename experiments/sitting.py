@@ -242,6 +242,23 @@ class Sitting:
         assert seen is not None
         return seen.observation, self._info()
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """The master seed of the episodes, and the index of the present one."""
+        return self._seed, self._first - 1
+
+    def seek(self, seed: int, index: int) -> tuple[Any, dict[str, Any]]:
+        """Begin the episode of an index among those with a master seed, as ``reset`` does.
+
+        Raises:
+            DovetailError: the episode was interrupted, or the broker is gone.
+        """
+        self._leave()
+        self._seed, self._first = seed, index
+        self._run, self._begun = self._begin(), True
+        self._start()
+        return self.reset()
+
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Answer the decision; return what follows, up to the seat's next decision or the end.
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import gymnasium
 import numpy as np
+from gymnasium.utils.env_checker import data_equivalence
 from numpy.typing import NDArray
 
 from dovetail.bridges import conversion
@@ -64,6 +65,22 @@ class DovetailEnv(gymnasium.Env):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise DovetailError(f"render_mode {render_mode!r} does not exist; use ansi or human")
         self.render_mode = render_mode
+        self._made: dict[str, Any] = {
+            "game": game,
+            "opponent": opponent,
+            "seat": seat,
+            "configuration": configuration,
+            "illegal": illegal,
+            "mode": mode,
+            "connect": connect,
+            "token": token,
+            "max_turns": max_turns,
+            "patience": patience,
+            "register": register,
+            "render_mode": render_mode,
+        }
+        self._actions_taken: list[Any] | None = None
+        """Those of the present episode; None before the first."""
         self._sitting = sit(
             game,
             opponent,
@@ -105,12 +122,15 @@ class DovetailEnv(gymnasium.Env):
         self._seeded = True
         self._seen = None
         observation, info = self._sitting.reset(seed=master)
+        self._actions_taken = []
         return self._observed(observation), self._described(info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Act, and let the others act up to this seat's next decision."""
         answer = conversion.from_value(self._actions, action)
         observation, reward, terminated, truncated, info = self._sitting.step(answer)
+        if self._actions_taken is not None:
+            self._actions_taken.append(answer)
         described = self._described(info)
         return self._observed(observation), reward, terminated, truncated, described
 
@@ -131,6 +151,33 @@ class DovetailEnv(gymnasium.Env):
     def close(self) -> None:
         """Leave the game."""
         self._sitting.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what copies and pickles are made of: the episode is played again, to the same position."""
+        if self._made["connect"] is not None or self._made["mode"] == "learn":
+            raise DovetailError(
+                "an environment at a broker, or whose opponents learn, cannot be copied or pickled; "
+                "make another with gymnasium.make"
+            )
+        random = (self._np_random, self._np_random_seed, self._seeded)
+        position = (self._sitting.place, self._actions_taken, self._seen)
+        return _again, (type(self), self._made, random, position)
+
+    def _follow(self, place: tuple[int, int], actions: list[Any], seen: Any) -> None:
+        """Play an episode again, up to a position in which the seat sees ``seen``."""
+        observation, info = self._sitting.seek(*place)
+        self._observed(observation)
+        for action in actions:
+            observation, *_, info = self._sitting.step(action)
+            self._observed(observation)
+        self._described(info)
+        self._actions_taken = list(actions)
+        if not data_equivalence(self._seen, seen):
+            self.close()
+            raise DovetailError(
+                "this episode cannot be copied or pickled: it went another way when it was played again; "
+                "a game or an opponent does not follow its seed"
+            )
 
     def _observed(self, observation: Any) -> Any:
         if observation is not None:  # a forfeit shows nothing new to the seats that did not act
@@ -153,3 +200,18 @@ class DovetailEnv(gymnasium.Env):
         if self.render_mode == "human":
             self.render()
         return info
+
+
+def _again(
+    kind: type[DovetailEnv],
+    made: dict[str, Any],
+    random: tuple[Any, Any, bool],
+    position: tuple[tuple[int, int], list[Any] | None, Any],
+) -> DovetailEnv:
+    """Return a copy of an environment."""
+    env = kind(**made)
+    env._np_random, env._np_random_seed, env._seeded = random
+    place, actions, seen = position
+    if actions is not None:
+        env._follow(place, actions, seen)
+    return env

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -127,6 +129,48 @@ def test_a_vector_takes_a_thousand_actions_without_masks(name: str, illegal: str
         "return": {float},
         "decisions": {int},
     }
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("taken", [None, 0, 3])
+def test_an_environment_can_be_copied_and_pickled(clone: Any, taken: int | None) -> None:
+    env = make("connect_four", seat="alternate")
+    rng = np.random.default_rng(1)
+
+    def play(env: Any, info: Any, turns: int, choose: Any) -> list[Any]:
+        seen: list[Any] = []
+        for _ in range(turns):
+            observation, reward, over, cut, info = env.step(choose(info["action_mask"]))
+            seen.append((observation.tolist(), reward, over, cut, info["action_mask"].tolist()))
+            if over or cut:
+                observation, info = env.reset()
+                seen.append((observation.tolist(), info["seat"]))
+        return seen
+
+    info: Any = None
+    if taken is not None:
+        env.reset(seed=5)
+        _, info = env.reset()  # the second episode of this seed, from the other seat
+        play(env, info, taken, lambda mask: rng.choice(np.flatnonzero(mask)))
+    copied = clone(env)
+    if taken is None:
+        (first, info), (second, _) = env.reset(seed=3), copied.reset(seed=3)
+        assert np.array_equal(first, second)
+    else:
+        info = {"action_mask": env.unwrapped.action_masks()}
+        assert np.array_equal(copied.unwrapped.action_masks(), info["action_mask"])
+    for each in (env, copied):
+        each.seen = play(each, info, 12, lambda mask: np.flatnonzero(mask)[0])  # type: ignore
+    assert env.seen == copied.seen  # type: ignore[attr-defined]
+    for each in (env, copied):
+        each.close()
+
+
+def test_one_whose_opponents_learn_says_that_it_cannot_be_copied() -> None:
+    env = make("connect_four", mode="learn")
+    with pytest.raises(DovetailError, match=r"cannot be copied or pickled; make another"):
+        copy.deepcopy(env)
+    env.close()
 
 
 def test_masks_and_the_end_are_in_info() -> None:
