@@ -7,6 +7,7 @@ Abiteboul, Hull and Vianu, "Foundations of Databases", chapter 13).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
@@ -28,7 +29,13 @@ MOST_FACTS = 500_000
 MOST_ROUNDS = 5_000
 """Repetitions of a group at most; each can nest terms deeper."""
 MOST_STEPS = 20_000_000
-"""Conditions tried in one run at most; that takes about ten seconds."""
+"""Conditions tried in one run at most."""
+SECONDS = 5.0
+"""Processor time of one run at most: also a few facts can nest terms so deep that each takes long."""
+LOOK = 100_000
+"""Conditions after which the clock is looked at."""
+ADDED = 256
+"""Facts after which it is looked at, too."""
 _NEW = "+"
 """Stands before the name of a relation for its newest facts; no rule can name it so."""
 
@@ -46,8 +53,7 @@ class Program:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._looks: dict[Shape, Look] = {}
-        self._left = [0]
-        """The conditions that may still be tried in this run."""
+        self._left = _Left()
         self.groups: list[frozenset[str]] = []
         self._plans: list[tuple[list[_Plan], list[_Plan]]] = []
         heads: dict[str, list[Rule]] = {}
@@ -79,14 +85,14 @@ class Program:
         Raises:
             TooLarge: a relation has too many facts, or it takes too long.
         """
-        self._left[0] = MOST_STEPS
+        self._left.begin()
         for number in groups:
             once, again = self._plans[number]
             for name in self.groups[number]:
                 facts[name] = Relation()
             if not again:
                 for plan in once:
-                    plan.run(facts, _adding(facts[plan.head], plan.head))
+                    plan.run(facts, _adding(facts[plan.head], plan.head, self._left))
             else:
                 self._repeat(facts, once, again)
 
@@ -97,10 +103,11 @@ class Program:
             found: dict[str, Relation] = {name: Relation() for name in names}
             for plan in plans:
                 old = facts[plan.head].facts
-                plan.run(facts, _adding(found[plan.head], plan.head, old))
+                plan.run(facts, _adding(found[plan.head], plan.head, self._left, old))
             if not any(each.facts for each in found.values()):
                 break
             rounds += 1
+            self._left.look()
             for name, new in found.items():
                 facts[_NEW + name] = new
                 for fact in new.facts:
@@ -117,13 +124,58 @@ class Program:
             facts.pop(_NEW + name, None)
 
 
-def _adding(relation: Relation, name: str, old: AbstractSet[Fact] = frozenset()) -> Emit:
+class _Left(list[int]):
+    """The conditions that may still be tried before the clock is looked at, as its only entry."""
+
+    def __init__(self) -> None:
+        super().__init__([0])
+        self._steps = 0
+        self._end = 0.0
+
+    def begin(self) -> None:
+        """Begin a run."""
+        self[0] = min(LOOK, MOST_STEPS)
+        self._steps = MOST_STEPS - self[0]
+        self._end = time.thread_time() + SECONDS
+
+    def look(self) -> None:
+        """Look at the clock.
+
+        Raises:
+            TooLarge: the time is over.
+        """
+        if time.thread_time() > self._end:
+            raise TooLarge(
+                f"the rules take more than {SECONDS:g} s to work out; make the game smaller"
+            )
+
+    def more(self) -> None:
+        """Allow more conditions, if there are any left.
+
+        Raises:
+            TooLarge: there are none, or the time is over.
+        """
+        self.look()
+        if self._steps <= 0:
+            raise TooLarge(
+                f"the rules try more than {MOST_STEPS:,} conditions at once; make the game smaller"
+            )
+        self[0] = LOOK
+        self._steps -= LOOK
+
+
+def _adding(
+    relation: Relation, name: str, left: _Left, old: AbstractSet[Fact] = frozenset()
+) -> Emit:
     """Return what adds facts to a relation, except those of ``old``."""
     add, known = relation.add, relation.facts
 
     def emit(fact: Fact) -> None:
-        if fact not in old and add(fact) and len(known) > MOST_FACTS:
-            raise _too_many(name)
+        if fact not in old and add(fact):
+            if len(known) > MOST_FACTS:
+                raise _too_many(name)
+            if not len(known) % ADDED:
+                left.look()
 
     return emit
 
@@ -143,7 +195,7 @@ class _Plan:
     """
 
     def __init__(
-        self, rule: Rule, looks: dict[Shape, Look], left: list[int], new: int | None = None
+        self, rule: Rule, looks: dict[Shape, Look], left: _Left, new: int | None = None
     ) -> None:
         self.head = rule.head.relation
         self._looks, self._left = looks, left
@@ -262,20 +314,15 @@ def _joining(
     look: Look,
     key: Callable[[Place], tuple[Term, ...]],
     slots: Sequence[int],
-    left: list[int],
+    left: _Left,
 ) -> Callable[[Step], Step]:
     nothing: tuple[tuple[Term, ...], ...] = ()
-
-    def spent() -> TooLarge:
-        return TooLarge(
-            f"the rules try more than {MOST_STEPS:,} conditions at once; make the game smaller"
-        )
 
     def exists(then: Step) -> Step:
         def step(facts: Facts, place: Place, emit: Emit) -> None:
             left[0] -= 1
             if left[0] < 0:
-                raise spent()
+                left.more()
             relation = facts.get(name)
             if relation is not None and key(place) in relation.index(look):
                 then(facts, place, emit)
@@ -288,7 +335,7 @@ def _joining(
         def step(facts: Facts, place: Place, emit: Emit) -> None:
             left[0] -= 1
             if left[0] < 0:
-                raise spent()
+                left.more()
             relation = facts.get(name)
             if relation is not None:
                 for (value,) in relation.index(look).get(key(place), nothing):
@@ -301,7 +348,7 @@ def _joining(
         def step(facts: Facts, place: Place, emit: Emit) -> None:
             left[0] -= 1
             if left[0] < 0:
-                raise spent()
+                left.more()
             relation = facts.get(name)
             if relation is not None:
                 for values in relation.index(look).get(key(place), nothing):

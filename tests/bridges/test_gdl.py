@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -378,3 +379,15 @@ def test_a_board_is_drawn_from_facts_with_two_numbers() -> None:
         "   1 . . .",
         "   2 . . x",
     ]
+
+
+@pytest.mark.parametrize("more", ["(<= (n (s ?x ?y)) (n ?x) (n ?y))", "(<= (n (s ?x ?x)) (n ?x))"])
+def test_a_short_text_does_not_occupy_its_program(
+    monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    monkeypatch.setattr(program, "SECONDS", 0.2)
+    rest = "(init x) (legal a x) (<= (next z) (true z)) terminal (goal a 0)"
+    begun = time.thread_time()
+    with pytest.raises(program.TooLarge, match=r"take more than 0\.2 s to work out"):
+        Game(f"(role a) (n 0) {more} {rest}")
+    assert time.thread_time() - begun < 2
