@@ -54,8 +54,9 @@ OPTIONAL = {
 }
 """What is said of addresses that only a page with certain options has."""
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
-MOST_DRAWN = 2
-"""Pictures that are drawn at once; each takes memory and a core."""
+MOST_DRAWN, MOST_READ = 2, 3
+"""Pictures that are drawn, and journals that are read or games that are replayed, at once; others wait, and other pages
+do not."""
 
 
 class Page:
@@ -98,6 +99,7 @@ class Page:
                 arena, self.shown, self._posted, hub.whose, self._sessions
             ).routes()
         self._drawing = asyncio.Semaphore(MOST_DRAWN)
+        self._reading = asyncio.Semaphore(MOST_READ)
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
         )
@@ -336,14 +338,20 @@ class Page:
     async def episodes(self, request: Request) -> Response:
         """The episodes of the journal."""
         try:
-            found = await asyncio.to_thread(replays.listed, self._records())
+            async with self._reading:
+                found = await asyncio.to_thread(replays.listed, self._records())
         except (DovetailError, OSError) as error:
             raise HTTPException(500, f"The journal cannot be read: {error}") from None
         return self.shown(request, "replays", episodes=found, most=replays.MOST_LISTED)
 
     async def replay(self, request: Request) -> Response:
         """A recorded game."""
-        number = request.path_params["number"]
+        journal, number = self._records(), request.path_params["number"]
+        try:
+            async with self._reading:
+                await asyncio.to_thread(replays.found, journal, number)
+        except (DovetailError, OSError) as error:
+            raise HTTPException(404, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
         return self.shown(request, "game", title=f"Replay {number}", about=f"replay:{number}")
 
     async def replayed(self, request: Request) -> Response:
@@ -357,7 +365,9 @@ class Page:
             return encode({"game": game, "positions": played, "problem": problem})
 
         try:
-            return Response(await asyncio.to_thread(play), media_type="application/json")
+            async with self._reading:
+                found = await asyncio.to_thread(play)
+            return Response(found, media_type="application/json")
         except (DovetailError, OSError) as error:
             why = encode({"problem": f"This episode cannot be replayed: {error}."})
             return Response(why, 404, media_type="application/json")
@@ -386,7 +396,8 @@ class Page:
             return played[path["turn"]] if path["turn"] < len(played) else {}
 
         try:
-            found = await asyncio.to_thread(play)
+            async with self._reading:
+                found = await asyncio.to_thread(play)
         except (DovetailError, OSError) as error:
             raise HTTPException(404, str(error)) from None
         if not found:

@@ -101,6 +101,8 @@ class ArenaPages:
         self._connected = connected
         self._sessions = sessions
         self._attempts = Attempts()
+        self._reading = asyncio.Semaphore(1)
+        """A search through the journal takes long; those that wait keep no other page waiting."""
         self._tables: dict[tuple[str, int], Kept] = {}
         self._lock = threading.Lock()
         """A table is made once, however many ask for it."""
@@ -307,7 +309,8 @@ class ArenaPages:
             return found
 
         try:
-            at = await asyncio.to_thread(find)
+            async with self._reading:
+                at = await asyncio.to_thread(find)
         except (DovetailError, OSError) as error:
             raise HTTPException(500, f"The journal cannot be read: {error}") from None
         if at is None:

@@ -24,12 +24,14 @@ log = logging.getLogger("dovetail.web")
 
 MOST = 4000
 """Connections in all, if the process may have as many open files."""
-SPARE = 200
+SPARE = 400
 """Open files that are left for everything else."""
 SHARE = 4
 """What part of all connections one address may have; loopback, where a proxy connects from, twice that."""
 HEAD_SECONDS, BODY_SECONDS, READ_SECONDS = 10.0, 20.0, 30.0
 """How long a request's head and its body may take, and how long a visitor may read nothing of an answer."""
+BACKLOG = 100
+"""Connections that are accepted before those accepted are counted; fewer than ``SPARE``."""
 LOGGED = 10.0
 """Seconds between two lines of one kind in the log."""
 
@@ -289,7 +291,7 @@ def protocols(doors: Doors) -> tuple[type[asyncio.Protocol], type[asyncio.Protoc
 
 def sparing() -> None:
     """Keep visitors from filling the log."""
-    for name in ("uvicorn.error", "asyncio", "dovetail.web"):
+    for name in ("uvicorn.error", "asyncio", "dovetail", "dovetail.web"):
         found = logging.getLogger(name)
         if not any(isinstance(each, Sparing) for each in found.filters):
             found.addFilter(Sparing())

@@ -240,6 +240,8 @@ class People:
             raise DovetailError("Several people play, and this game was started without hints")
         if decision is None:
             raise DovetailError("Ask for a hint when it is your turn")
+        if (chair.hint or {}).keys() == {"number", "by"}:
+            raise DovetailError("Wait for the hint that you have asked for")
         seat, turn, number = decision.seat.seat, decision.turn, chair.number
 
         def begin(client: Client) -> Steps:

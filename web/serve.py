@@ -12,7 +12,7 @@ import uvicorn
 from dovetail.peer.syntax import origin
 from dovetail.protocol.errors import DovetailError
 from dovetail.web.app import application
-from dovetail.web.doors import Doors, protocols, room, sparing
+from dovetail.web.doors import BACKLOG, Doors, protocols, room, sparing
 from dovetail.web.guard import LOCAL
 from dovetail.web.hub import Hub
 
@@ -79,6 +79,7 @@ def serve(
     settings = uvicorn.Config(
         app,
         http=http,
+        backlog=BACKLOG,
         log_level="warning",
         lifespan="off",
         timeout_graceful_shutdown=1,

@@ -59,6 +59,8 @@ class Programs:
                     token = secrets.token_hex(24)
                     self._baselines[name] = each, token
                     self.known[token] = who
+        self._mark = secrets.token_hex(4)
+        """What no entrant knows of the names of our programs, so that none takes them before they do."""
         self._again: dict[str, float] = {}
 
     @contextmanager
@@ -87,10 +89,10 @@ class Programs:
             # Set where it is served, too: some options are the local user's only.
             given = ladder.configuration.items()
             more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
-            words = ["env", ladder.game, "--name", name, *more]
+            words = ["env", ladder.game, "--name", f"{name}-{self._mark}", *more]
         else:
             agent, shown = self._baselines[name]
-            command, words = agent.command, ["agent", agent.type, "--name", name]
+            command, words = agent.command, ["agent", agent.type, "--name", f"{name}-{self._mark}"]
         token, key = (None, shown) if isinstance(shown, Path) else (shown, None)
         if command is not None:
             self._processes.command(name, command, token, key)

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -131,3 +133,14 @@ def test_a_silent_broker_is_said_to_be_silent() -> None:
     hub._answered -= SILENT + 2
     assert hub.silent
     assert hub.trouble.startswith("The broker at tcp://127.0.0.1:1 has not answered for 7 s")
+
+
+def test_a_person_has_one_question_open(here: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = here.play(replace(PLAN, helped=True))
+    chair = table.people[0]
+    chair.decision = cast(Any, SimpleNamespace(seat=SimpleNamespace(seat=0), turn=0))
+    here.hint(table, chair, "mcts")
+    with pytest.raises(DovetailError, match="Wait for the hint that you have asked for"):
+        here.hint(table, chair, "mcts")
+    chair.hint = {"number": 0, "by": "mcts", "problem": "has none"}
+    here.hint(table, chair, "mcts")

@@ -187,3 +187,11 @@ def test_one_line_of_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line("another") == "another"
     now[0] = 10.0
     assert line("%s is late", 9) == "9 is late (5 more such lines were left out)"
+
+
+def test_there_are_files_left_for_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    for soft, most in ((1024, 624), (1 << 20, doors.MOST), (-1, doors.MOST), (100, 8)):
+        monkeypatch.setattr(doors.resource, "getrlimit", lambda _, soft=soft: (soft, soft))
+        assert doors.room() == most
+    # As many are accepted before the first of them is counted.
+    assert 2 * doors.BACKLOG < doors.SPARE

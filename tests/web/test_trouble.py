@@ -214,6 +214,8 @@ def test_a_journal_that_is_cut_off_or_is_none(results: Path, tmp_path: Path) -> 
         listed = client.get("/replay")
         assert listed.status_code == 200
         assert "/replay/" in listed.text
+        unknown = client.get("/replay/999999")
+        assert (unknown.status_code, "has no episode 999999" in unknown.text) == (404, True)
         missing = client.get("/replay/999999/positions")
         assert missing.status_code == 404
         assert "cannot be replayed: cut.journal has no episode 999999" in missing.json()["problem"]

@@ -139,7 +139,9 @@ def run(
         with (
             broker as address,
             programs.running(address),
-            Experiment.connect(address, name="arena", token=own, key=key) as experiment,
+            Experiment.connect(
+                address, name=f"arena-{secrets.token_hex(4)}", token=own, key=key
+            ) as experiment,
         ):
             referee = Referee(arena, store, experiment)
             print(f"arena {arena.name} ready at {address}", flush=True)

@@ -8,6 +8,7 @@ import os
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from dovetail.experiments.arena import archive
 from dovetail.experiments.arena.calendar import keep
 from dovetail.experiments.arena.description import Ladder, check, read
 from dovetail.experiments.arena.games import Game, forfeited, game, worth
+from dovetail.experiments.arena.programs import Programs
 from dovetail.experiments.arena.standings import standings, table
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.experiments.statistics.ranked import ladder
@@ -440,3 +442,21 @@ def test_what_is_kept_is_its_owners_alone(tmp_path: Path) -> None:
             assert path.stat().st_mode & 0o777 == 0o600
     finally:
         os.umask(before)
+
+
+def test_no_entrant_knows_what_the_arenas_programs_are_called(tmp_path: Path) -> None:
+    path = tmp_path / "arena.toml"
+    path.write_text(ARENA)
+    called: list[str] = []
+
+    class Started:
+        def start(self, name: str, words: list[str], *shown: Any) -> None:
+            called.append(words[words.index("--name") + 1])
+
+    for _ in range(2):
+        programs = Programs(read(path), tmp_path, "own")
+        programs._processes = cast(Any, Started())
+        for name in (*programs._environments, *programs._baselines):
+            programs._start(name)
+    assert len(called) >= 2
+    assert len(set(called)) == len(called)  # they differ from one start to the next
