@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import socket
 import threading
 import time
@@ -191,7 +192,7 @@ def test_one_line_of_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_there_are_files_left_for_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
     for soft, most in ((1024, 624), (1 << 20, doors.MOST), (-1, doors.MOST), (100, 8)):
-        monkeypatch.setattr(doors.resource, "getrlimit", lambda _, soft=soft: (soft, soft))
+        monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
         assert doors.room() == most
     # As many are accepted before the first of them is counted.
     assert 2 * doors.BACKLOG < doors.SPARE
