@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dovetail.broker.appended import Appended, Sync, lock
+from dovetail.peer import provenance
 from dovetail.peer.syntax import command
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
@@ -50,6 +51,9 @@ class Journal:
         self.number = 0
         """The number of the last record."""
         self._waiting: list[bytes] = []
+        self._made = str(provenance.here())
+        self._told = ""
+        """The software that the journal names last."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._open(path, sync)
@@ -107,6 +111,7 @@ class Journal:
                 self.shared.add(record.name)
         elif isinstance(record, EpisodeRecord):
             self.next = max(self.next, record.result.run + 1, record.result.episode + 1)
+            self._told = record.software or self._told
         else:
             self.next = max(self.next, record.next)
 
@@ -124,6 +129,8 @@ class Journal:
         """Have ``flush`` append records."""
         for record in records:
             record.time = time.time()
+            if isinstance(record, EpisodeRecord) and self._made != self._told:
+                record.software = self._told = self._made
             number = self.number + len(self._waiting) + 1
             self._waiting.append(self._framing.pack(number, codec.encode(record)))
 

@@ -68,6 +68,8 @@ class EpisodeRecord(Record, tag="played"):
     """How the seats' seeds were derived (SPEC.md, Seeds); records of the first way do not say it."""
     seeds: list[int] = []
     """The seed that each seat got; not in records that do not name their derivation."""
+    software: str = ""
+    """The software of the broker, in the first episode that it wrote; it holds for those that follow."""
 
     @property
     def players(self) -> list[str]:

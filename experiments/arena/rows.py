@@ -39,6 +39,8 @@ class Played:
     points: list[float]
     ratings: list[Rating]
     games: list[Game]
+    software: str = ""
+    """What the arena was that played it."""
 
 
 def units(connection: sa.Connection, which: sa.Select[Any]) -> list[Played]:
@@ -47,7 +49,7 @@ def units(connection: sa.Connection, which: sa.Select[Any]) -> list[Played]:
     found: dict[int, Played] = {}
     query = sa.select(s.units).where(u.id.in_(which)).order_by(u.played)
     for row in connection.execute(query):
-        found[row.id] = Played(row.id, row.played, row.finished, [], [], [], [])
+        found[row.id] = Played(row.id, row.played, row.finished, [], [], [], [], row.software)
     wanted = sa.select(s.places).where(s.places.c.unit.in_(which)).order_by(s.places.c.place)
     for row in connection.execute(wanted):
         unit = found[row.unit]

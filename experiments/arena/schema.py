@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 2
-"""Version 1 knew no finals: ``seasons`` had no column ``final``."""
+VERSION = 3
+"""Version 1 knew no finals: ``seasons`` had no column ``final``; 2 did not know which code played a unit."""
 
 metadata = sa.MetaData()
 
@@ -61,9 +61,11 @@ units = sa.Table(
     sa.Column("played", sa.Integer, unique=True),
     sa.Column("finished", sa.Float),
     sa.Column("dropped", sa.Text),
+    sa.Column("software", sa.String, nullable=False, server_default=""),
 )
 """Games that count together: all rotations of the same players, on one seed. ``played`` numbers those that
-count in the order in which they ended; ``dropped`` says why another will not be played."""
+count in the order in which they ended; ``dropped`` says why another will not be played, and ``software``
+what the arena was that played it."""
 
 places = sa.Table(
     "places",

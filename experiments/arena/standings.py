@@ -15,6 +15,7 @@ from dovetail.experiments.statistics.ranked import Ranking, ranked
 from dovetail.experiments.statistics.ratings import PRIOR, ratings
 from dovetail.experiments.statistics.scores import Sample
 from dovetail.experiments.statistics.units import key
+from dovetail.peer import provenance
 
 
 class Row(Struct):
@@ -50,6 +51,8 @@ class Table(Struct):
     """How many count in the ratings: what deterministic players repeat counts once."""
     played: int
     """How many were played."""
+    warning: str = ""
+    """What to say if they were played by different software."""
 
 
 def standings(store: Store, ladder: Ladder, season: int, seed: int) -> Table:
@@ -113,7 +116,8 @@ def table(
     order = sorted(
         rows.values(), key=lambda row: (not row.units, row.component, -_number(row.elo.value))
     )
-    return Table(order, counted, len(played))
+    warning = provenance.mixed((each.software for each in played), "units")
+    return Table(order, counted, len(played), warning)
 
 
 def elo(row: Row) -> str:

@@ -87,10 +87,9 @@ class Store(Entrants, Units):
                         connection.execute(sa.insert(s.arena).values(version=s.VERSION))
             with self._reader.begin() as connection:
                 found = connection.execute(sa.select(s.arena.c.version)).scalar()
-            if found == 1:
+            if found in _STEPS:
                 with self._engine.begin() as connection:
-                    _from_1(connection)
-                found = s.VERSION
+                    found = _upgrade(connection)
         except (sa.exc.SQLAlchemyError, OSError) as error:
             raise DovetailError(f"cannot use {path}: {database.line(error)}") from None
         if found != s.VERSION:
@@ -248,8 +247,18 @@ def _for_owner(path: Path) -> None:
         each.chmod(0o600)
 
 
-def _from_1(connection: sa.Connection) -> None:
-    """Bring tables of version 1 up to date, unless another program just has."""
-    if connection.execute(sa.select(s.arena.c.version)).scalar() == 1:
-        connection.execute(sa.text("ALTER TABLE seasons ADD COLUMN final FLOAT"))
-        connection.execute(sa.update(s.arena).values(version=s.VERSION))
+_STEPS = {
+    1: "ALTER TABLE seasons ADD COLUMN final FLOAT",
+    2: "ALTER TABLE units ADD COLUMN software VARCHAR NOT NULL DEFAULT ''",
+}
+"""By version, what makes the next one of it."""
+
+
+def _upgrade(connection: sa.Connection) -> int:
+    """Bring tables of an earlier version up to date, unless another program just has; return the version."""
+    found = int(connection.execute(sa.select(s.arena.c.version)).scalar_one())
+    while found in _STEPS:
+        connection.execute(sa.text(_STEPS[found]))
+        found += 1
+    connection.execute(sa.update(s.arena).values(version=found))
+    return found

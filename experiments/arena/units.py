@@ -20,6 +20,7 @@ from dovetail.experiments.arena.rows import (
 )
 from dovetail.experiments.arena.tables import Tables, add_line, named
 from dovetail.experiments.statistics.ranked import after
+from dovetail.peer import provenance
 from dovetail.protocol.seeds import derive
 
 
@@ -91,7 +92,7 @@ class Units(Tables):
             taken = connection.execute(
                 sa.update(s.units)
                 .where((u.id == unit.id) & waiting)
-                .values(played=order, finished=time.time())
+                .values(played=order, finished=time.time(), software=str(provenance.here()))
             )
             if taken.rowcount != 1:  # it counts already, or its season is over
                 return []

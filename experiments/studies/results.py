@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import os
-import platform
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from dovetail._version import __version__
 from dovetail.experiments.studies.rows import Done, Result, Unit
+from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 
 
@@ -28,14 +26,8 @@ class Record(Struct, forbid_unknown_fields=True):
 
 
 def versions() -> str:
-    """Return the versions that results depend on."""
-    found = [f"Dovetail {__version__}", f"Python {platform.python_version()}"]
-    for name in ("numpy", "numba"):
-        try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return ", ".join(found)
+    """Return the versions that results depend on, and the revision of the code."""
+    return str(provenance.here()).replace("dovetail", "Dovetail", 1)
 
 
 def key(unit: Unit) -> bytes:

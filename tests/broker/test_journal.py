@@ -17,6 +17,7 @@ from dovetail.agent_servers.general.random_agent import Random
 from dovetail.broker.appended import Appended, Mapped, Sync
 from dovetail.broker.journal import Journal
 from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.peer import provenance
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import (
@@ -39,6 +40,20 @@ def play(path: Path, episodes: int = 3, **options: Any) -> list[Any]:
 
 def damage(path: Path) -> list[Damage]:
     return [each for each in entries(path) if isinstance(each, Damage)]
+
+
+def test_a_journal_says_what_wrote_it_and_where_that_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    for revision in ("abc", "abc", "def"):
+        made = provenance.Provenance("1.0", revision, "3.11", "2.0", "")
+        monkeypatch.setattr(provenance, "here", lambda made=made: made)
+        play(path, 2)
+    episodes = [each for each in read(path) if isinstance(each, EpisodeRecord)]
+    assert [each.software.partition(",")[0] for each in episodes] == [
+        *("dovetail 1.0 (abc)", "", "", "", "dovetail 1.0 (def)", "")
+    ]
 
 
 def test_every_flipped_bit_is_found(tmp_path: Path) -> None:

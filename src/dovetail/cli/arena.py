@@ -257,6 +257,8 @@ def _shown(title: str, table: Table, zero: str) -> list[Any]:
     caption = f"{table.units} units count; Elo around {zero} with 95 % intervals"
     if repeats:
         caption += f"; left out, since they repeat games of others: {repeats}"
+    if table.warning:
+        caption += f"; {table.warning}"
     return [shown, caption]
 
 

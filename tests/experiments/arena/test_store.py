@@ -22,6 +22,7 @@ from dovetail.experiments.arena.programs import Programs
 from dovetail.experiments.arena.standings import standings, table
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.experiments.statistics.ranked import ladder
+from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
 
@@ -246,11 +247,31 @@ def test_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
         store.season("two")
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database, database:
         database.execute("ALTER TABLE seasons DROP COLUMN final")
+        database.execute("ALTER TABLE units DROP COLUMN software")
         database.execute("UPDATE arena SET version = 1")
     with Store(tmp_path / FILE) as store:
         assert [(each.name, each.final) for each in store.seasons()] == [("1", None), ("two", None)]
     with Store(tmp_path / FILE) as store:
         assert len(store.seasons()) == 2
+
+
+def test_a_table_says_if_its_units_were_played_by_different_software(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    players = [store.enter("four", "", name) for name in "ab"]
+    season = store.season().number
+    for revision in ("abc", "def"):
+        made = provenance.Provenance("1.0", revision, "3.11", "2.0", "")
+        monkeypatch.setattr(provenance, "here", lambda made=made: made)
+        found = table(store.players("four"), store.played(season, "four"), 2)
+        assert found.warning == ""
+        unit = store.plan(season, "four", 1, players)
+        store.finish(season, unit, [won(0, 0, digest=revision), won(1, 1, digest=revision)], 3)
+    found = table(store.players("four"), store.played(season, "four"), 2)
+    assert found.warning == (
+        "these units were made by different software: dovetail 1.0 (abc), Python 3.11, numpy 2.0; "
+        "dovetail 1.0 (def), Python 3.11, numpy 2.0"
+    )
 
 
 def test_repeats_of_deterministic_players_count_once(store: Store) -> None:
