@@ -79,7 +79,7 @@ def tables(path: Path, *shown: RenderableType) -> None:
         DovetailError: the file cannot be written.
     """
     text = io.StringIO()
-    console = Console(file=text, width=WIDEST, color_system=None)
+    console = Console(file=text, width=WIDEST, color_system=None, markup=False)
     for each in shown:
         needed = Measurement.get(console, console.options, each).maximum
         console.print(each, width=max(NARROWEST, needed))

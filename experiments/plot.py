@@ -32,7 +32,9 @@ def learning_curves(
     figure, axes = _axes()
     for label, points in curves.items():
         x = [point.trained for point in points]
-        (line,) = axes.plot(x, [p.estimate.value for p in points], marker="o", ms=4, label=label)
+        (line,) = axes.plot(
+            x, [p.estimate.value for p in points], marker="o", ms=4, label=_label(label)
+        )
         axes.fill_between(
             x,
             [p.estimate.low for p in points],
@@ -71,7 +73,7 @@ def curves_over_runs(
     """
     figure, axes = _axes()
     for label, each in curves.items():
-        (line,) = axes.plot(each.trained, each.middle, lw=2, label=label)
+        (line,) = axes.plot(each.trained, each.middle, lw=2, label=_label(label))
         for run in each.runs:
             axes.plot(each.trained, run, color=line.get_color(), alpha=0.35, lw=0.6)
         finite = [
@@ -100,7 +102,9 @@ def lines(
     """Write pictures with a line for each label; ``across`` and ``measure`` name the axes."""
     figure, axes = _axes()
     for label, points in curves.items():
-        axes.plot([x for x, _ in points], [y for _, y in points], marker="o", ms=3, label=label)
+        axes.plot(
+            [x for x, _ in points], [y for _, y in points], marker="o", ms=3, label=_label(label)
+        )
     _finish(axes, title, measure, share=False)
     axes.set_xlabel(across)
     save(figure, paths)
@@ -129,14 +133,22 @@ def _axes() -> tuple[Any, Any]:
 def _finish(axes: Any, title: str, measure: str, *, share: bool) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    axes.set_title(title)
+    axes.set_title(title, parse_math=False)
     axes.set_xlabel("learning episodes")
-    axes.set_ylabel(measure)
+    axes.set_ylabel(measure, parse_math=False)
     if share:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     plain(axes)
-    axes.legend(frameon=False, loc="best")
+    handles, labels = axes.get_legend_handles_labels()
+    legend = axes.legend(handles, labels, frameon=False, loc="best")
+    for each in legend.get_texts():  # a name with two $ is no formula
+        each.set_parse_math(False)
+
+
+def _label(name: str) -> str:
+    """Return a name as a label; matplotlib would hide one that begins with an underscore."""
+    return f" {name}" if name.startswith("_") else name
 
 
 def plain(axes: Any) -> None:

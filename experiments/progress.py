@@ -48,10 +48,10 @@ class Display:
     """Shows the stages of an experiment while they are played."""
 
     def __init__(self, name: str, stages: Sequence[Stage]) -> None:
-        self._console = Console(highlight=False)
+        self._console = Console(highlight=False, markup=False)
         self._plain = not self._console.is_terminal
         self._bars = Progress(
-            TextColumn("{task.description:<24}"),
+            TextColumn("{task.description:<24}", markup=False),
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
             _Rate(),

@@ -24,9 +24,9 @@ def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
     tournaments = [standings(file, each, played) for each in file.tournaments]
     tables = [standings_table(each, full=True) for each in tournaments]
     output.tables(folder / "summary.txt", summary(file.name, rows, full=True), *tables)
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     if not console.is_terminal:
-        console = Console(width=120, highlight=False)
+        console = Console(width=120, highlight=False, markup=False)
     measure, found = curves(file, played)
     if any(len(points) > 1 for points in found.values()):
         console.print(curve_table(f"Learning curves: {measure}", found))

@@ -155,7 +155,7 @@ def execute(
 def told(folder: Path, url: database.Url) -> None:
     """Write the report, and say where it is."""
     path = reporting.make(folder, url)
-    Console(highlight=False).print(f"report     {path}", soft_wrap=True)
+    Console(highlight=False, markup=False).print(f"report     {path}", soft_wrap=True)
 
 
 @contextmanager
@@ -329,7 +329,7 @@ def play(
             place = places.in_shards(file, shards, journal, logs, options.give_up)
         else:
             place = places.own_processes(file, journal, folder / "logs", options.give_up)
-        console = Console(highlight=False)
+        console = Console(highlight=False, markup=False)
         with located(source), _entered(entry, results, journal), place as there:
             console.print(there.about, soft_wrap=True)
             try:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree as Xml
 
+import matplotlib as mpl
 import msgspec
 import pytest
+from rich.table import Table
 
-from dovetail.experiments import database, drawing, reporting
+from dovetail.experiments import database, drawing, output, plot, reporting
 from dovetail.experiments import page as page_module
+from dovetail.experiments.plot import Point
 from dovetail.experiments.records import Records
 from dovetail.experiments.runner import Execution, execute
+from dovetail.experiments.statistics import Estimate
 from dovetail.experiments.store import Store
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.scenes import Card, Cell, Piece, Scene
@@ -117,3 +122,24 @@ def test_a_scene_is_drawn_with_its_cells_pieces_and_cards() -> None:
     assert len(found.findall("rect")) == 2
     assert len(found.findall("circle")) == 1  # the other lies on no cell
     assert [each.text for each in found.findall("text")] == ["<7>", "hand of seat 1: Copper x3"]
+
+
+NAMES = ("[red]a[/red]", "[/]", "_hidden", "$x_{$ y", "<b>&", "\\$")
+
+
+def test_names_are_neither_markup_nor_formulas(tmp_path: Path) -> None:
+    """Tables, progress and pictures show a name as it is."""
+    table = Table("agent", title=NAMES[0])
+    for name in NAMES:
+        table.add_row(name)
+    output.tables(tmp_path / "table.txt", table)
+    text = (tmp_path / "table.txt").read_text()
+    for name in NAMES:
+        assert text.count(name) == 1 + (name == NAMES[0])
+    picture = tmp_path / "curves.svg"
+    points = [Point(n, Estimate(n / 2, n / 2 - 0.1, n / 2 + 0.1)) for n in (1, 2)]
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        plot.learning_curves([picture], "$t_{$", "score", dict.fromkeys(NAMES, points))
+    drawn = [str(each.text) for each in Xml.parse(picture).iter() if each.text]
+    shown = {text.strip() for text in drawn}
+    assert {*NAMES, "$t_{$"} <= shown

@@ -330,7 +330,7 @@ function notes(scene) {
 function links() {
   const base = kind === "replay" ? `/replay/${encodeURIComponent(key ?? "")}` : game && newest ? `/game/${encodeURIComponent(game.episode)}` : "";
   of("links").hidden = !base;
-  for (const [id, end] of [["here", `?turn=${where()}`], ["as-svg", `/turn/${where()}.svg`], ["as-png", `/turn/${where()}.png`]]) {
+  for (const [id, end] of [["here", `?turn=${encodeURIComponent(where())}`], ["as-svg", `/turn/${encodeURIComponent(where())}.svg`], ["as-png", `/turn/${encodeURIComponent(where())}.png`]]) {
     /** @type {HTMLAnchorElement} */ (of(id)).href = base + end;
   }
 }
