@@ -142,7 +142,7 @@ def _finish(axes: Any, title: str, measure: str, *, share: bool) -> None:
     plain(axes)
     handles, labels = axes.get_legend_handles_labels()
     legend = axes.legend(handles, labels, frameon=False, loc="best")
-    for each in legend.get_texts():  # a name with two $ is no formula
+    for each in legend.get_texts():  # a name with two $ would be taken for a formula
         each.set_parse_math(False)
 
 
