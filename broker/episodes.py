@@ -8,6 +8,7 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from dovetail.broker.ending import Ending
+from dovetail.broker.limits import ACTIONS
 from dovetail.broker.match import Match, Pace, Play
 from dovetail.broker.matches import Matches
 from dovetail.broker.peers import Peer
@@ -164,6 +165,13 @@ class Episodes:
             peer.outbox.answered(sitter.init)
             sitter.init = 0
         ending = episode.acted(number, action, now)
+        # What is thought is not kept, and may be much.
+        play.size += len(codec.encode(action.action)) if action.thoughts is not None else peer.size
+        if ending is None and play.size > ACTIONS:
+            text = (
+                f"its actions have {play.size:,} bytes; the broker keeps {ACTIONS:,} of an episode"
+            )
+            ending = Ending("truncated", message=text)
         if ending is not None:
             self._end(run, play, ending, now)
             return

@@ -108,6 +108,8 @@ SAVES = 2
 """Saves that are under way for a peer: what one costs is known only with its answer."""
 RECORDED = 1 << 18
 """Bytes of a run that are recorded with each of its episodes."""
+ACTIONS = 256 << 20
+"""Bytes of the actions of an episode, which are kept to its end; it is truncated."""
 HELD = 512 << 20
 """Bytes that the requests, agents and runs of a peer hold."""
 HELD_IN_ALL = 2 << 30

@@ -209,6 +209,8 @@ class Play:
     """Whether watchers at a pace are shown the episode."""
     due: bool = False
     """Whether they are shown the turn that the environment was asked for last."""
+    size: int = 0
+    """Bytes of its actions, of the frames where these have no thoughts."""
     rest: float = 0.0
     """Until when they are shown no further turn: whole episodes, as far as ``AHEAD`` goes."""
 

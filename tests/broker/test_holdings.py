@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import structs
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker import holdings, limits
+from dovetail.broker import episodes, holdings, limits
 from dovetail.broker.intake import Intake
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -239,3 +240,35 @@ def test_an_agent_that_would_hold_too_much_is_not_saved_again(
         "1,000 bytes"
     ]
     assert run.agents[0].saved is None
+
+
+@pytest.mark.parametrize("what", ["actions", "thoughts"])
+def test_an_episode_whose_actions_are_too_many_bytes_is_truncated(
+    monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(episodes, "ACTIONS", 20_000)
+    table = Conversation().opens()
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    agent = table.agents[0]
+    for _ in range(3):
+        if isinstance(agent.heard[0], m.Init):
+            agent.hears(m.Init)
+        asked = agent.heard.popleft()
+        thoughts = m.Thoughts(line=["y" * 90_000]) if what == "thoughts" else None
+        fields = {"unknown": bytes(9_000)} if what == "actions" else {}
+        action = m.Action(asked.episode, asked.turn, asked.seat, 1, thoughts=thoughts)
+        raw = {**msgspec.msgpack.decode(codec.encode(action)), **fields}
+        Intake(table.core).take(agent.address, [msgspec.msgpack.encode(raw)], table.now)
+        table.carry()
+        if isinstance(table.environment.heard[0], m.EnvironmentStep):
+            table.environment.hears(m.EnvironmentStep)
+            table.environment.turns(0)
+    if what == "thoughts":  # which are not kept
+        assert not table.records
+        return
+    [record] = table.records
+    assert record.result.reason == "truncated"
+    assert record.result.scored
+    assert record.result.turns == 2
+    assert "the broker keeps 20,000 of an episode" in record.result.message
