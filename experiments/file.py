@@ -110,8 +110,8 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_crash: Crash = "interrupt"
     lookahead: bool = False
     """Whether agents may ask the environment what would follow."""
-    check: bool = False
-    """Whether all episodes are checked against what the game declares, and not the first alone."""
+    check: bool | None = None
+    """Whether episodes are checked against what the game declares: all, none, or the first ones if nothing is said."""
     stacked: bool = False
     """Whether to play in groups, many episodes in one message, where everything allows it."""
     openings: Openings = 0
@@ -193,7 +193,7 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_illegal: Breach = "forfeit"
     on_crash: Crash = "forfeit"
     lookahead: bool = False
-    check: bool = False
+    check: bool | None = None
     stacked: bool = False
 
     def taking_part(self) -> list[str]:
@@ -293,7 +293,7 @@ class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     on_illegal: Breach = "forfeit"
     on_crash: Crash = "interrupt"
     lookahead: bool = False
-    check: bool = False
+    check: bool | None = None
     stacked: bool = False
 
     def taking_part(self) -> list[str]:

@@ -231,7 +231,7 @@ class Playing:
             elif part.openings != "auto" or (trial and _repeats(job)):
                 job.book = self._book(stage)
         check = part.check
-        if not check and job.asked == 0 and _separable(stage):
+        if check is None and job.asked == 0 and _separable(stage):
             count, check = min(count, part.round), True
         first = stage.first + job.asked
         job.asked += count
@@ -267,7 +267,7 @@ class Playing:
                 on_illegal=part.on_illegal,
                 on_crash=part.on_crash,
                 lookahead=part.lookahead,
-                check=check,
+                check=bool(check),
                 stacked=part.stacked,
                 label=self._store.label(job.row),
                 names=list(part.seats),

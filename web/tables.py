@@ -80,6 +80,7 @@ class Plan:
             mode="evaluate",
             retries=0,
             lookahead=True,
+            check=True,
             openings=[line] if line else [],
             **more,
         )

@@ -111,6 +111,8 @@ class Referee:
         self._planned: list[Unit] = []
         self._playing: dict[int, _Match] = {}
         self._games: set[str] = set()
+        self._checked: set[str] = set()
+        """Ladders whose first unit has been checked against what the game declares."""
         self._turns: dict[str, int] = {}
         self._trials: dict[int, tuple[float, float]] = {}
         """By player paused for its faults, when its next trial begins, and seconds until the one after."""
@@ -446,6 +448,7 @@ class Referee:
                     max_turns=ladder.max_turns,
                     retries=0,
                     lookahead=ladder.lookahead,
+                    check=ladder.name not in self._checked,
                     opening_turns=ladder.openings,
                     # The last part numbers attempts: a journal's reader then leaves earlier ones out.
                     label=f"{ladder.name}/{unit.id}{part}/{attempt}",
@@ -457,6 +460,7 @@ class Referee:
                 self._failed(match, str(error))
                 return
             match.runs.append(run)
+        self._checked.add(ladder.name)
         self._playing[unit.id] = match
 
     def _settle(self, match: _Match) -> None:

@@ -54,7 +54,13 @@ def written(folder: Path, stage: str, more: str = "") -> Path:
 @pytest.mark.parametrize("stage", ["phases", "evaluations"])
 @pytest.mark.parametrize(
     ("since", "more", "fails"),
-    [(0, "", True), (1, "", False), (1, "check = true\n", True), (9, "check = true\n", False)],
+    [
+        (0, "", True),
+        (1, "", False),
+        (1, "check = true\n", True),
+        (9, "check = true\n", False),
+        (0, "check = false\n", False),
+    ],
 )
 def test_a_game_that_contradicts_its_spec_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, since: int, more: str, fails: bool
