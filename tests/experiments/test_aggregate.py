@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.experiments import aggregate as a
+from dovetail.experiments import over_seeds
 from dovetail.experiments.statistics.estimates import paired
 
 X = np.array([(0.61, 0.55), (0.72, 0.40), (0.48, 0.66), (0.90, 0.58), (0.67, 0.71)])
@@ -167,3 +168,27 @@ def test_common_seeds_give_a_comparison_its_power(n: int, alike: int, apart: int
             seen += paired(list(x + 1), list(y)).p < 0.05
         found.append(seen / 10)
     assert found == pytest.approx([alike, apart], abs=5)
+
+
+def series(variant: str, software: str, left: int = 0) -> over_seeds.Series:
+    runs = {1: {10: 0.5}, 2: {10: 0.75}}
+    return over_seeds.Series(variant, "eval", "a", "score", runs, left, (software,))
+
+
+def test_a_table_over_seeds_names_different_software_and_what_is_in_no_mean() -> None:
+    groups = over_seeds.rows([series("one", "dovetail 1 (abc)", 3), series("two", "")])
+    (table,) = over_seeds.tables(groups)
+    warning = "these runs were made by different software: dovetail 1 (abc); not recorded"
+    assert str(table.caption).endswith(warning)
+    assert "3 games without a score left out" in str(next(iter(table.columns[-1].cells)))
+    (same,) = over_seeds.tables(over_seeds.rows([series("one", "x"), series("two", "x")]))
+    assert "different" not in str(same.caption)
+    first, second = (over_seeds.plain(each) for each in groups[0])
+    assert first["games_left_out"] == 3
+    assert (first["mean"], first["difference"], first["software"]) == (
+        0.625,
+        None,
+        "dovetail 1 (abc)",
+    )
+    # The same on both seeds: neither an interval nor a t test.
+    assert (second["difference"], second["difference_low"], second["p"]) == (0.0, None, None)
