@@ -48,7 +48,10 @@ def read(struct: type[S], options: dict[str, Any], owner: str) -> S:
             raise WrongOption(f"{owner} needs its option {name!r}")
     try:
         with _first:
-            return msgspec.convert(given.plain(options), struct)
+            try:
+                return msgspec.convert(options, struct)  # a tensor stays one where any value may be
+            except msgspec.ValidationError:
+                return msgspec.convert(given.plain(options), struct)
     except msgspec.ValidationError as error:
         with _first:
             found = problem(error, struct, options)
