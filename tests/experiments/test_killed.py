@@ -23,7 +23,8 @@ from dovetail.experiments.records import Records
 from dovetail.experiments.runner import Options
 from dovetail.experiments.trials import execute
 
-pytestmark = pytest.mark.usefixtures("undrawn", "forked")
+# One worker plays the undisturbed runs once.
+pytestmark = [pytest.mark.usefixtures("undrawn", "forked"), pytest.mark.xdist_group("killed runs")]
 
 SMALL = """
 seed = 3
