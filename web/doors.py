@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import resource
 import time
 from collections import Counter
 from functools import partial
@@ -38,6 +37,10 @@ LOGGED = 10.0
 
 def room() -> int:
     """Return how many connections the page may have."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return MOST
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST if soft == resource.RLIM_INFINITY else max(8, min(MOST, soft - SPARE))
 
