@@ -18,6 +18,7 @@ from dovetail.experiments import sealing, sweep
 from dovetail.experiments.arena.store import FILE, Store
 from dovetail.experiments.inprocess import InProcess
 from dovetail.experiments.runner import execute
+from dovetail.experiments.studies.rlgame import work
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
@@ -255,3 +256,10 @@ def test_what_a_run_draws_and_what_its_record_says() -> None:
         assert digests(seed=1) == digests(seed=2, agents_seed=derive(1, "agents")) == first
         assert digests(seed=1, derivation=1) != first
         assert digests(seed=1, agents_seed=2) != first
+
+
+def test_a_study_repeats_its_kept_results() -> None:
+    """They were played before there was a second derivation."""
+    kept = Path(__file__).parents[2] / "docs/studies/results/rlgame/pilot.quick.jsonl"
+    first = json.loads(kept.read_text(encoding="utf-8").splitlines()[0])
+    assert work.pilot(first["unit"]) == first["result"]
