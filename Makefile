@@ -12,8 +12,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.bench-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-LOCK_FLAGS := --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
-	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+# uv installs what pip needs a minute for in ten seconds; pip installs uv.
+UV := $(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python
+LOCK_FLAGS := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 # The tests start hundreds of programs, which compile themselves each time if their bytecode is not kept.
 unexport PYTHONDONTWRITEBYTECODE
@@ -39,19 +40,20 @@ help: ## list the targets
 venv: $(STAMP) ## build .venv from requirements.lock
 .venv: $(STAMP)
 
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements-uv.lock requirements.lock pyproject.toml studies/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ echo "Dovetail needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@home='import sys; print(sys.base_prefix)'; \
 	test "$$($(BIN)/python -c "$$home" 2>/dev/null)" = "$$($(PYTHON) -c "$$home")" || \
 		$(PYTHON) -m venv --clear $(VENV) # also if it was built by another Python
-	$(PIP) install --quiet --no-deps --require-hashes -r requirements.lock
-	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	$(PIP) install --quiet --no-deps --require-hashes -r requirements-uv.lock
+	$(UV) --require-hashes -r requirements.lock
+	$(UV) --no-build-isolation -e . -e studies
 	@touch $@
 
 # The bench lock agrees with requirements.lock on every package that both name.
 $(BENCH_STAMP): requirements-bench.lock $(STAMP)
-	$(PIP) install --quiet --no-deps --require-hashes -r requirements-bench.lock
+	$(UV) --require-hashes -r requirements-bench.lock
 	@touch $@
 
 demo: $(STAMP) ## watch two learners learn Connect Four by playing each other
@@ -87,7 +89,7 @@ test-cold: ## test the clients as a fresh machine would: a copy of this folder, 
 	.ci/cold $(MAKE) --no-print-directory -C "$$copy" PYTHON="$(PYTHON)" test-clients
 
 # What the wheel is made of, so that it is built again if a source changed.
-SOURCES := $(shell find src broker protocol env_servers agent_servers experiments bridges web -name '*.py' -not -path '*/node_modules/*')
+SOURCES := $(shell find src env_servers agent_servers experiments bridges web -name '*.py' -not -path '*/node_modules/*')
 COMPILED := .venv-compiled/.installed
 
 compiled: $(COMPILED) ## build a compiled wheel into build/compiled, installed in .venv-compiled
@@ -111,19 +113,21 @@ bench-compiled: $(COMPILED) ## measure the compiled core beside the interpreted 
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@rm -rf $(VENV)/typing && mkdir -p $(VENV)/typing/dovetail
-	@ln -sfn $(addprefix $(CURDIR)/,$(wildcard src/dovetail/*) protocol broker env_servers agent_servers experiments bridges web) $(VENV)/typing/dovetail/
 	$(BIN)/mypy
-	cd $(VENV)/typing && PYTHONPATH=. ../bin/lint-imports --config ../../pyproject.toml --no-cache | tail -n 3
-	$(BIN)/python -m dovetail.protocol.generate --check
+	$(BIN)/lint-imports --no-cache | tail -n 6
+	$(BIN)/python -m dovetail_generate --check
 	.ci/prose
 
-check-page: ## types of the page's modules, by the compiler that the TypeScript client pins (needs npm)
-	@$(MAKE) --no-print-directory -C clients/typescript node_modules/.package-lock.json
-	clients/typescript/node_modules/.bin/tsc -p web/tsconfig.json
+WEB_TOOLS := web/node_modules/.package-lock.json
+$(WEB_TOOLS): web/package.json web/package-lock.json
+	npm --prefix web ci --silent --no-audit --no-fund
+	@touch $@
+
+check-page: $(WEB_TOOLS) ## types of the page's modules (needs npm)
+	web/node_modules/.bin/tsc -p web/tsconfig.json
 
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
-	$(BIN)/python -m dovetail.protocol.generate
+	$(BIN)/python -m dovetail_generate
 
 test-page: $(STAMP) ## play every game on the page, othello in TypeScript too, and check the pages with axe (slow)
 	$(BIN)/python -m pytest -m slow tests/web
@@ -160,7 +164,7 @@ clients: ## build the client libraries of all languages
 	@for each in clients/*/Makefile; do $(MAKE) --no-print-directory -C "$$(dirname "$$each")" build || exit 1; done
 
 six-languages: $(STAMP) clients ## players of six languages in a round robin
-	$(BIN)/dovetail run experiments/files/six_languages.toml
+	$(BIN)/dovetail run experiments/dovetail_experiments/examples/six_languages.toml
 
 bench-clients: $(STAMP) clients ## measure the clients of all languages beside Python's
 	$(BIN)/python -m bench.clients
@@ -168,14 +172,11 @@ bench-clients: $(STAMP) clients ## measure the clients of all languages beside P
 drill: ## show that a change of the contract needs no edit in any client (slow)
 	.ci/drill
 
-lock: ## resolve both lock files from scratch (needs the network)
-	@set -e; tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; \
-	$(PYTHON) -m venv "$$tools"; \
-	"$$tools/bin/python" -m pip install --quiet --disable-pip-version-check pip-tools; \
-	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra games --extra experiments --extra cma --extra gymnasium --extra pettingzoo \
-		--extra openspiel --extra mcp --extra web --extra language-models --extra dev -o requirements.lock pyproject.toml; \
-	"$$tools/bin/pip-compile" $(LOCK_FLAGS) --upgrade --extra bench -c requirements.lock \
-		-o requirements-bench.lock pyproject.toml
+lock: $(STAMP) ## resolve the lock files from scratch (needs the network)
+	echo uv | $(BIN)/uv pip compile $(LOCK_FLAGS) -o requirements-uv.lock -
+	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra games --extra experiments --extra cma --extra gymnasium --extra pettingzoo \
+		--extra openspiel --extra mcp --extra web --extra language-models --extra dev -o requirements.lock pyproject.toml
+	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 
 clean: ## remove .venv, caches and build output
 	rm -rf $(VENV) .venv-compiled build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -84,18 +84,9 @@ class BuildHook(BuildHookInterface[BuilderConfig]):
 
     def _compiled(self, build_data: dict[str, Any]) -> None:
         work = Path(self.root, "build", "compiled")
-        stage = work / "stage"
-        shutil.rmtree(stage, ignore_errors=True)
-        # As in the wheel, because a module is named after its path.
-        for source, target in self.build_config.sources.items():
-            for path in Path(self.root, source).rglob("*.py"):
-                copy = stage / target / path.relative_to(Path(self.root, source))
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, copy)
-        shutil.copy(Path(self.root, "pyproject.toml"), stage)
         built = work / "lib"
         shutil.rmtree(built, ignore_errors=True)
-        with contextlib.chdir(stage):
+        with contextlib.chdir(Path(self.root, "src")):  # a module is named after its path
             _compile(self.config["modules"], built, work)
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
@@ -108,7 +99,7 @@ def _compile(modules: list[str], built: Path, work: Path) -> None:
     from mypyc.build import mypycify
     from setuptools import Distribution
 
-    options = ["--explicit-package-bases", "--cache-dir", str(work / "mypy")]
+    options = ["--config-file", "../pyproject.toml", "--cache-dir", str(work / "mypy")]
     extensions = mypycify(
         [*options, *(f"{each.replace('.', '/')}.py" for each in modules)],
         opt_level="2",

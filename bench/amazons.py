@@ -9,9 +9,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from dovetail.agent_servers.games.amazons.agent import WEIGHTS, WON
-from dovetail.agent_servers.games.amazons.position import Geometry, Position, Search
-from dovetail.env_servers.amazons import Amazons, Configuration
+from dovetail_agents.games.amazons.agent import WEIGHTS, WON
+from dovetail_agents.games.amazons.position import Geometry, Position, Search
+from dovetail_games.amazons import Amazons, Configuration
 
 QUEEN_MOVES = 60.0
 """Of each side in the first position; the scale of the mobility features."""

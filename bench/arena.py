@@ -27,10 +27,10 @@ from msgspec import Struct
 
 from bench.measure import BenchError, processor
 from dovetail import Agent, Decision, Environment, Spec, Turn, spaces
-from dovetail.experiments.arena.description import folder, read
-from dovetail.experiments.arena.standings import Row, table
-from dovetail.experiments.arena.store import FILE, Store
-from dovetail.experiments.processes import Processes
+from dovetail_experiments.arena.description import folder, read
+from dovetail_experiments.arena.standings import Row, table
+from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.stages.processes import Processes
 
 CLIENTS = Path(__file__).resolve().parents[1] / "clients"
 PROGRAMS = {"go": "bin/random", "typescript": "dist/examples/first.js"}

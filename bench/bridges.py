@@ -97,11 +97,10 @@ def _here(environment: str, configuration: dict[str, Any], seats: int) -> Iterat
 
 def _seat() -> Iterator[int]:
     """Our Connect Four as a Gymnasium environment, with a random opponent; turns of both seats."""
+    import dovetail_bridges.gymnasium
     import gymnasium
 
-    import dovetail.gymnasium
-
-    assert dovetail.gymnasium.ids()
+    assert dovetail_bridges.gymnasium.ids()
     env, rng = gymnasium.make("dovetail/ConnectFour-v1", disable_env_checker=True), random.Random(1)
     seed: int | None = 1
     while True:
@@ -168,9 +167,9 @@ CASES: list[tuple[str, Episodes, str, Episodes]] = [
 
 
 def _ours_in_pettingzoo() -> Iterator[int]:
-    import dovetail.pettingzoo
+    import dovetail_bridges.pettingzoo
 
-    assert dovetail.pettingzoo.ids()
+    assert dovetail_bridges.pettingzoo.ids()
     yield from _bare_pettingzoo("dovetail/ConnectFour-v1")
 
 

@@ -29,8 +29,8 @@ def agent(observation, configuration):
 
 def engine(game: str, seconds: float) -> float:
     """Return joint moves per second of the rules engine."""
-    from dovetail.bridges.gdl.environment import rules_of
-    from dovetail.bridges.gdl.game import Game
+    from dovetail_bridges.gdl.environment import rules_of
+    from dovetail_bridges.gdl.game import Game
 
     rules, rng = Game(rules_of(game)), random.Random(1)
 
@@ -47,8 +47,8 @@ def engine(game: str, seconds: float) -> float:
 def broker(game: str, seconds: float) -> float:
     """Return turns per second through the broker in process."""
     from dovetail import InProcess
-    from dovetail.agent_servers.general.random_agent import Random
-    from dovetail.bridges.gdl import GDL
+    from dovetail.peer.agents.random_agent import Random
+    from dovetail_bridges.gdl import GDL
 
     with InProcess([GDL], [Random]) as experiment:
         agents = [experiment.create("random", seed=seed) for seed in (1, 2)]
@@ -78,11 +78,11 @@ def openspiel(game: str, seconds: float) -> float:
 
 def kaggle(bridged: bool, seconds: float) -> float:
     """Return decisions per second of an agent file."""
-    from dovetail.agent_servers.agent import Decision, Seat
-    from dovetail.bridges.kaggle import Kaggle, views, worker
-    from dovetail.bridges.kaggle.agent import KaggleParameters
-    from dovetail.env_servers.connect_four import ConnectFour
     from dovetail.peer import registry
+    from dovetail.peer.agents.agent import Decision, Seat
+    from dovetail_bridges.kaggle import Kaggle, views, worker
+    from dovetail_bridges.kaggle.agent import KaggleParameters
+    from dovetail_games.connect_four import ConnectFour
 
     environment = ConnectFour()
     spec = environment.init()
@@ -117,7 +117,7 @@ def kaggle(bridged: bool, seconds: float) -> float:
 
 def mcp(bridged: bool, seconds: float) -> float:
     """Return the decisions per second of one open seat."""
-    from dovetail.bridges.mcp.table import Table
+    from dovetail_bridges.mcp.table import Table
 
     with Table("connect_four", [0], ["random"], seed=1, games=1_000_000) as table:
         if not bridged:
@@ -135,9 +135,8 @@ def mcp(bridged: bool, seconds: float) -> float:
 
 
 async def _client(table: Any, seconds: float) -> float:
+    from dovetail_bridges.mcp.server import server
     from mcp import Client
-
-    from dovetail.bridges.mcp.server import server
 
     async with Client(server(table, 0)) as client:
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from bench.measure import BenchError
 from dovetail import InProcess
-from dovetail.bridges.engine import command
-from dovetail.bridges.gtp.agent import ENGINES as GTP_ENGINES
-from dovetail.bridges.language_model import LanguageModel
-from dovetail.bridges.uci.agent import ENGINES as UCI_ENGINES
 from dovetail.peer import plugins
+from dovetail_bridges.engine import command
+from dovetail_bridges.gtp.agent import ENGINES as GTP_ENGINES
+from dovetail_bridges.language_model import LanguageModel
+from dovetail_bridges.uci.agent import ENGINES as UCI_ENGINES
 
 PLIES = 40
 """Turns of a game at most."""

@@ -26,8 +26,8 @@ from bench import dovetail_rows
 from bench.measure import WARM_UP, BenchError, Measurement, alternate
 from bench.table import Figure, Row, as_markdown, for_terminal
 from dovetail._version import compiled
-from dovetail.broker.core import Core, Settings
-from dovetail.peer.collector import patient
+from dovetail.broker.core.core import Core, Settings
+from dovetail.peer.gc_tuning import patient
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Discrete

@@ -25,20 +25,20 @@ from bench import pettingzoo_reference
 from bench.measure import BenchError, Measurement, alternate, isolated, steady
 from bench.table import Figure, Row, as_markdown, for_terminal, machine
 from dovetail import InProcess
-from dovetail.env_servers.amazons import Board as Amazons
-from dovetail.env_servers.amazons import start_position
-from dovetail.env_servers.connect_four import Board as ConnectFour
-from dovetail.env_servers.dominion import Game as Dominion
-from dovetail.env_servers.dominion import Options
-from dovetail.env_servers.dots import Board as Dots
-from dovetail.env_servers.game_2048 import Board as Game2048
-from dovetail.env_servers.rlgame import Board as RLGame
-from dovetail.env_servers.tetris import Board as Tetris
-from dovetail.env_servers.tetris import features
-from dovetail.env_servers.vector import Copies
 from dovetail.peer import options, plugins
-from dovetail.peer.twister import Twisters
+from dovetail.peer.environments.vector import Copies
+from dovetail.peer.vector_random import Twisters
 from dovetail.protocol import legal as masks
+from dovetail_games.amazons import Board as Amazons
+from dovetail_games.amazons import start_position
+from dovetail_games.connect_four import Board as ConnectFour
+from dovetail_games.dominion import Game as Dominion
+from dovetail_games.dominion import Options
+from dovetail_games.dots import Board as Dots
+from dovetail_games.game_2048 import Board as Game2048
+from dovetail_games.rlgame import Board as RLGame
+from dovetail_games.tetris import Board as Tetris
+from dovetail_games.tetris import features
 
 RESULTS = Path(__file__).resolve().parent / "games.md"
 Episodes = Callable[[random.Random], Iterator[int]]

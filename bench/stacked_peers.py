@@ -9,8 +9,8 @@ import numpy as np
 
 from bench import peers
 from dovetail import Seat, Spec
-from dovetail.agent_servers.vector import Column, Rows, VectorAgent
-from dovetail.env_servers.vector import Transitions, VectorEnvironment
+from dovetail.peer.agents.vector import Column, Rows, VectorAgent
+from dovetail.peer.environments.vector import Transitions, VectorEnvironment
 
 SEEN = np.frombuffer(peers.OBSERVATION.encode(), np.uint8)
 BITS = sum(1 << action for action in peers.LEGAL)

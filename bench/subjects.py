@@ -87,10 +87,10 @@ def _observe(address: str, pipe: Connection) -> None:
 @contextlib.contextmanager
 def shards(count: str) -> Iterator[Measurement]:
     """So many brokers with their peers, a core each; three times as long, as beginning and end of a run count."""
-    from dovetail.experiments import places
-    from dovetail.experiments.file import made
-    from dovetail.peer.source import Source
+    from dovetail.peer.config_location import Source
     from dovetail.protocol.errors import DovetailError
+    from dovetail_experiments.files.file import made
+    from dovetail_experiments.stages import places
 
     trivial = rows.TRIVIAL
     table = {

@@ -91,6 +91,7 @@ PLACES = {
     "tests/peer/test_provenance.py": "processes",
     "tests/peer/test_session.py": "processes",
     "tests/fuzz": "fast",
+    "tests/studies": "learners",
     "tests/playthroughs": "learners",
     "tests/protocol": "fast",
     "tests/testing": "fast",

@@ -1,6 +1,6 @@
 // What the page's server sends, for the types of the modules in static/.  Fields with their default are left out.
 
-/** A scene: see protocol/scenes.py. */
+/** A scene: see src/dovetail/protocol/scenes.py. */
 interface Scene {
   width?: number;
   height?: number;

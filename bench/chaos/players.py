@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from dovetail import Agent
-from dovetail.agent_servers.agent import Decision
+from dovetail.peer.agents.agent import Decision
 
 
 class Leisurely(Agent):

@@ -20,9 +20,9 @@ from typing import Any, Protocol
 from bench.chaos.disturb import Disturbance
 from bench.chaos.proxy import Proxy
 from dovetail import Experiment, InProcess
-from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, read
+from dovetail_games.connect_four import ConnectFour
 
 LEISURELY = ("leisurely", f"{Path(__file__).with_name('players.py')}:Leisurely")
 KINDS = {

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 from sb3_contrib import MaskablePPO
 
-import dovetail.gymnasium  # noqa: F401  (registers the games)
+import dovetail_bridges.gymnasium  # noqa: F401  (registers the games)
+import gymnasium
 
 GAME = "dovetail/ConnectFour-v1"
 POLICY = "connect_four.zip"
@@ -48,7 +48,7 @@ def main() -> None:
     model.learn(200_000)
     model.save(POLICY)
     print(f"against random after: {score(model, 'random'):.2f}")
-    from dovetail.experiments.sitting import Opponent
+    from dovetail.client.sitting import Opponent
 
     depth = Opponent("alpha-beta", parameters={"depth": 2})
     print(f"against alpha-beta of depth 2: {score(model, depth):.2f}")

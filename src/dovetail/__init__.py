@@ -7,39 +7,32 @@ imported on first use, so that a part of the package loads that part alone.
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dovetail._version import __version__
 
-# In a source checkout the package's folders lie at the top of the repository, so that a path in a
-# traceback is the path that git knows (docs/decisions/0015); a wheel has them in this folder.
-_TOP = Path(__file__).resolve().parents[2]
-if (_TOP / "protocol" / "SPEC.md").is_file() and (_TOP / "pyproject.toml").is_file():
-    __path__.append(str(_TOP))
-
 if TYPE_CHECKING:
-    from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End, Seat
-    from dovetail.env_servers.environment import Environment, Spec, Turn, View
-    from dovetail.experiments.client import Experiment
-    from dovetail.experiments.inprocess import InProcess
+    from dovetail.client.client import Experiment
+    from dovetail.client.inprocess import InProcess
+    from dovetail.peer.agents.agent import Agent, BatchAgent, Decision, End, Seat
+    from dovetail.peer.environments.environment import Environment, Spec, Turn, View
     from dovetail.protocol import spaces
     from dovetail.protocol.errors import DovetailError, IllegalAction
 
 _HOMES = {
-    "Agent": "agent_servers.agent",
-    "BatchAgent": "agent_servers.agent",
-    "Decision": "agent_servers.agent",
+    "Agent": "peer.agents.agent",
+    "BatchAgent": "peer.agents.agent",
+    "Decision": "peer.agents.agent",
     "DovetailError": "protocol.errors",
-    "End": "agent_servers.agent",
-    "Environment": "env_servers.environment",
-    "Experiment": "experiments.client",
+    "End": "peer.agents.agent",
+    "Environment": "peer.environments.environment",
+    "Experiment": "client.client",
     "IllegalAction": "protocol.errors",
-    "InProcess": "experiments.inprocess",
-    "Seat": "agent_servers.agent",
-    "Spec": "env_servers.environment",
-    "Turn": "env_servers.environment",
-    "View": "env_servers.environment",
+    "InProcess": "client.inprocess",
+    "Seat": "peer.agents.agent",
+    "Spec": "peer.environments.environment",
+    "Turn": "peer.environments.environment",
+    "View": "peer.environments.environment",
 }
 
 __all__ = [

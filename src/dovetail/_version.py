@@ -9,5 +9,5 @@ __version__ = "0.1.0"
 
 def compiled() -> bool:
     """Return whether the broker's core is an extension module."""
-    found = find_spec("dovetail.broker.core")
+    found = find_spec("dovetail.broker.core.core")
     return found is not None and not str(found.origin).endswith(".py")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from dovetail.agent_servers.agent import Agent, BatchAgent, Decision, End
+from dovetail.peer.agents.agent import Agent, BatchAgent, Decision, End
 
 A = TypeVar("A", bound=Agent)
 

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from tests.agent_servers.memory import remembering
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.games.amazons import AmazonsPlayer
-from dovetail.agent_servers.games.amazons.agent import WEIGHTS, AmazonsParameters
-from dovetail.agent_servers.games.amazons.endgame import UNKNOWN, Endgame, longest
-from dovetail.agent_servers.games.amazons.position import Geometry, Position, Search
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.amazons import Amazons, Board, Configuration, start_position
-from dovetail.env_servers.amazons.kernels import act, listed
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.experiments.studies.keeping import KeepAmazons, kept
+from dovetail.peer.agents.agent import Decision, End, Seat
+from dovetail.peer.agents.random_agent import Random
+from dovetail_agents.games.amazons import AmazonsPlayer
+from dovetail_agents.games.amazons.agent import WEIGHTS, AmazonsParameters
+from dovetail_agents.games.amazons.endgame import UNKNOWN, Endgame, longest
+from dovetail_agents.games.amazons.position import Geometry, Position, Search
+from dovetail_games.amazons import Amazons, Board, Configuration, start_position
+from dovetail_games.amazons.kernels import act, listed
+from dovetail_games.connect_four import ConnectFour
+from dovetail_studies.keeping import KeepAmazons, kept
 
 MP = np.array(WEIGHTS["mp"])
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.games.connect_four import ConnectFourSolver
-from dovetail.agent_servers.games.connect_four.book import (
+from dovetail.peer.agents.random_agent import Random
+from dovetail_agents.games.connect_four import ConnectFourSolver
+from dovetail_agents.games.connect_four.book import (
     BOOK,
     PLIES,
     children,
@@ -17,12 +18,11 @@ from dovetail.agent_servers.games.connect_four.book import (
     reached,
     read,
 )
-from dovetail.agent_servers.games.connect_four.build import build
-from dovetail.agent_servers.games.connect_four.solver import Solver
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.connect_four.rules import Board
-from dovetail.experiments.studies.keeping import KeepValue, hard, kept
+from dovetail_agents.games.connect_four.build import build
+from dovetail_agents.games.connect_four.solver import Solver
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.connect_four.rules import Board
+from dovetail_studies.keeping import KeepValue, hard, kept
 
 # A sample of Pons' test sets (http://blog.gamesolver.org/solving-connect-four/02-test-protocol/).
 PUBLISHED = """

@@ -10,10 +10,10 @@ import pytest
 from msgspec import Struct
 
 from dovetail import Agent, Decision, DovetailError, End, InProcess, Spec
-from dovetail.agent_servers.agent import Needs
-from dovetail.agent_servers.saving import become, pack, unpack
-from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.peer.agents.agent import Needs
+from dovetail.peer.agents.saving import become, pack, unpack
 from dovetail.protocol.spaces import Box, Discrete
+from dovetail_games.connect_four import ConnectFour
 
 
 class Count(Struct):

@@ -8,9 +8,11 @@ import pytest
 from tests.agent_servers.memory import remembering
 
 from dovetail import Decision, DovetailError, InProcess, Spec
-from dovetail.agent_servers.agent import End, Seat
-from dovetail.agent_servers.games.dominion.bots import DominionRandom, Seen
-from dovetail.agent_servers.games.dominion.q_learning import (
+from dovetail.client.results import RunOptions
+from dovetail.peer.agents.agent import End, Seat
+from dovetail.peer.registry import register
+from dovetail_agents.games.dominion.bots import DominionRandom, Seen
+from dovetail_agents.games.dominion.q_learning import (
     Coder,
     DominionQ,
     DominionQParameters,
@@ -19,9 +21,9 @@ from dovetail.agent_servers.games.dominion.q_learning import (
     play,
     reward_named,
 )
-from dovetail.agent_servers.general.q_learning.table import entries
-from dovetail.env_servers.dominion import Configuration, Dominion
-from dovetail.env_servers.dominion.cards import (
+from dovetail_agents.general.q_learning.table import entries
+from dovetail_games.dominion import Configuration, Dominion
+from dovetail_games.dominion.cards import (
     BASIC,
     CARDS,
     COPPER,
@@ -33,9 +35,7 @@ from dovetail.env_servers.dominion.cards import (
     SILVER,
     SMITHY,
 )
-from dovetail.env_servers.dominion.rules import BUY, PASS
-from dovetail.experiments.results import RunOptions
-from dovetail.peer.registry import register
+from dovetail_games.dominion.rules import BUY, PASS
 
 TWO = {"kingdom": ["Smithy", "Chapel"], "kingdom_size": 2}
 ENTRIES = {  # the study, table 2.7

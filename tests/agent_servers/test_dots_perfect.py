@@ -6,14 +6,14 @@ from functools import cache
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.agent import Agent, Seat
-from dovetail.agent_servers.games.dots import DotsPlayer
-from dovetail.agent_servers.games.dots.perfect import DotsPerfect, after, ending, keeping, values
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.dots import Configuration, Dots
-from dovetail.env_servers.dots.rules import Board, grid
-from dovetail.experiments.studies.dots.rows import kept
-from dovetail.experiments.studies.playing import match
+from dovetail.peer.agents.agent import Agent, Seat
+from dovetail.peer.agents.random_agent import Random
+from dovetail_agents.games.dots import DotsPlayer
+from dovetail_agents.games.dots.perfect import DotsPerfect, after, ending, keeping, values
+from dovetail_games.dots import Configuration, Dots
+from dovetail_games.dots.rules import Board, grid
+from dovetail_studies.dots.rows import kept
+from dovetail_studies.playing import match
 
 
 def best(board: Board) -> int:

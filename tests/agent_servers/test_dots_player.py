@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.agent_servers.memory import remembering
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.games.dots import DotsPlayer
-from dovetail.agent_servers.games.dots.agent import WEIGHTS, DotsParameters
-from dovetail.agent_servers.games.dots.position import TO_THE_END, Position, Search
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.dots import Board, Configuration, Dots
-from dovetail.experiments.statistics import wilson
+from dovetail.peer.agents.agent import Decision, End, Seat
+from dovetail.peer.agents.random_agent import Random
+from dovetail_agents.games.dots import DotsPlayer
+from dovetail_agents.games.dots.agent import WEIGHTS, DotsParameters
+from dovetail_agents.games.dots.position import TO_THE_END, Position, Search
+from dovetail_experiments.statistics import wilson
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.dots import Board, Configuration, Dots
 
 END = np.array(WEIGHTS["end"])
 

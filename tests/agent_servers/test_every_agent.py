@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dovetail import Agent, Decision, DovetailError, InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.host import AgentHost
 from dovetail.peer import plugins
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol import messages as m
 
 SMALL: dict[str, dict[str, Any]] = {

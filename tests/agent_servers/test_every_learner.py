@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from dovetail import DovetailError, Experiment, InProcess
-from dovetail.agent_servers.general.random_agent import Random
 from dovetail.peer import plugins
+from dovetail.peer.agents.random_agent import Random
 from dovetail.testing import check_agent
 from dovetail.testing.agents import CHECKS
 

@@ -13,9 +13,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from tests.env_servers.moves_of_2048 import after_moves
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.games.game_2048.kernels import appear
-from dovetail.agent_servers.games.tetris.columns import columns_of, room
-from dovetail.agent_servers.general.feature_network import (
+from dovetail.peer.agents.random_agent import Random
+from dovetail_agents.games.game_2048.kernels import appear
+from dovetail_agents.games.tetris.columns import columns_of, room
+from dovetail_agents.general.feature_network import (
     FeatureNetwork,
     Genome,
     Network,
@@ -27,15 +28,14 @@ from dovetail.agent_servers.general.feature_network import (
     kernels,
     reference,
 )
-from dovetail.agent_servers.general.feature_network.agent import boards
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.learning.splitmix import draw
-from dovetail.env_servers.dominion import Dominion
-from dovetail.env_servers.game_2048 import Game2048
-from dovetail.env_servers.tetris import Board, Tetris
-from dovetail.env_servers.tetris import features as named
-from dovetail.env_servers.tetris.kernels import boards_after_all
-from dovetail.experiments.studies.tetris import bits, sliding
+from dovetail_agents.general.feature_network.agent import boards
+from dovetail_agents.learning.splitmix import draw
+from dovetail_games.dominion import Dominion
+from dovetail_games.game_2048 import Game2048
+from dovetail_games.tetris import Board, Tetris
+from dovetail_games.tetris import features as named
+from dovetail_games.tetris.kernels import boards_after_all
+from dovetail_studies.tetris import bits, sliding
 
 Array = Any
 ALL_PIECES = np.arange(7)

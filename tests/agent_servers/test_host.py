@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from dovetail import Agent, Decision, Spec, spaces
-from dovetail.agent_servers.agent import Lookahead
-from dovetail.agent_servers.host import LATER, AgentHost
+from dovetail.peer.agents.agent import Lookahead
+from dovetail.peer.agents.host import LATER, AgentHost
 from dovetail.protocol import messages as m
 
 

@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.general.human import Human, PersonLeft
+from dovetail.peer.agents.agent import Decision, End, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock, Reason, Spec
 from dovetail.protocol.scenes import Choice, Scene
 from dovetail.protocol.spaces import Box, Discrete, MultiDiscrete, Space, Text
+from dovetail_agents.general.human import Human, PersonLeft
 
 
 def human(typed: str) -> tuple[Human, io.StringIO]:

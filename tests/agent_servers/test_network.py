@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dovetail.agent_servers.learning import network as learning_network
-from dovetail.agent_servers.learning.network import Activation, Linear, Network, Output, size
+from dovetail_agents.learning import network as learning_network
+from dovetail_agents.learning.network import Activation, Linear, Network, Output, size
 
 KINDS = [(a, o) for a in get_args(Activation) for o in get_args(Output)]
 

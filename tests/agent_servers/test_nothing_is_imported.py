@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail.agent_servers.host import AgentHost
-from dovetail.env_servers.host import EnvironmentHost
 from dovetail.peer import options, plugins
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Box, Discrete
 

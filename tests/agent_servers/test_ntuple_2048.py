@@ -14,15 +14,15 @@ from tests.env_servers.moves_of_2048 import after_moves
 from typer.testing import CliRunner
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.games.game_2048 import NTuple2048, kernels, saved
-from dovetail.agent_servers.games.game_2048.networks import Layout, images, layout, lines
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.game_2048 import Game2048
-from dovetail.env_servers.game_2048.kernels import slide
-from dovetail.experiments.results import RunOptions
-from dovetail.experiments.studies.game_2048 import train
-from dovetail.experiments.studies.game_2048.command import app
+from dovetail.client.results import RunOptions
+from dovetail.peer.agents.agent import Decision, End, Seat
+from dovetail_agents.games.game_2048 import NTuple2048, kernels, saved
+from dovetail_agents.games.game_2048.networks import Layout, images, layout, lines
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.game_2048 import Game2048
+from dovetail_games.game_2048.kernels import slide
+from dovetail_studies.game_2048 import train
+from dovetail_studies.game_2048.command import app
 
 SMALL = {"rows": 3, "columns": 3}
 

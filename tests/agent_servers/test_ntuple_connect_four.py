@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.games.connect_four.ntuple import NTupleConnectFour, Parameters
-from dovetail.agent_servers.games.connect_four.ntuple.agent import looks
-from dovetail.agent_servers.games.connect_four.ntuple.kernels import COHERENCE
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.connect_four.rules import Board
+from dovetail.peer.agents.random_agent import Random
+from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour, Parameters
+from dovetail_agents.games.connect_four.ntuple.agent import looks
+from dovetail_agents.games.connect_four.ntuple.kernels import COHERENCE
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.connect_four.rules import Board
 
 SMALL = Parameters(tuples=6, length=4, learning_rate=0.1)
 

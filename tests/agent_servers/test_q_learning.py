@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from tests.agent_servers.memory import remembering
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
-from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.general.q_learning.agent import QLearning, QLearningParameters
-from dovetail.agent_servers.general.q_learning.encoders import Component, bucketed
-from dovetail.agent_servers.general.q_learning.learner import explore
-from dovetail.agent_servers.general.q_learning.table import Table, entries, restore
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.learning.sampling import best
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.game_2048 import Game2048
-from dovetail.experiments.statistics import mean
+from dovetail.peer.agents.agent import Decision, End, Seat
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.agents.sampling import best
 from dovetail.peer.registry import register
+from dovetail_agents.general.q_learning.agent import QLearning, QLearningParameters
+from dovetail_agents.general.q_learning.encoders import Component, bucketed
+from dovetail_agents.general.q_learning.learner import explore
+from dovetail_agents.general.q_learning.table import Table, entries, restore
+from dovetail_experiments.statistics import mean
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.game_2048 import Game2048
 
 # -- the table -------------------------------------------------------------------------------------------
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.agent_servers.agent import Decision, Seat
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.learning.sampling import sample
-from dovetail.peer.twister import Twisters
+from dovetail.peer.agents.agent import Decision, Seat
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.agents.sampling import sample
+from dovetail.peer.vector_random import Twisters
 from dovetail.protocol import spaces
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Spec

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.recorded import Recorded
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.dots import Dots
+from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.presets import preset
 from dovetail.protocol.journal import EpisodeRecord, read
+from dovetail_agents.general.recorded import Recorded
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.dots import Dots
 
 
 def played(journal: Path) -> list[EpisodeRecord]:

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.games.rlgame import RLGameMinimax, kernels
-from dovetail.agent_servers.games.rlgame.agent import LEAVES, geometry_of
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.search.alpha_beta import AlphaBeta
-from dovetail.agent_servers.general.search.tree import LocalRules, Node, root
-from dovetail.agent_servers.learning import sparse
-from dovetail.env_servers.rlgame import RLGame
-from dovetail.env_servers.rlgame.kernels import encode
+from dovetail.peer.agents.random_agent import Random
+from dovetail_agents.games.rlgame import RLGameMinimax, kernels
+from dovetail_agents.games.rlgame.agent import LEAVES, geometry_of
+from dovetail_agents.general.search.alpha_beta import AlphaBeta
+from dovetail_agents.general.search.tree import LocalRules, Node, root
+from dovetail_agents.learning import sparse
+from dovetail_games.rlgame import RLGame
+from dovetail_games.rlgame.kernels import encode
 
 WIN = 2.0
 

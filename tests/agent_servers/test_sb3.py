@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.sb3 import SB3, SB3Parameters
-from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.registry import register
+from dovetail_agents.general.sb3 import SB3, SB3Parameters
+from dovetail_games.connect_four import ConnectFour
 
 PACKAGE = '''
 import numpy as np

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.general.scripted import Scripted, ScriptedParameters
-from dovetail.env_servers.connect_four import ConnectFour
+from dovetail_agents.general.scripted import Scripted, ScriptedParameters
+from dovetail_games.connect_four import ConnectFour
 
 
 def play(first: list[int], second: list[int], after: str = "fail") -> tuple[str, str, int]:

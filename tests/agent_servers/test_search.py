@@ -14,26 +14,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, View, spaces
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.search import rollouts, tree
-from dovetail.agent_servers.general.search.agents import (
+from dovetail.client.client import RunFailed
+from dovetail.peer.agents.random_agent import Random
+from dovetail.protocol.journal import EpisodeRecord, read
+from dovetail_agents.general.search import rollouts, tree
+from dovetail_agents.general.search.agents import (
     AlphaBetaAgent,
     Greedy,
     MCTSAgent,
     Rollouts,
 )
-from dovetail.agent_servers.general.search.alpha_beta import AlphaBeta, Result
-from dovetail.agent_servers.general.search.evaluations import open_fours
-from dovetail.agent_servers.general.search.tree import LocalRules, Node, root
-from dovetail.env_servers.amazons import Amazons
-from dovetail.env_servers.amazons import Configuration as AmazonsOptions
-from dovetail.env_servers.connect_four import Configuration, ConnectFour
-from dovetail.env_servers.dots import Configuration as DotsOptions
-from dovetail.env_servers.dots import Dots
-from dovetail.env_servers.game_2048 import Game2048
-from dovetail.env_servers.rlgame import RLGame
-from dovetail.experiments.client import RunFailed
-from dovetail.protocol.journal import EpisodeRecord, read
+from dovetail_agents.general.search.alpha_beta import AlphaBeta, Result
+from dovetail_agents.general.search.evaluations import open_fours
+from dovetail_agents.general.search.tree import LocalRules, Node, root
+from dovetail_games.amazons import Amazons
+from dovetail_games.amazons import Configuration as AmazonsOptions
+from dovetail_games.connect_four import Configuration, ConnectFour
+from dovetail_games.dots import Configuration as DotsOptions
+from dovetail_games.dots import Dots
+from dovetail_games.game_2048 import Game2048
+from dovetail_games.rlgame import RLGame
 
 
 class Tree(Environment):

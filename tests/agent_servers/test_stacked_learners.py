@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from dovetail import InProcess
-from dovetail.agent_servers.games.connect_four.ntuple import NTupleConnectFour
-from dovetail.agent_servers.games.game_2048 import NTuple2048
-from dovetail.agent_servers.general.q_learning import QLearning
-from dovetail.agent_servers.general.td import TDBatch
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.dots import Dots
-from dovetail.env_servers.game_2048 import Game2048
-from dovetail.env_servers.tetris import Tetris
+from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour
+from dovetail_agents.games.game_2048 import NTuple2048
+from dovetail_agents.general.q_learning import QLearning
+from dovetail_agents.general.td import TDBatch
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.dots import Dots
+from dovetail_games.game_2048 import Game2048
+from dovetail_games.tetris import Tetris
 
 FOUR = {"rows": 4, "columns": 4, "connect": 3}
 CASES: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any], int]] = {

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from tests.agent_servers.memory import remembering, slots_of
 
-from dovetail.agent_servers.agent import Decision, End, Seat
-from dovetail.agent_servers.general.td import TD, RLGameTD, TDBatch, TDParameters
-from dovetail.agent_servers.learning.network import size
-from dovetail.agent_servers.learning.traces import Name as Traces
 from dovetail.peer import options
+from dovetail.peer.agents.agent import Decision, End, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode, Reason, Spec, Symmetry
 from dovetail.protocol.spaces import Discrete
+from dovetail_agents.general.td import TD, RLGameTD, TDBatch, TDParameters
+from dovetail_agents.learning.network import size
+from dovetail_agents.learning.traces import Name as Traces
 
 SPEC = Spec(name="toy", seats=2, action_spaces=[Discrete(9)], afterstates=True)
 SEATS = [Seat(1, seat, SPEC) for seat in range(2)]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.games.tetris import kernels
-from dovetail.agent_servers.games.tetris.agent import TetrisPlayer
-from dovetail.agent_servers.games.tetris.weights import (
+from dovetail_agents.games.tetris import kernels
+from dovetail_agents.games.tetris.agent import TetrisPlayer
+from dovetail_agents.games.tetris.weights import (
     DT_10,
     DT_20,
     KINDS,
@@ -19,10 +19,10 @@ from dovetail.agent_servers.games.tetris.weights import (
     Weights,
     size,
 )
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.tetris import Board, Tetris
-from dovetail.env_servers.tetris import features as named
-from dovetail.env_servers.tetris.kernels import boards_after_all
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.tetris import Board, Tetris
+from dovetail_games.tetris import features as named
+from dovetail_games.tetris.kernels import boards_after_all
 
 
 def slow_features(piece: Any, placed: Any, after: Any) -> list[float]:

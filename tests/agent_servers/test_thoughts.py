@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.agent_servers.host import AgentHost
-from dovetail.env_servers.environment import Environment
 from dovetail.peer import options
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.environments.environment import Environment
 from dovetail.peer.registry import registered
 from dovetail.protocol import messages as m
 from dovetail.protocol.legal import unmask

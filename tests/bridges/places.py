@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dovetail import InProcess
-from dovetail.broker.core import Settings
+from dovetail.broker.core.core import Settings
 
 GAMES: dict[str, dict[str, Any]] = {
     "connect_four": {"rows": 4, "columns": 5, "connect": 3},

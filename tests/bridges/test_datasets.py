@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import gymnasium
 import minari
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dovetail.agent_servers.agent import RESIGN, Agent, Decision
+import gymnasium
 from dovetail.cli import app
-from dovetail.experiments.records import Records
-from dovetail.experiments.runner import execute
 from dovetail.peer import registry
+from dovetail.peer.agents.agent import RESIGN, Agent, Decision
+from dovetail_experiments.records.records import Records
+from dovetail_experiments.stages.runner import execute
 
 FILE = """
 name = "small"

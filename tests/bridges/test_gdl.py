@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.search.agents import MCTSAgent
-from dovetail.agent_servers.general.td import TD
-from dovetail.bridges.gdl import kif, program
-from dovetail.bridges.gdl.environment import GDL, board, bundled, rules_of
-from dovetail.bridges.gdl.game import Game, State
-from dovetail.bridges.gdl.kif import Term
-from dovetail.bridges.gdl.rules import BadRules
-from dovetail.env_servers.connect_four.rules import Board
-from dovetail.experiments.client import Run
+from dovetail.client.client import Run
+from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.presets import preset
 from dovetail.testing import check_environment
+from dovetail_agents.general.search.agents import MCTSAgent
+from dovetail_agents.general.td import TD
+from dovetail_bridges.gdl import kif, program
+from dovetail_bridges.gdl.environment import GDL, board, bundled, rules_of
+from dovetail_bridges.gdl.game import Game, State
+from dovetail_bridges.gdl.kif import Term
+from dovetail_bridges.gdl.rules import BadRules
+from dovetail_games.connect_four.rules import Board
 
 # -- syntax and checks ---------------------------------------------------------------------------------
 

@@ -16,15 +16,15 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from dovetail import Agent, DovetailError
-from dovetail.agent_servers.agent import Decision, End
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.search.agents import MCTSAgent, MCTSParameters
-from dovetail.agent_servers.general.td import TD
-from dovetail.bridges.gdl import manager
-from dovetail.bridges.gdl.environment import rules_of
-from dovetail.bridges.gdl.http import Answering, Server, post
-from dovetail.bridges.gdl.manager import play
-from dovetail.bridges.gdl.protocol import Protocol
+from dovetail.peer.agents.agent import Decision, End
+from dovetail.peer.agents.random_agent import Random
+from dovetail_agents.general.search.agents import MCTSAgent, MCTSParameters
+from dovetail_agents.general.td import TD
+from dovetail_bridges.gdl import manager
+from dovetail_bridges.gdl.environment import rules_of
+from dovetail_bridges.gdl.http import Answering, Server, post
+from dovetail_bridges.gdl.manager import play
+from dovetail_bridges.gdl.protocol import Protocol
 
 
 @contextmanager

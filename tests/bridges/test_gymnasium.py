@@ -11,31 +11,31 @@ import warnings
 from pathlib import Path
 from typing import Any, ClassVar
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium import spaces as theirs
 from gymnasium.utils.env_checker import check_env
 from tests.bridges.places import GAMES, QUICK, broker
 
-import dovetail.gymnasium
+import dovetail_bridges.gymnasium
+import gymnasium
 from dovetail import DovetailError, Experiment, IllegalAction, InProcess
-from dovetail.agent_servers.agent import Agent, Decision
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.scripted import Scripted
-from dovetail.agent_servers.learning.sampling import sample
-from dovetail.bridges.gymnasium.incoming import Gymnasium
-from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.peer import options, plugins
+from dovetail.peer.agents.agent import Agent, Decision
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.agents.sampling import sample
 from dovetail.peer.presets import preset
 from dovetail.testing import check_environment
+from dovetail_agents.general.scripted import Scripted
+from dovetail_bridges.gymnasium.from_gymnasium import Gymnasium
+from dovetail_games.connect_four import ConnectFour
+from gymnasium import spaces as theirs
 
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in QUICK]
 
 
 def make(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
     options.setdefault("configuration", GAMES[name])
-    return gymnasium.make(dovetail.gymnasium.ids()[name], **options)
+    return gymnasium.make(dovetail_bridges.gymnasium.ids()[name], **options)
 
 
 class Last(Agent):
@@ -50,7 +50,7 @@ class Last(Agent):
 
 
 def test_every_game_has_an_id() -> None:
-    ids = dovetail.gymnasium.ids()
+    ids = dovetail_bridges.gymnasium.ids()
     assert set(GAMES) <= set(ids)
     assert ids["2048"] == "dovetail/2048-v1"
     assert "gymnasium" not in ids
@@ -85,7 +85,7 @@ def test_a_vector_plays_what_its_parts_play(name: str) -> None:
 
     def vector(mode: str) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
         return gymnasium.make_vec(
-            dovetail.gymnasium.ids()[name],
+            dovetail_bridges.gymnasium.ids()[name],
             num_envs=3,
             vectorization_mode=mode,
             vector_kwargs={"context": "spawn"} if mode == "async" else {},
@@ -103,7 +103,7 @@ def test_a_vector_plays_what_its_parts_play(name: str) -> None:
 @pytest.mark.parametrize("name", [*QUICK, *SLOW])
 def test_a_vector_takes_a_thousand_actions_without_masks(name: str, illegal: str) -> None:
     envs = gymnasium.make_vec(
-        dovetail.gymnasium.ids()[name],
+        dovetail_bridges.gymnasium.ids()[name],
         num_envs=8,
         vectorization_mode="sync",
         configuration=GAMES[name],
@@ -160,8 +160,8 @@ def test_an_environment_can_be_copied_and_pickled(clone: Any, taken: int | None)
         info = {"action_mask": env.unwrapped.action_masks()}
         assert np.array_equal(copied.unwrapped.action_masks(), info["action_mask"])
     for each in (env, copied):
-        each.seen = play(each, info, 12, lambda mask: np.flatnonzero(mask)[0])  # type: ignore
-    assert env.seen == copied.seen  # type: ignore[attr-defined]
+        each.seen = play(each, info, 12, lambda mask: np.flatnonzero(mask)[0])
+    assert env.seen == copied.seen
     for each in (env, copied):
         each.close()
 
@@ -355,7 +355,7 @@ class Wanderer(Agent):
 
 @pytest.mark.parametrize(("name", "arguments"), FOREIGN, ids=lambda each: str(each))
 def test_the_rewards_are_those_of_a_bare_loop(name: str, arguments: dict[str, Any]) -> None:
-    from dovetail.bridges.conversion import to_action
+    from dovetail_bridges.conversion import to_action
 
     Wanderer.actions, Wanderer.rewards = [], []
     with InProcess([Gymnasium], [Wanderer]) as experiment:

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.bridges.gdl import GDL
-from dovetail.bridges.kaggle import Kaggle, worker
-from dovetail.bridges.kaggle.agent import KaggleParameters
-from dovetail.bridges.kaggle.process import Process
-from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.peer import registry
+from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol import messages as m
+from dovetail_bridges.gdl import GDL
+from dovetail_bridges.kaggle import Kaggle, worker
+from dovetail_bridges.kaggle.agent import KaggleParameters
+from dovetail_bridges.kaggle.process import Process
+from dovetail_games.connect_four import ConnectFour
 
 WINNING = '''
 """Plays the first column that wins at once, or stops the other, by the rules of connectx."""

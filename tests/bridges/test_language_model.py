@@ -19,15 +19,15 @@ import numpy as np
 import pytest
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, spaces
-from dovetail.agent_servers.agent import Decision, Seat
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.serve import serve
-from dovetail.bridges.choices import position
-from dovetail.bridges.gdl import GDL
-from dovetail.bridges.language_model import LanguageModel, prompt
-from dovetail.bridges.language_model.agent import LanguageModelParameters
-from dovetail.bridges.language_model.endpoint import Endpoint, Late, Settings, settings
+from dovetail.peer.agents.agent import Decision, Seat
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.agents.serve import serve
 from dovetail.protocol import messages as m
+from dovetail_bridges.choices import position
+from dovetail_bridges.gdl import GDL
+from dovetail_bridges.language_model import LanguageModel, prompt
+from dovetail_bridges.language_model.agent import LanguageModelParameters
+from dovetail_bridges.language_model.endpoint import Endpoint, Late, Settings, settings
 
 Reply = Callable[[dict[str, Any]], Any]
 """Gets a request; returns the model's text, or (status, body) or a generator of bytes."""

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError
-from dovetail.bridges.mcp.table import Refused, Table
+from dovetail_bridges.mcp.table import Refused, Table
 
 DOVETAIL = [sys.executable, "-m", "dovetail"]
 
@@ -67,9 +67,8 @@ def by_name(seen: dict[str, Any]) -> str:
 
 
 def with_client(table: Table, body: Callable[[Any], Awaitable[Any]], seat: int = 0) -> Any:
+    from dovetail_bridges.mcp.server import server
     from mcp import Client
-
-    from dovetail.bridges.mcp.server import server
 
     async def main() -> Any:
         async with Client(server(table, seat)) as client:

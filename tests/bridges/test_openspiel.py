@@ -11,18 +11,18 @@ import pyspiel
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.agent import Agent, Decision, Lookahead
-from dovetail.agent_servers.general.q_learning import QLearning
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.search.agents import MCTSAgent
-from dovetail.agent_servers.general.td import TD
-from dovetail.bridges.openspiel import players
-from dovetail.bridges.openspiel.environment import OpenSpiel, Options
-from dovetail.bridges.openspiel.outgoing import bot
-from dovetail.bridges.openspiel.players import OpenSpielMCTS, OpenSpielPolicy
-from dovetail.env_servers.environment import Environment, IllegalAction
+from dovetail.peer.agents.agent import Agent, Decision, Lookahead
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.environments.environment import Environment, IllegalAction
 from dovetail.peer.presets import preset
 from dovetail.testing import check_environment
+from dovetail_agents.general.q_learning import QLearning
+from dovetail_agents.general.search.agents import MCTSAgent
+from dovetail_agents.general.td import TD
+from dovetail_bridges.openspiel import players
+from dovetail_bridges.openspiel.environment import OpenSpiel, Options
+from dovetail_bridges.openspiel.players import OpenSpielMCTS, OpenSpielPolicy
+from dovetail_bridges.openspiel.to_openspiel import bot
 
 EVERY = [each.short_name for each in pyspiel.registered_games() if each.default_loadable]
 REFUSED = {

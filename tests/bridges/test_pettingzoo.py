@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pettingzoo
 import pytest
 from gymnasium.utils import seeding
 from pettingzoo.test import (
@@ -22,15 +21,16 @@ from pettingzoo.test import (
 )
 from tests.bridges.places import GAMES, QUICK
 
-import dovetail.pettingzoo
+import dovetail_bridges.pettingzoo
+import pettingzoo
 from dovetail import DovetailError, Environment, IllegalAction, InProcess, Spec, Turn
-from dovetail.agent_servers.agent import Agent, Decision, End
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.bridges import arguments
-from dovetail.bridges.pettingzoo.incoming import PettingZoo
+from dovetail.peer.agents.agent import Agent, Decision, End
+from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.presets import preset
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete
+from dovetail_bridges import arguments
+from dovetail_bridges.pettingzoo.from_pettingzoo import PettingZoo
 
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in QUICK]
 
@@ -64,8 +64,8 @@ def forms(name: str) -> tuple[Any, Any]:
     game: Any = Duel if name == "duel" else name
     configuration = GAMES.get(name, {})
     return (
-        functools.partial(dovetail.pettingzoo.env, game, configuration),
-        functools.partial(dovetail.pettingzoo.parallel_env, game, configuration),
+        functools.partial(dovetail_bridges.pettingzoo.env, game, configuration),
+        functools.partial(dovetail_bridges.pettingzoo.parallel_env, game, configuration),
     )
 
 
@@ -106,8 +106,8 @@ def test_cycles_are_limited(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     aec, parallel = forms(name)
     more: dict[str, Any] = {}
     if name in LARGE:
-        aec = functools.partial(dovetail.pettingzoo.env, name)
-        parallel = functools.partial(dovetail.pettingzoo.parallel_env, name)
+        aec = functools.partial(dovetail_bridges.pettingzoo.env, name)
+        parallel = functools.partial(dovetail_bridges.pettingzoo.parallel_env, name)
         more["configuration"] = LARGE[name]
     module = types.SimpleNamespace(
         env=functools.partial(aec, illegal="random", **more),
@@ -118,8 +118,8 @@ def test_cycles_are_limited(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_with_a_limit_every_seat_is_asked_once_a_cycle() -> None:
     """Dominion's seats decide several times in a turn: meanwhile the other one is asked for nothing."""
-    env = dovetail.pettingzoo.env("dominion", max_cycles=40)
-    free = dovetail.pettingzoo.env("dominion")
+    env = dovetail_bridges.pettingzoo.env("dominion", max_cycles=40)
+    free = dovetail_bridges.pettingzoo.env("dominion")
     env.reset(seed=1)
     free.reset(seed=1)
     asked, passed = dict.fromkeys(env.possible_agents, 0), 0
@@ -151,7 +151,7 @@ def test_with_a_limit_every_seat_is_asked_once_a_cycle() -> None:
 def test_pettingzoos_test_of_the_interface_passes_with_a_limit() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about nested observations
-        api_test(dovetail.pettingzoo.env("dominion", max_cycles=30), num_cycles=100)
+        api_test(dovetail_bridges.pettingzoo.env("dominion", max_cycles=30), num_cycles=100)
 
 
 def test_every_game_is_registered() -> None:
@@ -159,7 +159,7 @@ def test_every_game_is_registered() -> None:
         env = pettingzoo.make(kind, "dovetail/ConnectFour-v1", configuration={"rows": 4})
         env.reset(seed=1)
         assert env.observation_space("seat_0")["observation"].shape == (2, 4, 7)
-    assert set(dovetail.pettingzoo.ids().values()) <= set(pettingzoo.aec_registry)
+    assert set(dovetail_bridges.pettingzoo.ids().values()) <= set(pettingzoo.aec_registry)
 
 
 def test_the_episodes_are_those_of_a_run() -> None:
@@ -167,7 +167,7 @@ def test_the_episodes_are_those_of_a_run() -> None:
         agent = experiment.create("random")
         run = experiment.run("connect_four", [agent, agent], seed=7, episodes=3)
         assert [each.seed for each in run] == [derive(7, "episode", n) for n in range(3)]
-    env = dovetail.pettingzoo.raw_env("dominion")
+    env = dovetail_bridges.pettingzoo.raw_env("dominion")
     seeds = []
     for seed in (7, None, None):
         env.reset(seed=seed)
@@ -182,7 +182,7 @@ def _kinds(name: str) -> list[type[Any]]:
 
 
 def test_seats_that_act_at_once_are_asked_in_turn() -> None:
-    env = dovetail.pettingzoo.raw_env(Duel)
+    env = dovetail_bridges.pettingzoo.raw_env(Duel)
     env.reset(seed=1)
     assert env.agent_selection == "seat_0"
     env.step(6)
@@ -190,37 +190,37 @@ def test_seats_that_act_at_once_are_asked_in_turn() -> None:
     env.step(2)
     assert (env.agent_selection, env.rewards) == ("seat_0", {"seat_0": 1.0, "seat_1": 0.0})
     assert env.last()[1] == 1.0
-    together = dovetail.pettingzoo.parallel_env(Duel)
+    together = dovetail_bridges.pettingzoo.parallel_env(Duel)
     together.reset(seed=1)
     assert together.step({"seat_0": 6, "seat_1": 2})[1] == {"seat_0": 1.0, "seat_1": 0.0}
 
 
 def test_illegal_actions() -> None:
-    env = dovetail.pettingzoo.raw_env("connect_four")
+    env = dovetail_bridges.pettingzoo.raw_env("connect_four")
     env.reset(seed=1)
     env.step(9)
     assert env.rewards == {"seat_0": -1.0, "seat_1": 1.0}
     assert all(env.terminations.values())
     assert env.infos["seat_1"] == {"reason": "illegal-action", "outcome": [0.0, 1.0]}
-    env = dovetail.pettingzoo.raw_env("connect_four", illegal="raise")
+    env = dovetail_bridges.pettingzoo.raw_env("connect_four", illegal="raise")
     env.reset(seed=1)
     with pytest.raises(IllegalAction, match="action 9 of seat 0 is not legal"):
         env.step(9)
     env.step(3)
     assert env.agent_selection == "seat_1"
     with pytest.raises(DovetailError, match="illegal 'ignore' does not exist"):
-        dovetail.pettingzoo.env("connect_four", illegal="ignore")
+        dovetail_bridges.pettingzoo.env("connect_four", illegal="ignore")
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, True, "many"])
 def test_a_wrong_number_of_cycles_is_told_at_once(wrong: Any) -> None:
-    for make in (dovetail.pettingzoo.env, dovetail.pettingzoo.parallel_env):
+    for make in (dovetail_bridges.pettingzoo.env, dovetail_bridges.pettingzoo.parallel_env):
         with pytest.raises(DovetailError, match="max_cycles must be an integer >= 1, or None"):
-            make("rlgame" if make is dovetail.pettingzoo.env else Duel, max_cycles=wrong)
+            make("rlgame" if make is dovetail_bridges.pettingzoo.env else Duel, max_cycles=wrong)
 
 
 def test_a_refused_action_leaves_the_episode_as_it_was() -> None:
-    env = dovetail.pettingzoo.raw_env(Duel, illegal="raise", max_cycles=2)
+    env = dovetail_bridges.pettingzoo.raw_env(Duel, illegal="raise", max_cycles=2)
     env.reset(seed=1)
 
     def state() -> Any:
@@ -241,7 +241,7 @@ def test_a_refused_action_leaves_the_episode_as_it_was() -> None:
 
 
 def test_masks_are_zero_for_seats_that_do_not_act() -> None:
-    env = dovetail.pettingzoo.raw_env("connect_four", render_mode="ansi")
+    env = dovetail_bridges.pettingzoo.raw_env("connect_four", render_mode="ansi")
     env.reset(seed=1)
     assert env.observe("seat_0")["action_mask"].tolist() == [1] * 7
     assert env.observe("seat_1")["action_mask"].tolist() == [0] * 7

@@ -11,7 +11,7 @@ from open_spiel.python.algorithms.tabular_qlearner import QLearner
 from open_spiel.python.rl_tools import ConstantSchedule
 
 from dovetail import DovetailError, IllegalAction
-from dovetail.bridges.openspiel.rl_environment import Environment
+from dovetail_bridges.openspiel.rl_environment import Environment
 
 
 def test_our_game_is_an_rl_environment_as_theirs_is() -> None:

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any
 
-from dovetail.broker.core import Core, Settings
+from dovetail.broker.core.core import Core, Settings
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Discrete
 

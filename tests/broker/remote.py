@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dovetail.agent_servers.host import AgentHost
-from dovetail.broker.core import Settings
-from dovetail.broker.server import Server
-from dovetail.env_servers.host import EnvironmentHost
+from dovetail.broker.core.core import Settings
+from dovetail.broker.shell.server import Server
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.peer.serving import serve_host
 
 

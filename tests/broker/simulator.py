@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 from tests.broker.mishaps import Faults
 
-from dovetail.broker import snapshot
-from dovetail.broker.core import Core, Settings
-from dovetail.broker.intake import Intake
-from dovetail.broker.live import Event, replay
+from dovetail.broker.core.core import Core, Settings
+from dovetail.broker.core.decode import Intake
+from dovetail.broker.durable import snapshot
+from dovetail.broker.durable.write_ahead_log import Event, replay
 from dovetail.peer.session import Session
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m

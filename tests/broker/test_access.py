@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.broker import access_file, live
-from dovetail.broker.access import Access, Grant
-from dovetail.broker.access_file import AccessFile
-from dovetail.broker.core import Core, Settings
-from dovetail.broker.journal import Journal
-from dovetail.broker.limits import Allowance
+from dovetail.broker.core.core import Core, Settings
+from dovetail.broker.durable import write_ahead_log as live
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.peers import access_file
+from dovetail.broker.peers.access import Access, Grant
+from dovetail.broker.peers.access_file import AccessFile
+from dovetail.broker.peers.limits import Allowance
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.broker.clocks import FOREVER, SeatClock
+from dovetail.broker.rules.clocks import FOREVER, SeatClock
 from dovetail.protocol.messages import Clock, ClockRule
 
 

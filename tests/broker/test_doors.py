@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.broker.remote import served
 
 from dovetail import Agent, Environment, Experiment, InProcess, Spec, Turn, spaces
-from dovetail.broker.core import Settings
-from dovetail.broker.local import light
+from dovetail.broker.core.core import Settings
+from dovetail.broker.core.local import light
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 

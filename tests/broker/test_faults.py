@@ -20,16 +20,15 @@ import pytest
 import zmq
 
 from dovetail import Agent, Environment, Experiment, InProcess, Spec, Turn, View
-from dovetail.agent_servers.agent import Decision
-from dovetail.agent_servers.agent import End as Ended
-from dovetail.agent_servers.general.q_learning import QLearning
-from dovetail.agent_servers.serve import serve as serve_agent
-from dovetail.broker.core import Settings
-from dovetail.broker.journal import Journal
-from dovetail.broker.live import Live, place
-from dovetail.broker.serve import serve
-from dovetail.broker.server import Server
-from dovetail.env_servers.serve import serve as serve_environment
+from dovetail.broker.core.core import Settings
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.durable.write_ahead_log import Live, place
+from dovetail.broker.shell.serve import serve
+from dovetail.broker.shell.server import Server
+from dovetail.peer.agents.agent import Decision
+from dovetail.peer.agents.agent import End as Ended
+from dovetail.peer.agents.serve import serve as serve_agent
+from dovetail.peer.environments.serve import serve as serve_environment
 from dovetail.peer.serving import PROMPT
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -37,6 +36,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord, StateRecord, entries, read
 from dovetail.protocol.spaces import Discrete
 from dovetail.transport import VARIABLE
+from dovetail_agents.general.q_learning import QLearning
 
 
 class Count(Environment):
@@ -408,9 +408,9 @@ def test_an_answer_leaves_before_the_agent_has_thought_about_all_that_came_with_
 PEER = """
 import sys, time
 sys.path.insert(0, {folder!r})
-from dovetail.agent_servers.general.q_learning import QLearning
-from dovetail.agent_servers.serve import serve as serve_agent
-from dovetail.env_servers.serve import serve as serve_environment
+from dovetail_agents.general.q_learning import QLearning
+from dovetail.peer.agents.serve import serve as serve_agent
+from dovetail.peer.environments.serve import serve as serve_environment
 import test_faults
 class Doomed(test_faults.Count):
     def step(self, actions):

@@ -10,8 +10,9 @@ import pytest
 from msgspec import structs
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker import episodes, holdings, limits
-from dovetail.broker.intake import Intake
+from dovetail.broker.core.decode import Intake
+from dovetail.broker.peers import holdings, limits
+from dovetail.broker.runs import episodes
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 

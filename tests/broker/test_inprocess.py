@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View, spaces
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.broker.server import Server
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.replay import replay
-from dovetail.experiments.inprocess import LocalLink
+from dovetail.broker.shell.server import Server
+from dovetail.client.inprocess import LocalLink
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.environments.replay import replay
 from dovetail.peer.presets import preset
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import episodes
+from dovetail_games.connect_four import ConnectFour
 
 
 class Short(Environment):

@@ -13,11 +13,10 @@ from unittest.mock import Mock
 import pytest
 
 from dovetail import InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.broker.appended import Appended, Mapped, Sync
-from dovetail.broker.journal import Journal
-from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.broker.durable.append_file import Appended, Mapped, Sync
+from dovetail.broker.durable.journal import Journal
 from dovetail.peer import provenance
+from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import (
@@ -30,6 +29,7 @@ from dovetail.protocol.journal import (
     read,
 )
 from dovetail.protocol.logfile import MARK_2, Damage, Entry, Framing, new_framing, scan
+from dovetail_games.connect_four import ConnectFour
 
 
 def play(path: Path, episodes: int = 3, **options: Any) -> list[Any]:

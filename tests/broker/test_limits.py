@@ -15,17 +15,17 @@ import msgspec
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker import catalogue as catalogue_module
-from dovetail.broker import feed as feed_module
-from dovetail.broker import limits
-from dovetail.broker.clocks import FOREVER
-from dovetail.broker.core import Settings
-from dovetail.broker.feed import HELD, LEAST, LONGEST, SHARE, TIMES, Feed
-from dovetail.broker.intake import Intake
-from dovetail.broker.journal import Journal
-from dovetail.broker.live import Live
-from dovetail.broker.outbox import Audience, Out, Outbox
-from dovetail.broker.server import Server
+from dovetail.broker.core.core import Settings
+from dovetail.broker.core.decode import Intake
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.durable.write_ahead_log import Live
+from dovetail.broker.peers import limits
+from dovetail.broker.peers.outbox import Audience, Out, Outbox
+from dovetail.broker.requests import catalogue as catalogue_module
+from dovetail.broker.rules.clocks import FOREVER
+from dovetail.broker.shell import watcher_queue as feed_module
+from dovetail.broker.shell.server import Server
+from dovetail.broker.shell.watcher_queue import HELD, LEAST, LONGEST, SHARE, TIMES, Feed
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.transport.dealer import Dealer

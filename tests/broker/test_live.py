@@ -17,16 +17,16 @@ import pytest
 from msgspec.msgpack import Ext
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker import live as live_module
-from dovetail.broker import snapshot
-from dovetail.broker.appended import Appended, Mapped
-from dovetail.broker.core import Core, Settings
-from dovetail.broker.graph import Graph
-from dovetail.broker.journal import Journal
-from dovetail.broker.live import Live, live, place
-from dovetail.broker.local import Local
-from dovetail.broker.serve import serve
-from dovetail.broker.server import Server
+from dovetail.broker.core.core import Core, Settings
+from dovetail.broker.core.local import Local
+from dovetail.broker.durable import snapshot
+from dovetail.broker.durable import write_ahead_log as live_module
+from dovetail.broker.durable.append_file import Appended, Mapped
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.durable.object_codec import Graph
+from dovetail.broker.durable.write_ahead_log import Live, live, place
+from dovetail.broker.shell.serve import serve
+from dovetail.broker.shell.server import Server
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, StateRecord, read

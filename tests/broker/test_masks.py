@@ -11,18 +11,18 @@ import pytest
 from msgspec.msgpack import Ext
 
 from dovetail import Agent, DovetailError
-from dovetail.agent_servers.agent import Preview
-from dovetail.agent_servers.general.search.tree import _node
-from dovetail.agent_servers.host import AgentHost
-from dovetail.broker.clocks import SeatClock
-from dovetail.broker.episode import Episode
-from dovetail.broker.legality import _short, chosen
-from dovetail.broker.place import Place
-from dovetail.broker.rules import Rules
+from dovetail.broker.rules.clocks import SeatClock
+from dovetail.broker.rules.episode import Episode
+from dovetail.broker.rules.legality import _short, chosen
+from dovetail.broker.rules.place import Place
+from dovetail.broker.rules.rules import Rules
+from dovetail.peer.agents.agent import Preview
+from dovetail.peer.agents.host import AgentHost
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete
 from dovetail.protocol.states import MATCH, SEAT, Machine
+from dovetail_agents.general.search.tree import _node
 
 FRAME = b"\xff" * (16 * 1024 * 1024)
 LITTLE = 2_000_000

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from dovetail import Agent, DovetailError, Environment, Experiment, InProcess, Spec, Turn, View
-from dovetail.agent_servers.agent import Lookahead
-from dovetail.agent_servers.host import AgentHost
-from dovetail.agent_servers.serve import serve as serve_agent
-from dovetail.broker.core import Settings
-from dovetail.broker.server import Server
-from dovetail.env_servers.host import EnvironmentHost
-from dovetail.env_servers.serve import serve as serve_environment
+from dovetail.broker.core.core import Settings
+from dovetail.broker.shell.server import Server
+from dovetail.peer.agents.agent import Lookahead
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.agents.serve import serve as serve_agent
+from dovetail.peer.environments.host import EnvironmentHost
+from dovetail.peer.environments.serve import serve as serve_environment
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Refused
 from dovetail.protocol.spaces import Discrete

@@ -17,14 +17,14 @@ import pytest
 import sqlalchemy as sa
 
 from dovetail import Agent, Environment, Experiment, InProcess, Spec, Turn, View, spaces
-from dovetail.agent_servers.serve import serve as serve_agent
-from dovetail.broker.core import Settings
-from dovetail.broker.journal import Journal
-from dovetail.broker.serve import in_thread
-from dovetail.broker.waiting import PATIENCE
-from dovetail.env_servers.serve import serve as serve_environment
-from dovetail.experiments import database
+from dovetail.broker.core.core import Settings
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.runs.stalled_runs import PATIENCE
+from dovetail.broker.shell.serve import in_thread
+from dovetail.peer.agents.serve import serve as serve_agent
+from dovetail.peer.environments.serve import serve as serve_environment
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.records import database
 
 ENDLESS = 10**6
 SOON = 20.0

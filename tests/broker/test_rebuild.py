@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.broker.conversation import SPACES, Conversation, Voice
 
-from dovetail.broker.core import Settings
+from dovetail.broker.core.core import Settings
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Box
 

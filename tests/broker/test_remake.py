@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker.core import Settings
+from dovetail.broker.core.core import Settings
 from dovetail.protocol import messages as m
 
 

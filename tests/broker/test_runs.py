@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker.core import Settings
-from dovetail.broker.limits import MATCHES
-from dovetail.broker.peers import COMPLAINTS
+from dovetail.broker.core.core import Settings
+from dovetail.broker.peers.limits import MATCHES
+from dovetail.broker.peers.peers import COMPLAINTS
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.spaces import Discrete, Space

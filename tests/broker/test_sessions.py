@@ -11,8 +11,8 @@ import pytest
 from msgspec.msgpack import Ext
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker.core import Core, Settings
-from dovetail.broker.intake import Intake
+from dovetail.broker.core.core import Core, Settings
+from dovetail.broker.core.decode import Intake
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 

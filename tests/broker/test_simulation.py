@@ -11,10 +11,10 @@ from tests.broker.mishaps import Faults
 from tests.broker.simulator import Simulator
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View
-from dovetail.agent_servers.agent import Decision
-from dovetail.agent_servers.agent import End as Ended
-from dovetail.agent_servers.host import AgentHost
-from dovetail.env_servers.host import EnvironmentHost
+from dovetail.peer.agents.agent import Decision
+from dovetail.peer.agents.agent import End as Ended
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seeds import derive

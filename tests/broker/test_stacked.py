@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker import snapshot
-from dovetail.broker.core import Core, Settings
-from dovetail.broker.legality import chosen
-from dovetail.broker.stack_ledger import Ledger
-from dovetail.broker.stack_reading import _difference, problem
+from dovetail.broker.core.core import Core, Settings
+from dovetail.broker.durable import snapshot
+from dovetail.broker.matches.stack_ledger import Ledger
+from dovetail.broker.matches.stack_reading import _difference, problem
+from dovetail.broker.rules.legality import chosen
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError

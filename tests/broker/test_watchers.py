@@ -10,12 +10,12 @@ import pytest
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail import InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.broker import feed
-from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.broker.shell import watcher_queue as feed
+from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
+from dovetail_games.connect_four import ConnectFour
 
 Frames = list[tuple[bytes, list[bytes] | None]]
 

@@ -14,9 +14,9 @@ from bench.journal import KEY, make_keys
 from tests.forking import TOP, Forked, Forker
 
 from dovetail import Experiment, InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.peer.agents.random_agent import Random
 from dovetail.transport import keys
+from dovetail_games.connect_four import ConnectFour
 
 ROUNDS = 3
 MOST = 300.0

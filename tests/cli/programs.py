@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from tests.cli import experiment
 
+import dovetail.broker.shell.serve
+
 # What the commands import when they are called.
-import dovetail.agent_servers.serve
-import dovetail.broker.serve
-import dovetail.env_servers.serve  # noqa: F401
+import dovetail.peer.agents.serve
+import dovetail.peer.environments.serve  # noqa: F401
 from dovetail import cli
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from dovetail import InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.recorded import Recorded
-from dovetail.cli import seating
 from dovetail.cli.common import made
-from dovetail.env_servers.connect_four import ConnectFour
+from dovetail.peer.agents.random_agent import Random
+from dovetail_agents.general.recorded import Recorded
+from dovetail_experiments.commands import seating
+from dovetail_games.connect_four import ConnectFour
 
 GAME = Path(__file__).with_name("count_up.py")
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, Experiment, InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.peer import cores
+from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol.journal import EpisodeRecord, read
+from dovetail_games.connect_four import ConnectFour
 
 GAME = Path(__file__).with_name("count_up.py")
 

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from dovetail import InProcess
-from dovetail.broker.journal import Journal
-from dovetail.broker.live import place
-from dovetail.experiments import games
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.durable.write_ahead_log import place
 from dovetail.peer import plugins
 from dovetail.protocol.journal import EpisodeRecord, StateRecord, read
-from dovetail.web import replays
+from dovetail_experiments.reports import games
+from dovetail_web import replays
 
 HERE = Path(__file__).parent
 

@@ -16,12 +16,12 @@ import typer
 
 import dovetail as package
 from dovetail import cli
-from dovetail.broker import core
-from dovetail.broker.journal import Journal
-from dovetail.cli import experiments as commands
+from dovetail.broker.core import core
+from dovetail.broker.durable.journal import Journal
 from dovetail.cli.group import summary
-from dovetail.experiments.arena.description import JOURNAL
 from dovetail.peer import plugins
+from dovetail_experiments.arena.description import JOURNAL
+from dovetail_experiments.commands import experiments as commands
 
 TURNS = "turns_are_what_the_spec_says"
 HERE = Path(__file__).parent
@@ -220,7 +220,7 @@ def test_checks_stop_at_what_the_others_need(
         """
 import numpy as np
 from dovetail import Agent
-from dovetail.env_servers.connect_four import ConnectFour
+from dovetail_games.connect_four import ConnectFour
 
 class Illegal(Agent):
     def step(self, decision):
@@ -399,12 +399,13 @@ def test_little_is_imported(tmp_path: Path, arguments: list[str], large: tuple[s
 
 
 def test_every_command_is_found_in_its_module_with_its_summary() -> None:
-    for home in {module for module, _ in cli.COMMANDS.values()}:
+    commands = cli.commands()
+    for home in {module for module, _ in commands.values()}:
         part = typer.Typer()
-        importlib.import_module(f"dovetail.cli.{home}").add(part)
+        importlib.import_module(home).add(part)
         added = typer.main.get_group(part).commands
         assert {name: summary(command.help) for name, command in added.items()} == {
-            name: help_ for name, (module, help_) in cli.COMMANDS.items() if module == home
+            name: help_ for name, (module, help_) in commands.items() if module == home
         }
 
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from dovetail.cli import common, watching
-from dovetail.experiments.client import Experiment
-from dovetail.peer.plain import coloured, plain
+from dovetail.client.client import Experiment
+from dovetail.peer.terminal_escape import coloured, plain
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 

@@ -22,7 +22,7 @@ COMMON = (
     "src/dovetail/conform",
     "tests/clients",
     "clients/run",
-    "experiments/files",
+    "experiments/dovetail_experiments/examples",
 )
 """What the clients of all languages rest on."""
 

@@ -35,20 +35,20 @@ from tests.clients.building import (
 )
 from tests.clients.stamps import PASSED, Stamps, digest
 
-from dovetail.agent_servers.agent import Decision
-from dovetail.agent_servers.serve import serve as serve_agents
-from dovetail.agent_servers.vector import Rows, VectorAgent
-from dovetail.broker.access_file import AccessFile
-from dovetail.broker.core import Settings
-from dovetail.broker.journal import Journal
-from dovetail.broker.serve import in_thread
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.serve import serve as serve_environments
-from dovetail.experiments.client import Experiment
+from dovetail.broker.core.core import Settings
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.peers.access_file import AccessFile
+from dovetail.broker.shell.serve import in_thread
+from dovetail.client.client import Experiment
+from dovetail.peer.agents.agent import Decision
+from dovetail.peer.agents.serve import serve as serve_agents
+from dovetail.peer.agents.vector import Rows, VectorAgent
+from dovetail.peer.environments.serve import serve as serve_environments
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask
 from dovetail.transport import keys
 from dovetail.transport.endpoint import needs_key
+from dovetail_games.connect_four import ConnectFour
 
 ONLY = os.environ.get("DOVETAIL_CLIENT", "")
 CHOSEN = [ONLY] if ONLY else list(TOOLS)
@@ -319,7 +319,13 @@ def test_its_groups_play_the_episodes_of_single_matches(language: str, tmp_path:
 
 def table(tmp_path: Path, file: str, *settings: str) -> Any:
     """Play an experiment file with players of several languages; return its results."""
-    command = [str(DOVETAIL), "run", f"experiments/files/{file}", "--out", str(tmp_path)]
+    command = [
+        str(DOVETAIL),
+        "run",
+        f"experiments/dovetail_experiments/examples/{file}",
+        "--out",
+        str(tmp_path),
+    ]
     for setting in settings:
         command += ["--set", setting]
     done = run(command, ROOT)

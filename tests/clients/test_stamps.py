@@ -14,7 +14,7 @@ def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("CI", raising=False)
     for name in (
         *("clients/go/main.go", "clients/rust/lib.rs", "protocol/SPEC.md"),
-        *("src/dovetail/conform/run.py", "broker/core.py"),
+        *("src/dovetail/conform/run.py", "src/dovetail/broker/core/core.py"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
@@ -47,7 +47,7 @@ def test_what_passed_is_not_tested_again(top: Path) -> None:
         ("src/dovetail/conform/run.py", True),
         ("clients/rust/lib.rs", False),
         ("clients/go/bin/program", False),
-        ("broker/core.py", False),
+        ("src/dovetail/broker/core/core.py", False),
     ],
 )
 def test_a_change_counts_where_the_check_rests_on_it(top: Path, file: str, counts: bool) -> None:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from tests.broker.conversation import Conversation
 
 from dovetail._version import compiled
-from dovetail.broker import snapshot
+from dovetail.broker.durable import snapshot
 from dovetail.protocol import messages as m
 
 

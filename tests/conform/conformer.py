@@ -12,11 +12,11 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from dovetail.agent_servers.agent import RESIGN, Agent, Decision, End, Lookahead, Seat, Thoughts
-from dovetail.agent_servers.serve import serve as serve_agent
-from dovetail.env_servers.environment import Environment, IllegalAction
-from dovetail.env_servers.serve import serve as serve_environment
-from dovetail.experiments.client import Experiment
+from dovetail.client.client import Experiment
+from dovetail.peer.agents.agent import RESIGN, Agent, Decision, End, Lookahead, Seat, Thoughts
+from dovetail.peer.agents.serve import serve as serve_agent
+from dovetail.peer.environments.environment import Environment, IllegalAction
+from dovetail.peer.environments.serve import serve as serve_environment
 from dovetail.peer.link import Link
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m

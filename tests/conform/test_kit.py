@@ -18,9 +18,9 @@ import pytest
 from tests.conform.conformer import Conformer
 from tests.forking import Forker
 
-from dovetail.agent_servers.host import AgentHost
 from dovetail.conform import program
 from dovetail.conform import run as kit
+from dovetail.peer.agents.host import AgentHost
 from dovetail.protocol import messages as m
 from dovetail.protocol.messages import Role
 

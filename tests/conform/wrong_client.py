@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.conform import conformer
 
 from dovetail import transport
-from dovetail.agent_servers.host import AgentHost
-from dovetail.env_servers.host import EnvironmentHost
-from dovetail.experiments.client import Experiment
+from dovetail.client.client import Experiment
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import Link
 from dovetail.peer.session import Session
@@ -434,7 +434,7 @@ def says_that_it_has_seen_what_never_came() -> None:
 
 @mistake("agent", "lookahead")
 def reads_one_preview_only() -> None:
-    import dovetail.agent_servers.host as host
+    import dovetail.peer.agents.host as host
 
     wrap(host, "_answered", lambda method, message, thought: method(message, thought)[:1])
 
@@ -484,7 +484,7 @@ def takes_no_legal_actions_for_none() -> None:
 
 @mistake("agent", "legal-actions-as-list-mask-or-nil")
 def reads_masks_from_the_highest_bit() -> None:
-    import dovetail.agent_servers.host as host
+    import dovetail.peer.agents.host as host
 
     def unmask(mask: bytes) -> list[int]:
         bits = range(8)
@@ -504,7 +504,7 @@ def reads_seeds_as_doubles() -> None:
         method(self, *args)
         self.seed = int(float(self.seed))
 
-    import dovetail.agent_servers.host as host
+    import dovetail.peer.agents.host as host
 
     wrap(host._Play, "__init__", around)
 
@@ -608,7 +608,7 @@ def ignores_what_it_does_not_have() -> None:
 def looks_ahead_in_the_episode_itself() -> None:
     import copy
 
-    import dovetail.env_servers.lookahead as lookahead
+    import dovetail.peer.environments.lookahead as lookahead
 
     conformer.ConformerGame.fork = lambda self, seat, seed: self  # type: ignore[method-assign]
     same = {"deepcopy": staticmethod(lambda each: each), "copy": copy.copy}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dovetail.env_servers.game_2048 import Board
-from dovetail.env_servers.game_2048.rules import Rows
+from dovetail_games.game_2048 import Board
+from dovetail_games.game_2048.rules import Rows
 
 
 def after_moves(rows: Rows) -> list[tuple[Rows, int]]:

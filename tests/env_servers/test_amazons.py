@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import DovetailError
-from dovetail.env_servers.amazons import Amazons, Board, Configuration, kernels, start_position
-from dovetail.env_servers.environment import IllegalAction
 from dovetail.peer import options
+from dovetail.peer.environments.environment import IllegalAction
 from dovetail.protocol.scenes import Choice, Piece
+from dovetail_games.amazons import Amazons, Board, Configuration, kernels, start_position
 
 Square = tuple[int, int]
 COMPASS = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a, b) != (0, 0)]

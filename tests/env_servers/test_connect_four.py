@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import DovetailError
-from dovetail.env_servers.connect_four import Board, Configuration, ConnectFour
-from dovetail.env_servers.environment import IllegalAction
 from dovetail.peer import options
+from dovetail.peer.environments.environment import IllegalAction
 from dovetail.protocol.scenes import Choice, Mark, Piece
+from dovetail_games.connect_four import Board, Configuration, ConnectFour
 
 Discs = dict[tuple[int, int], int]
 TROMP = [1, 7, 49, 238, 1120, 4263, 16422, 54859, 184275]

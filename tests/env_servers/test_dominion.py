@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from dovetail import DovetailError, InProcess
-from dovetail.agent_servers.games.dominion import bots
-from dovetail.env_servers.dominion import CARDS, Configuration, Dominion, Game, Options
-from dovetail.env_servers.dominion.cards import (
+from dovetail.peer import options
+from dovetail.peer.environments.environment import IllegalAction
+from dovetail_agents.games.dominion import bots
+from dovetail_experiments.statistics import mean, wilson
+from dovetail_games.dominion import CARDS, Configuration, Dominion, Game, Options
+from dovetail_games.dominion.cards import (
     ADVENTURER,
     CHAPEL,
     CONSPIRATOR,
@@ -26,11 +29,8 @@ from dovetail.env_servers.dominion.cards import (
     SILVER,
     SMITHY,
 )
-from dovetail.env_servers.dominion.environment import layout
-from dovetail.env_servers.dominion.rules import BUY, PASS, TRASH, describe
-from dovetail.env_servers.environment import IllegalAction
-from dovetail.experiments.statistics import mean, wilson
-from dovetail.peer import options
+from dovetail_games.dominion.environment import layout
+from dovetail_games.dominion.rules import BUY, PASS, TRASH, describe
 
 VILLAGE, FESTIVAL, BAZAAR = NUMBER["Village"], NUMBER["Festival"], NUMBER["Bazaar"]
 WOODCUTTER, WORKERS = NUMBER["Woodcutter"], NUMBER["Workers village"]

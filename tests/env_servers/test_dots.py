@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import DovetailError
-from dovetail.env_servers.dots import Board, Configuration, Dots
-from dovetail.env_servers.environment import IllegalAction
 from dovetail.peer import options
+from dovetail.peer.environments.environment import IllegalAction
 from dovetail.protocol.scenes import Choice, Piece
+from dovetail_games.dots import Board, Configuration, Dots
 
 Line = frozenset[tuple[int, int]]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.env_servers.cases import CASES, named
 
-from dovetail.env_servers.environment import Environment
 from dovetail.peer import options, plugins
+from dovetail.peer.environments.environment import Environment
 from dovetail.testing import check_environment
 from dovetail.testing.environments import CHECKS, play
 

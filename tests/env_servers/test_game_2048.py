@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.env_servers.moves_of_2048 import after_moves
 
 from dovetail import DovetailError
-from dovetail.env_servers.environment import IllegalAction
-from dovetail.env_servers.game_2048 import Board, Configuration, Game2048
-from dovetail.env_servers.game_2048.rules import Rows, slide
 from dovetail.peer import options
+from dovetail.peer.environments.environment import IllegalAction
+from dovetail_games.game_2048 import Board, Configuration, Game2048
+from dovetail_games.game_2048.rules import Rows, slide
 
 STEPS = [(-1, 0), (0, 1), (1, 0), (0, -1)]
 

@@ -20,13 +20,13 @@ from dovetail import (
     View,
     spaces,
 )
-from dovetail.agent_servers.agent import Lookahead, Preview
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.general.td import TD
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.lookahead import Walk
-from dovetail.experiments.client import Experiment
-from dovetail.experiments.processes import Processes
+from dovetail.client.client import Experiment
+from dovetail.peer.agents.agent import Lookahead, Preview
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.environments.lookahead import Walk
+from dovetail_agents.general.td import TD
+from dovetail_experiments.stages.processes import Processes
+from dovetail_games.connect_four import ConnectFour
 
 
 class Guess(Environment):

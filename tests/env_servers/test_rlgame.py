@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import DovetailError
-from dovetail.env_servers.environment import IllegalAction
-from dovetail.env_servers.rlgame import Board, Configuration, RLGame
 from dovetail.peer import options
+from dovetail.peer.environments.environment import IllegalAction
+from dovetail_games.rlgame import Board, Configuration, RLGame
 
 Square = tuple[int, int]
 IN_BASE: Square = (-1, -1)

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.env_servers.amazons import Amazons
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.dominion import Dominion
-from dovetail.env_servers.dots import Dots
-from dovetail.env_servers.game_2048 import Game2048
-from dovetail.env_servers.rlgame import RLGame
-from dovetail.env_servers.tetris import Tetris
 from dovetail.peer import options
 from dovetail.protocol import codec
 from dovetail.protocol.limits import check
 from dovetail.protocol.messages import Limits
 from dovetail.protocol.scenes import MOST_CHOICES, choices_of, scene_of
+from dovetail_games.amazons import Amazons
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.dominion import Dominion
+from dovetail_games.dots import Dots
+from dovetail_games.game_2048 import Game2048
+from dovetail_games.rlgame import RLGame
+from dovetail_games.tetris import Tetris
 
 
 def made(kind: Any, **settings: Any) -> Any:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail import DovetailError
-from dovetail.env_servers.environment import IllegalAction
-from dovetail.env_servers.tetris import PIECES, Board, Configuration, Tetris
-from dovetail.env_servers.tetris import features as named
-from dovetail.env_servers.tetris.pieces import SHAPES
 from dovetail.peer import options
+from dovetail.peer.environments.environment import IllegalAction
+from dovetail_games.tetris import PIECES, Board, Configuration, Tetris
+from dovetail_games.tetris import features as named
+from dovetail_games.tetris.pieces import SHAPES
 
 Cells = set[tuple[int, int]]  # (row from the bottom, column)
 

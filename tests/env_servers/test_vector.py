@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.env_servers import amazons, dominion, dots, game_2048, rlgame, tetris
-from dovetail.env_servers.connect_four import Configuration, ConnectFour
-from dovetail.env_servers.environment import Environment, Spec, Turn, View
-from dovetail.env_servers.vector import FAILED, Copies, Transitions
+from dovetail.peer.environments.environment import Environment, Spec, Turn, View
+from dovetail.peer.environments.vector import FAILED, Copies, Transitions
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.spaces import Discrete
+from dovetail_games import amazons, dominion, dots, game_2048, rlgame, tetris
+from dovetail_games.connect_four import Configuration, ConnectFour
 
 GAMES: list[tuple[type[Environment], dict[str, Any]]] = [
     (ConnectFour, {}),
@@ -116,7 +116,7 @@ def test_the_compiled_game_is_the_scalar_one(kind: Any, options: dict[str, Any])
 
 def test_every_compiled_game_is_compared() -> None:
     own = entry_points(group="dovetail.environments")
-    kinds = {each.load() for each in own if each.value.startswith("dovetail.env_servers.")}
+    kinds = {each.load() for each in own if each.value.startswith("dovetail_games.")}
     compiled = {kind for kind in kinds if kind.vector(kind.Configuration(), 1) is not None}
     assert compiled == {kind for kind, _ in GAMES}
 

@@ -13,7 +13,8 @@ import pytest
 from tests.experiments.blank import blank
 from tests.forking import Forked, Forker
 
-from dovetail.experiments import plot, processes
+from dovetail_experiments.reports import plot
+from dovetail_experiments.stages import processes
 
 SMALL = """
 name = "small"

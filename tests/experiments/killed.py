@@ -12,10 +12,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from dovetail.experiments import schema
-from dovetail.experiments.places import Place
-from dovetail.experiments.playing import Playing
-from dovetail.experiments.store import Store
+from dovetail_experiments.records import schema
+from dovetail_experiments.records.store import Store
+from dovetail_experiments.stages.places import Place
+from dovetail_experiments.stages.playing import Playing
 
 VICTIMS = ("broker", "programs", "runner", "everything")
 MOMENTS = ("row", "before a stage is stored", "after a stage is stored")

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from dovetail.experiments import aggregate as a
-from dovetail.experiments import over_seeds
-from dovetail.experiments.statistics.estimates import paired
+from dovetail_experiments.reports import aggregate as a
+from dovetail_experiments.reports import over_seeds
+from dovetail_experiments.statistics.estimates import paired
 
 X = np.array([(0.61, 0.55), (0.72, 0.40), (0.48, 0.66), (0.90, 0.58), (0.67, 0.71)])
 Y = np.array([(0.50, 0.52), (0.58, 0.61), (0.45, 0.39), (0.62, 0.47), (0.55, 0.60)])

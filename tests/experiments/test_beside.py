@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.experiments import file as files
-from dovetail.experiments.beside import beside
+from dovetail_experiments.files import file as files
+from dovetail_experiments.files.relative_paths import beside
 
 TOP = Path(__file__).resolve().parents[2]
 TEXT = """

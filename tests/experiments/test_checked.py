@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dovetail import Environment, Spec, Turn, spaces
-from dovetail.experiments import runner
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.stages import runner
 
 
 class Lies(Environment):

@@ -14,12 +14,13 @@ from msgspec import Struct
 from scipy.optimize import brentq
 
 from dovetail import Agent, Decision, Environment, InProcess, Spec, Turn, spaces
-from dovetail.experiments import openings
-from dovetail.experiments.statistics.censored import censored
-from dovetail.experiments.statistics.estimates import mean, wilson
-from dovetail.experiments.statistics.ranked import plackett_luce, ranked
-from dovetail.experiments.statistics.ratings import SCALE, bootstrap, fit, ratings
-from dovetail.experiments.statistics.scores import (
+from dovetail.protocol.seeds import derive
+from dovetail_experiments.files import openings
+from dovetail_experiments.statistics.censored import censored
+from dovetail_experiments.statistics.estimates import mean, wilson
+from dovetail_experiments.statistics.ranked import plackett_luce, ranked
+from dovetail_experiments.statistics.ratings import SCALE, bootstrap, fit, ratings
+from dovetail_experiments.statistics.scores import (
     Sample,
     as_elo,
     at_any_time,
@@ -29,9 +30,8 @@ from dovetail.experiments.statistics.scores import (
     performance,
     points,
 )
-from dovetail.experiments.statistics.sprt import Sprt
-from dovetail.experiments.statistics.units import games, units
-from dovetail.protocol.seeds import derive
+from dovetail_experiments.statistics.sprt import Sprt
+from dovetail_experiments.statistics.units import games, units
 
 pytestmark = pytest.mark.slow
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.experiments.file import read
-from dovetail.experiments.schedule import stages
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files.file import read
+from dovetail_experiments.stages.schedule import stages
 
-FILES = Path(__file__).parents[2] / "experiments" / "files"
+FILES = Path(__file__).parents[2] / "experiments/dovetail_experiments/examples"
 
 
 @pytest.mark.parametrize("path", sorted(FILES.glob("*.toml")), ids=lambda path: path.stem)

@@ -6,17 +6,17 @@ from collections import Counter
 
 import pytest
 
-from dovetail.experiments.file import League, Tournament
-from dovetail.experiments.formats.leagues import opponent, pool, weights
-from dovetail.experiments.formats.stopping import Stopping
-from dovetail.experiments.formats.tournaments import (
+from dovetail.protocol.messages import Episode, SeatResult
+from dovetail_experiments.files.file import League, Tournament
+from dovetail_experiments.stages.formats.leagues import opponent, pool, weights
+from dovetail_experiments.stages.formats.stopping import Stopping
+from dovetail_experiments.stages.formats.tournaments import (
     Meeting,
     first_round,
     next_round,
     survivors,
 )
-from dovetail.experiments.statistics.sprt import Sprt
-from dovetail.protocol.messages import Episode, SeatResult
+from dovetail_experiments.statistics.sprt import Sprt
 
 NAMES = list("abcdefgh")
 

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dovetail.env_servers import amazons, connect_four, dots
-from dovetail.experiments import kept
-from dovetail.experiments.exact import (
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.reports import kept
+from dovetail_experiments.reports.exact import (
     FREE,
     amazons_values,
     connect_four_values,
     dots_values,
     uneven,
 )
-from dovetail.experiments.runner import execute
-from dovetail.experiments.statistics.estimates import rate, wilson
-from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.stages.runner import execute
+from dovetail_experiments.statistics.estimates import rate, wilson
+from dovetail_games import amazons, connect_four, dots
 
 CUP = """
 name = "dots"

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from tests.experiments.killed import MOMENTS, VICTIMS
 
-from dovetail.experiments.records import Records
-from dovetail.experiments.runner import Options
-from dovetail.experiments.trials import execute
+from dovetail_experiments.records.records import Records
+from dovetail_experiments.stages.runner import Options
+from dovetail_experiments.stages.trials import execute
 
 # One worker plays the undisturbed runs once.
 pytestmark = [pytest.mark.usefixtures("undrawn", "forked"), pytest.mark.xdist_group("killed runs")]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dovetail import Agent, Decision, InProcess
-from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.protocol.journal import episodes, uncounted
+from dovetail_games.connect_four import ConnectFour
 
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
 

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.experiments import places, runner, sweep, trials
-from dovetail.experiments.checking import check
-from dovetail.experiments.file import located
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files import sweep
+from dovetail_experiments.files.checking import check
+from dovetail_experiments.files.file import located
+from dovetail_experiments.stages import places, runner, trials
 
 
 def test_the_files_of_the_project_name_options_that_exist() -> None:
-    files = Path(__file__).parents[2] / "experiments" / "files"
+    files = Path(__file__).parents[2] / "experiments/dovetail_experiments/examples"
     for path in files.glob("connect_four_*.toml"):
         check(sweep.read(path))
 

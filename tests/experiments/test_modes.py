@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import pytest
 
 from dovetail import Experiment, InProcess
-from dovetail.experiments.processes import Processes
-from dovetail.experiments.shards import Shard, Shards
 from dovetail.peer import plugins
 from dovetail.protocol.messages import Episode
+from dovetail_experiments.stages.processes import Processes
+from dovetail_experiments.stages.shards import Shard, Shards
 
 
 @dataclass(frozen=True, eq=False)

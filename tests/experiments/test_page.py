@@ -12,15 +12,16 @@ import msgspec
 import pytest
 from rich.table import Table
 
-from dovetail.experiments import database, drawing, output, plot, reporting
-from dovetail.experiments import page as page_module
-from dovetail.experiments.plot import Point
-from dovetail.experiments.records import Records
-from dovetail.experiments.runner import Execution, execute
-from dovetail.experiments.statistics import Estimate
-from dovetail.experiments.store import Store
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.scenes import Card, Cell, Piece, Scene
+from dovetail_experiments.records import database
+from dovetail_experiments.records.records import Records
+from dovetail_experiments.records.store import Store
+from dovetail_experiments.reports import drawing, output, plot, reporting
+from dovetail_experiments.reports import page as page_module
+from dovetail_experiments.reports.plot import Point
+from dovetail_experiments.stages.runner import Execution, execute
+from dovetail_experiments.statistics import Estimate
 
 from .conftest import SMALL
 

@@ -12,8 +12,8 @@ from open_spiel.python.algorithms import best_response, expected_game_score
 from open_spiel.python.policy import TabularPolicy
 
 from dovetail import Agent, Decision, DovetailError, Spec, spaces
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.experiments.statistics.exact import (
+from dovetail.peer.agents.random_agent import Random
+from dovetail_experiments.statistics.exact import (
     Exactly,
     Place,
     evaluate,
@@ -21,7 +21,7 @@ from dovetail.experiments.statistics.exact import (
     policy_of,
     uniform,
 )
-from dovetail.experiments.statistics.payoffs import alpha_rank, nash_averaging
+from dovetail_experiments.statistics.payoffs import alpha_rank, nash_averaging
 
 CYCLE = np.array(
     [[0, 0.2, -0.4, 0.6], [-0.2, 0, 0.5, 0.6], [0.4, -0.5, 0, 0.6], [-0.6, -0.6, -0.6, 0]]

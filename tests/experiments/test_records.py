@@ -16,14 +16,15 @@ import pytest
 from msgspec import structs
 from tensorboardX.proto import event_pb2
 
-from dovetail.agent_servers.general.q_learning.table import Table, entries
-from dovetail.cli import results as commands
-from dovetail.experiments import export, games, states, tensorboard
-from dovetail.experiments.file import read
-from dovetail.experiments.records import Records, read_state, saved
-from dovetail.experiments.runner import Execution, execute
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
+from dovetail_agents.general.q_learning.table import Table, entries
+from dovetail_experiments.commands import results as commands
+from dovetail_experiments.files.file import read
+from dovetail_experiments.records import export, states, tensorboard
+from dovetail_experiments.records.records import Records, read_state, saved
+from dovetail_experiments.reports import games
+from dovetail_experiments.stages.runner import Execution, execute
 
 from .conftest import SMALL
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError
-from dovetail.experiments import places
-from dovetail.experiments.file import ExperimentFile, read
+from dovetail_experiments.files.file import ExperimentFile, read
+from dovetail_experiments.stages import places
 
 CODE = """
 def first(observation, seat):

@@ -19,22 +19,24 @@ import msgspec
 import pytest
 
 from dovetail import Experiment
-from dovetail.agent_servers.general.random_agent import Random as RandomAgent
-from dovetail.agent_servers.general.td import TD
-from dovetail.broker.serve import serve
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.experiments import database, places, report, trials
-from dovetail.experiments.file import read
-from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.playing import Playing
-from dovetail.experiments.processes import Processes
-from dovetail.experiments.records import Records, read_state
-from dovetail.experiments.reporting import AGAIN
-from dovetail.experiments.runner import Execution, Options, execute, to_resume, told
-from dovetail.experiments.store import Store
+from dovetail.broker.shell.serve import serve
+from dovetail.client.inprocess import InProcess
 from dovetail.peer import link
+from dovetail.peer.agents.random_agent import Random as RandomAgent
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
+from dovetail_agents.general.td import TD
+from dovetail_experiments.files.file import read
+from dovetail_experiments.records import database
+from dovetail_experiments.records.records import Records, read_state
+from dovetail_experiments.records.store import Store
+from dovetail_experiments.reports import report
+from dovetail_experiments.reports.reporting import AGAIN
+from dovetail_experiments.stages import places, trials
+from dovetail_experiments.stages.playing import Playing
+from dovetail_experiments.stages.processes import Processes
+from dovetail_experiments.stages.runner import Execution, Options, execute, to_resume, told
+from dovetail_games.connect_four import ConnectFour
 
 
 def account(execution: Execution) -> list[Any]:
@@ -637,7 +639,7 @@ def test_a_program_in_any_language_is_an_agent(small: Path, tmp_path: Path) -> N
     program.write_text(
         "import sys\n"
         "from dovetail import Agent\n"
-        "from dovetail.agent_servers.serve import serve\n"
+        "from dovetail.peer.agents.serve import serve\n"
         "class First(Agent):\n"
         "    def step(self, turn):\n"
         "        return turn.legal[0]\n"

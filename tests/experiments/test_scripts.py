@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from dovetail import Agent, Decision, DovetailError, Experiment, InProcess, spaces
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.experiments.openings import draw
-from dovetail.experiments.results import Results, RunOptions
+from dovetail.client.results import Results, RunOptions
+from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol.messages import ClockRule, Episode, Run, SeatResult
+from dovetail_experiments.files.openings import draw
+from dovetail_games.connect_four import ConnectFour
 
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
 

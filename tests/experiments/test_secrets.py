@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.experiments import file as files
-from dovetail.experiments import sealing, sweep
-from dovetail.experiments.arena.store import FILE, Store
-from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.runner import execute
-from dovetail.experiments.studies.rlgame import work
+from dovetail.client.inprocess import InProcess
+from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
+from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.files import file as files
+from dovetail_experiments.files import secrets as sealing
+from dovetail_experiments.files import sweep
+from dovetail_experiments.stages.runner import execute
+from dovetail_games.connect_four import ConnectFour
+from dovetail_studies.rlgame import work
 
 GAME = '''
 import random
@@ -260,6 +261,6 @@ def test_what_a_run_draws_and_what_its_record_says() -> None:
 
 def test_a_study_repeats_its_kept_results() -> None:
     """They were played before there was a second derivation."""
-    kept = Path(__file__).parents[2] / "docs/studies/results/rlgame/pilot.quick.jsonl"
+    kept = Path(__file__).parents[2] / "studies/pages/results/rlgame/pilot.quick.jsonl"
     first = json.loads(kept.read_text(encoding="utf-8").splitlines()[0])
     assert work.pilot(first["unit"]) == first["result"]

@@ -14,14 +14,14 @@ from typing import Any, cast
 
 import pytest
 
-from dovetail.experiments.client import RunFailed
-from dovetail.experiments.records import Records
-from dovetail.experiments.runner import Execution, Options, execute
-from dovetail.experiments.shards import Shard, Shards
-from dovetail.experiments.trials import execute as execute_all
+from dovetail.client.client import RunFailed
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import episodes, uncounted
 from dovetail.protocol.messages import Episode
+from dovetail_experiments.records.records import Records
+from dovetail_experiments.stages.runner import Execution, Options, execute
+from dovetail_experiments.stages.shards import Shard, Shards
+from dovetail_experiments.stages.trials import execute as execute_all
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 FILE = """
@@ -63,8 +63,8 @@ episodes = 30
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from dovetail.experiments.playing import Playing
-from dovetail.experiments.runner import execute
+from dovetail_experiments.stages.playing import Playing
+from dovetail_experiments.stages.runner import execute
 
 poll = Playing._poll
 

@@ -21,14 +21,14 @@ from dovetail import (
     Spec,
     Turn,
 )
-from dovetail.agent_servers.agent import Decision
-from dovetail.agent_servers.agent import End as Ended
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.broker.core import Settings
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.experiments.sitting import Opponent, Sitting, sit
+from dovetail.broker.core.core import Settings
+from dovetail.client.sitting import Opponent, Sitting, sit
+from dovetail.peer.agents.agent import Decision
+from dovetail.peer.agents.agent import End as Ended
+from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol.messages import Episode
 from dovetail.protocol.spaces import Discrete
+from dovetail_games.connect_four import ConnectFour
 
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
 

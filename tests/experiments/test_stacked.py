@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 
 from dovetail import Agent, BatchAgent, Decision, End, Environment, InProcess, Spec, Turn, View
-from dovetail.agent_servers.agent import RESIGN, Lookahead, Needs
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.host import AgentHost
-from dovetail.broker import stacked as stacked_runs
-from dovetail.broker.server import Server
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.environment import IllegalAction
-from dovetail.env_servers.host import EnvironmentHost
-from dovetail.experiments.client import Experiment
-from dovetail.experiments.inprocess import LocalLink
+from dovetail.broker.runs import stacked as stacked_runs
+from dovetail.broker.shell.server import Server
+from dovetail.client.client import Experiment
+from dovetail.client.inprocess import LocalLink
+from dovetail.peer.agents.agent import RESIGN, Lookahead, Needs
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.environments.environment import IllegalAction
+from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.protocol import journal
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Discrete
+from dovetail_games.connect_four import ConnectFour
 
 
 class Mixed(Environment):

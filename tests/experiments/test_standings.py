@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.experiments import database
-from dovetail.experiments.file import AgentPart, EnvironmentPart, ExperimentFile, Tournament
-from dovetail.experiments.formats.stopping import Stopping
-from dovetail.experiments.schedule import Played, Stage
-from dovetail.experiments.standings import Standings, standings
-from dovetail.experiments.statistics import tally
-from dovetail.experiments.statistics.scores import Sample, interval, performance
-from dovetail.experiments.statistics.sprt import MOST, Model, Sprt
-from dovetail.experiments.statistics.units import games, units
-from dovetail.experiments.store import Store
-from dovetail.experiments.table import outcome, percent, rating, standings_table, summary
 from dovetail.protocol.messages import Episode, SeatResult
+from dovetail_experiments.files.file import AgentPart, EnvironmentPart, ExperimentFile, Tournament
+from dovetail_experiments.records import database
+from dovetail_experiments.records.store import Store
+from dovetail_experiments.reports.standings import Standings, standings
+from dovetail_experiments.reports.table import outcome, percent, rating, standings_table, summary
+from dovetail_experiments.stages.formats.stopping import Stopping
+from dovetail_experiments.stages.schedule import Played, Stage
+from dovetail_experiments.statistics import tally
+from dovetail_experiments.statistics.scores import Sample, interval, performance
+from dovetail_experiments.statistics.sprt import MOST, Model, Sprt
+from dovetail_experiments.statistics.units import games, units
 
 
 def game(

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.experiments.statistics import (
+from dovetail.protocol.messages import Episode, SeatResult
+from dovetail_experiments.reports.table import outcome
+from dovetail_experiments.statistics import (
     Tally,
     mean,
     result_of,
     tally,
     wilson,
 )
-from dovetail.experiments.table import outcome
-from dovetail.protocol.messages import Episode, SeatResult
 
 
 def episode(index: int, outcome: list[float] | None, **fields: object) -> Episode:

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from dovetail.experiments.statistics.censored import censored, described
-from dovetail.experiments.statistics.estimates import Estimate, mean, paired, wilson
-from dovetail.experiments.statistics.ranked import Ranking, ladder, plackett_luce, ranked
-from dovetail.experiments.statistics.ratings import SCALE, Ratings, bootstrap, fit, ratings
-from dovetail.experiments.statistics.scores import (
+from dovetail_experiments.statistics.censored import censored, described
+from dovetail_experiments.statistics.estimates import Estimate, mean, paired, wilson
+from dovetail_experiments.statistics.ranked import Ranking, ladder, plackett_luce, ranked
+from dovetail_experiments.statistics.ratings import SCALE, Ratings, bootstrap, fit, ratings
+from dovetail_experiments.statistics.scores import (
     Sample,
     as_elo,
     at_any_time,
@@ -22,8 +22,8 @@ from dovetail.experiments.statistics.scores import (
     stratified,
     superiority,
 )
-from dovetail.experiments.statistics.sprt import Model, Sprt
-from dovetail.experiments.statistics.units import distinct
+from dovetail_experiments.statistics.sprt import Model, Sprt
+from dovetail_experiments.statistics.units import distinct
 
 # -- two players: fastchess's own tests and what it printed -----------------------------------------
 

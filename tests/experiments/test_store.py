@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.experiments import database
-from dovetail.experiments.records import Records
-from dovetail.experiments.store import Store, TakenOver
 from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
+from dovetail_experiments.records import database
+from dovetail_experiments.records.records import Records
+from dovetail_experiments.records.store import Store, TakenOver
 
 
 def result(index: int) -> Episode:

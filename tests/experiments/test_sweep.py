@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dovetail.experiments import sweep
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files import sweep
 
 SWEEP = """
 [sweep]

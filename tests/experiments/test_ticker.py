@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from dovetail.experiments.ticker import Ticker
+from dovetail.client.progress_line import Ticker
 
 
 class Terminal(io.StringIO):

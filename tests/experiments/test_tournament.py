@@ -11,14 +11,15 @@ import pytest
 from rich.table import Table
 
 from dovetail import DovetailError
-from dovetail.experiments import output, progress
-from dovetail.experiments.file import read
-from dovetail.experiments.games import counted
-from dovetail.experiments.playing import Playing
-from dovetail.experiments.runner import Execution, execute
-from dovetail.experiments.schedule import Stage, stages
-from dovetail.experiments.statistics.tallies import faulty, interrupted
 from dovetail.protocol.journal import episodes
+from dovetail_experiments.files.file import read
+from dovetail_experiments.reports import output
+from dovetail_experiments.reports.games import counted
+from dovetail_experiments.stages import progress
+from dovetail_experiments.stages.playing import Playing
+from dovetail_experiments.stages.runner import Execution, execute
+from dovetail_experiments.stages.schedule import Stage, stages
+from dovetail_experiments.statistics.tallies import faulty, interrupted
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 FILE = """

@@ -13,16 +13,19 @@ from typing import Any
 
 import pytest
 
-from dovetail.agent_servers.general.td import TD
-from dovetail.cli import results as commands
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.experiments import database, over_seeds, runner, sweep, trials
-from dovetail.experiments.inprocess import InProcess
-from dovetail.experiments.over_seeds import Series
-from dovetail.experiments.records import Records
-from dovetail.experiments.runner import Execution, Options
-from dovetail.experiments.trials import Trials, execute, show
+from dovetail.client.inprocess import InProcess
 from dovetail.protocol.errors import DovetailError
+from dovetail_agents.general.td import TD
+from dovetail_experiments.commands import results as commands
+from dovetail_experiments.files import sweep
+from dovetail_experiments.records import database
+from dovetail_experiments.records.records import Records
+from dovetail_experiments.reports import over_seeds
+from dovetail_experiments.reports.over_seeds import Series
+from dovetail_experiments.stages import runner, trials
+from dovetail_experiments.stages.runner import Execution, Options
+from dovetail_experiments.stages.trials import Trials, execute, show
+from dovetail_games.connect_four import ConnectFour
 
 FILE = """
 name = "seeded"

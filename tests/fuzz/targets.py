@@ -14,8 +14,9 @@ import msgspec
 from tests.broker.anarchy import CONNECTIONS, Crowd
 from tests.fuzz import curve
 
-from dovetail.broker import access_file, snapshot
-from dovetail.broker.core import Core
+from dovetail.broker.core.core import Core
+from dovetail.broker.durable import snapshot
+from dovetail.broker.peers import access_file
 from dovetail.protocol import codec, examples
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError

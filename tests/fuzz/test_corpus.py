@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.fuzz import curve, targets
-from tests.fuzz.run import CORPUS
+from tests.fuzz.run import inputs
 
-from dovetail.broker.outbox import Outbox
+from dovetail.broker.peers.outbox import Outbox
 from dovetail.protocol import messages as m
 from dovetail.transport.curve import Server
 
 
 @pytest.mark.parametrize("target", sorted(targets.TARGETS))
 def test_every_input_of_the_corpus_passes(target: str) -> None:
-    inputs = sorted(Path(CORPUS, target).iterdir())
-    assert len(inputs) > 10
-    for path in inputs:
+    kept = inputs(target)
+    assert len(kept) > 10
+    for name, data in kept.items():
         try:
-            targets.TARGETS[target](path.read_bytes())
+            targets.TARGETS[target](data)
         except Exception as error:
-            error.add_note(f"the input: {path}")
+            error.add_note(f"the input: {name} of corpus.zip")
             raise
 
 

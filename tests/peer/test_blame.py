@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.peer.blame import described, place, trace
+from dovetail.peer.error_origin import described, place, trace
 
 
 def raised(path: Path, source: str) -> Exception:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dovetail.peer.collector import YOUNG, patient
+from dovetail.peer.gc_tuning import YOUNG, patient
 
 
 @pytest.fixture(autouse=True)

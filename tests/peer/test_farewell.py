@@ -12,7 +12,7 @@ import pytest
 PROGRAMS = {
     "agent": (
         "from dovetail import Agent\n"
-        "from dovetail.agent_servers.serve import serve\n"
+        "from dovetail.peer.agents.serve import serve\n"
         "class First(Agent):\n"
         "    def step(self, decision): return 0\n"
         "serve(First, 'tcp://127.0.0.1:9', wait=0.1)\n",
@@ -20,7 +20,7 @@ PROGRAMS = {
     ),
     "environment": (
         "from dovetail import Environment\n"
-        "from dovetail.env_servers.serve import serve\n"
+        "from dovetail.peer.environments.serve import serve\n"
         "class Half(Environment):\n"
         "    def init(self): pass\n"
         "serve(Half)\n",
@@ -41,7 +41,7 @@ PROGRAMS = {
     ),
     "package": (
         "from dovetail import Agent\n"
-        "from dovetail.agent_servers.serve import serve\n"
+        "from dovetail.peer.agents.serve import serve\n"
         "class First(Agent):\n"
         "    packages = ('stable_baselines3',)\n"
         "    def step(self, decision): return 0\n"

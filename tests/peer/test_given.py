@@ -19,13 +19,13 @@ from dovetail import (
     Turn,
     spaces,
 )
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.bridges.pettingzoo.table import Table
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.lookahead import Walk
-from dovetail.experiments.sitting import sit
-from dovetail.peer import given
+from dovetail.client.sitting import sit
+from dovetail.peer import coercion as given
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.environments.lookahead import Walk
 from dovetail.testing import check_environment
+from dovetail_bridges.pettingzoo.table import Table
+from dovetail_games.connect_four import ConnectFour
 
 
 class Three(enum.IntEnum):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dovetail import DovetailError
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.peer import plugins, registry
+from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.registry import register, registered
+from dovetail_games.connect_four import ConnectFour
 
 CODE = """
 def coins(observation, seat):
@@ -73,7 +73,7 @@ def test_the_command_line_registers_by_file(
     (tmp_path / "coins.py").write_text(CODE)
     plugins.register(f"encoder:mine={tmp_path / 'coins.py'}:coins")
     plugins.register("environment:four=connect_four")
-    plugins.register("environment:five=dovetail.env_servers.connect_four:ConnectFour")
+    plugins.register("environment:five=dovetail_games.connect_four:ConnectFour")
     monkeypatch.chdir(tmp_path)
     plugins.register("policy:best=policy.zip")
     assert registered("encoder", "mine")(None, None) == 7

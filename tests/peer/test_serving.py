@@ -8,11 +8,11 @@ from typing import cast
 import pytest
 
 from dovetail import Agent, DovetailError, Environment
-from dovetail.agent_servers.serve import serve as serve_agents
-from dovetail.broker.intake import LARGE, halves
-from dovetail.env_servers.serve import serve as serve_environments
+from dovetail.broker.core.decode import LARGE, halves
 from dovetail.peer import cores, serving
+from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.cores import Cores
+from dovetail.peer.environments.serve import serve as serve_environments
 from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dovetail.peer.silence import STEP, Silence
+from dovetail.peer.broker_watchdog import STEP, Silence
 
 
 def listen(silence: Silence, begin: float, seconds: float, heard: float) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.peer.source import Source, Step
+from dovetail.peer.config_location import Source, Step
 
 TEXT = '''# of no matter
 name = "x"

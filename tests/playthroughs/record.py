@@ -33,7 +33,7 @@ def cases() -> dict[str, Case]:
     """Return each game and configuration of the tests and of the experiments' files, by file name."""
     found = list(CASES)
     found += [(name, {}) for name in plugins.names("environment") if (name, {}) not in found]
-    for path in sorted((TOP / "experiments" / "files").glob("*.toml")):
+    for path in sorted((TOP / "experiments/dovetail_experiments/examples").glob("*.toml")):
         environment = tomllib.loads(path.read_text(encoding="utf-8")).get("environment", {})
         case = (str(environment.get("name", "")), dict(environment.get("configuration", {})))
         if case[0] in plugins.names("environment") and case not in found:

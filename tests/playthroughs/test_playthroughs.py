@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.playthroughs.record import HERE, cases, record
 
-from dovetail.env_servers.connect_four import ConnectFour
 from dovetail.peer import plugins
+from dovetail_games.connect_four import ConnectFour
 
 CASES = cases()
 

@@ -12,15 +12,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from dovetail.broker.core import Core, Settings
+import dovetail_generate as generate
+from dovetail.broker.core.core import Core, Settings
 from dovetail.conform import run as kit
 from dovetail.peer.session import Session
-from dovetail.protocol import codec, examples, generate
+from dovetail.protocol import codec, examples
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, ProtocolError
-from dovetail.protocol.generate import document
 from dovetail.protocol.journal import AnyRecord
 from dovetail.protocol.seeds import derive
+from dovetail_generate import document
 
 FOLDER = Path(__file__).resolve().parents[2] / "protocol"
 DOCUMENTS = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from dovetail.experiments.client import RunFailed
+from dovetail.client.client import RunFailed
 from dovetail.protocol.errors import DovetailError, IllegalAction, ProtocolError, Refused
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import msgpack
 import zmq
 
-from dovetail.broker.core import Settings
-from dovetail.broker.server import Server
-from dovetail.env_servers.environment import Environment
-from dovetail.env_servers.serve import serve
-from dovetail.experiments.client import Experiment
+from dovetail.broker.core.core import Settings
+from dovetail.broker.shell.server import Server
+from dovetail.client.client import Experiment
+from dovetail.peer.environments.environment import Environment
+from dovetail.peer.environments.serve import serve
 from dovetail.protocol.messages import Spec, Turn, View
 from dovetail.protocol.spaces import Discrete
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.broker.journal import Journal
+from dovetail.broker.durable.journal import Journal
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import (
     TRIED,

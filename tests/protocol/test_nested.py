@@ -10,18 +10,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from dovetail.agent_servers import saving
-from dovetail.agent_servers.games.tetris.weights import Weights
-from dovetail.agent_servers.general import human
-from dovetail.agent_servers.general.feature_network.saved import Genome
-from dovetail.bridges.gdl import kif
-from dovetail.bridges.language_model import endpoint, prompt
-from dovetail.experiments import openings, states
 from dovetail.peer import options
+from dovetail.peer.agents import saving
 from dovetail.protocol import codec, columns
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec
 from dovetail.protocol.spaces import Box
+from dovetail_agents.games.tetris.weights import Weights
+from dovetail_agents.general import human
+from dovetail_agents.general.feature_network.saved import Genome
+from dovetail_bridges.gdl import kif
+from dovetail_bridges.language_model import endpoint, prompt
+from dovetail_experiments.files import openings
+from dovetail_experiments.records import states
 
 DEPTH = 20_000
 DECISION = SimpleNamespace(

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.bridges.gdl import environment as gdl
-from dovetail.broker import access_file
-from dovetail.experiments import file as experiments
-from dovetail.experiments import openings
-from dovetail.experiments.arena import description
+from dovetail.broker.peers import access_file
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
+from dovetail_bridges.gdl import environment as gdl
+from dovetail_experiments.arena import description
+from dovetail_experiments.files import file as experiments
+from dovetail_experiments.files import openings
 
 HOSTILE = {
     "deep lists": ("x = " + "[" * 100_000, "levels"),

@@ -43,7 +43,7 @@ def test_types_and_what_they_hold_are_made_complete() -> None:
         ("dovetail.protocol.scenes", "Piece"),
         ("dovetail.protocol.codec", "messages.WatchedTurn"),
         ("dovetail.protocol.codec", "messages.AgentStep"),
-        ("dovetail.experiments.file", "ExperimentFile"),
+        ("dovetail_experiments.files.file", "ExperimentFile"),
     ],
 )
 def test_a_program_that_imports_them_finds_them_complete(module: str, name: str) -> None:

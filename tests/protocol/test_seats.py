@@ -5,7 +5,7 @@ import doctest
 import numpy as np
 import pytest
 
-from dovetail.broker.run import Schedule
+from dovetail.broker.matches.run import Schedule
 from dovetail.protocol import messages as m
 from dovetail.protocol import seats
 

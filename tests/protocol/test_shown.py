@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.cli.common import _Plain
-from dovetail.protocol import codec, shown
+from dovetail.protocol import codec
+from dovetail.protocol import display_text as shown
 from dovetail.protocol import messages as m
 
 FORGED = "it broke\r\n2026-01-01 the broker\u2028stops\x1b[2J\x9b1A\u202e\x1b]0;title"

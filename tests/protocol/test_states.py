@@ -10,8 +10,8 @@ from typing import Any, get_args
 import pytest
 
 from dovetail.protocol import examples, states
-from dovetail.protocol.generate import document
 from dovetail.protocol.states import Machine, column, follow
+from dovetail_generate import document
 
 Table = Mapping[Any, Mapping[str, str]]
 
@@ -111,7 +111,9 @@ def assigned(path: Path) -> bool:
 
 def test_only_one_module_assigns_a_state() -> None:
     top = Path(__file__).parents[2]
-    files = [*(top / "broker").rglob("*.py"), *(top / "protocol").rglob("*.py")]
+    files = list((top / "src/dovetail/broker").rglob("*.py")) + list(
+        (top / "src/dovetail/protocol").rglob("*.py")
+    )
     assert len(files) > 30
     found = {path.relative_to(top).as_posix() for path in files if assigned(path)}
-    assert found == {"protocol/states.py"}
+    assert found == {"src/dovetail/protocol/states.py"}

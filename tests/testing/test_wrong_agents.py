@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dovetail import Agent, Decision, DovetailError, End, Seat
-from dovetail.agent_servers.agent import Lookahead
+from dovetail.peer.agents.agent import Lookahead
 from dovetail.testing import CheckFailed, check_agent
 
 TOP = Path(__file__).resolve().parents[2]

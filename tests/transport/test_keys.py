@@ -16,15 +16,14 @@ import pytest
 import zmq
 
 from dovetail import transport
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.serve import serve as serve_agent
-from dovetail.broker import access_file
-from dovetail.broker.access_file import AccessFile
-from dovetail.broker.serve import serve
-from dovetail.broker.server import Server
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.serve import serve as serve_environment
-from dovetail.experiments.client import Experiment
+from dovetail.broker.peers import access_file
+from dovetail.broker.peers.access_file import AccessFile
+from dovetail.broker.shell.serve import serve
+from dovetail.broker.shell.server import Server
+from dovetail.client.client import Experiment
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.agents.serve import serve as serve_agent
+from dovetail.peer.environments.serve import serve as serve_environment
 from dovetail.peer.link import Link
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -35,6 +34,7 @@ from dovetail.transport import router as router_module
 from dovetail.transport.keys import Key
 from dovetail.transport.libzmq import Dealer
 from dovetail.transport.router import Router
+from dovetail_games.connect_four import ConnectFour
 
 SOON = 30.0
 """Seconds for what must happen, on a busy machine."""

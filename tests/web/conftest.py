@@ -19,9 +19,9 @@ import httpx
 import pytest
 from tests.experiments.blank import blank
 
-from dovetail.experiments import plot
-from dovetail.experiments.runner import Options
-from dovetail.experiments.trials import execute
+from dovetail_experiments.reports import plot
+from dovetail_experiments.stages.runner import Options
+from dovetail_experiments.stages.trials import execute
 
 PATIENCE = 120_000
 """Milliseconds for what takes one on an idle machine."""

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from tests.experiments.arena.programs import Programs, port, until
 
-from dovetail.experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.store import FILE, Store
 
 from .conftest import PATIENCE, web
 from .playing import begin

@@ -15,11 +15,11 @@ import pytest
 
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.web import people
-from dovetail.web.chairs import Chair
-from dovetail.web.hub import SILENT, Hub
-from dovetail.web.people import MOST_TABLES, SHARE, People
-from dovetail.web.tables import Plan, Sitter, Table
+from dovetail_web import people
+from dovetail_web.chairs import Chair
+from dovetail_web.hub import SILENT, Hub
+from dovetail_web.people import MOST_TABLES, SHARE, People
+from dovetail_web.tables import Plan, Sitter, Table
 
 from .conftest import Served, web
 from .test_trouble import broker

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from dovetail.broker.journal import Journal
-from dovetail.experiments.arena import archive
-from dovetail.experiments.arena.description import OWN
-from dovetail.experiments.arena.games import Game
-from dovetail.experiments.arena.store import FILE, Store
+from dovetail.broker.durable.journal import Journal
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.messages import Episode
 from dovetail.transport import keys
-from dovetail.web.app import application
-from dovetail.web.arena_figures import POINTS, curve
-from dovetail.web.hub import Hub
+from dovetail_experiments.arena import archive
+from dovetail_experiments.arena.description import OWN
+from dovetail_experiments.arena.games import Game
+from dovetail_experiments.arena.store import FILE, Store
+from dovetail_web.app import application
+from dovetail_web.arena_figures import POINTS, curve
+from dovetail_web.hub import Hub
 
 ARENA = """
 name = "Course <1>"

@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from dovetail.agent_servers.agent import Decision, Seat
+from dovetail.peer.agents.agent import Decision, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec
 from dovetail.protocol.scenes import Cell, Choice, Piece, Scene
-from dovetail.web.chairs import Chair
+from dovetail_web.chairs import Chair
 
 CELLS = [Cell(0, 0), Cell(1, 0)]
 NAMED = [Choice(9, "right", [1]), Choice(7, "left", [0])]

@@ -12,18 +12,18 @@ from typing import Any, cast
 
 import pytest
 
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.host import AgentHost
-from dovetail.broker.core import Core, Settings
-from dovetail.broker.intake import Intake
-from dovetail.broker.outbox import spread
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.host import EnvironmentHost
-from dovetail.experiments.client import Experiment
+from dovetail.broker.core.core import Core, Settings
+from dovetail.broker.core.decode import Intake
+from dovetail.broker.peers.outbox import spread
+from dovetail.client.client import Experiment
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
-from dovetail.web.games import CLOSE
-from dovetail.web.hub import Hub
+from dovetail_games.connect_four import ConnectFour
+from dovetail_web.games import CLOSE
+from dovetail_web.hub import Hub
 
 SECONDS = 4
 RATE = 500

@@ -17,11 +17,11 @@ import pytest
 import uvicorn
 from starlette.types import ASGIApp
 
-from dovetail.web import doors
-from dovetail.web.app import application
-from dovetail.web.doors import Doors, Sparing, protocols
-from dovetail.web.hub import Hub
-from dovetail.web.serve import listening
+from dovetail_web import connection_limits as doors
+from dovetail_web.app import application
+from dovetail_web.connection_limits import Doors, Sparing, protocols
+from dovetail_web.hub import Hub
+from dovetail_web.serve import listening
 
 MOST = 40
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from dovetail.env_servers.amazons import Amazons
-from dovetail.env_servers.dominion import Dominion
 from dovetail.peer import options
 from dovetail.protocol.errors import DovetailError
-from dovetail.web.forms import fields, of_agent, read
+from dovetail_games.amazons import Amazons
+from dovetail_games.dominion import Dominion
+from dovetail_web.forms import fields, of_agent, read
 
 PARAMETERS: dict[str, Any] = options.describe(Amazons.Configuration)
 

@@ -13,12 +13,12 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from dovetail.experiments.arena.store import FILE, Store
-from dovetail.web.app import application
-from dovetail.web.attempts import IN_ALL, MOST, REST, TRIES, Attempts
-from dovetail.web.doors import Doors, network
-from dovetail.web.guard import LONGEST_BODY
-from dovetail.web.hub import Hub
+from dovetail_experiments.arena.store import FILE, Store
+from dovetail_web.app import application
+from dovetail_web.connection_limits import Doors, network
+from dovetail_web.guard import LONGEST_BODY
+from dovetail_web.hub import Hub
+from dovetail_web.rate_limit import IN_ALL, MOST, REST, TRIES, Attempts
 
 from .test_doors import served
 

@@ -12,17 +12,17 @@ from typing import Any, cast
 import pytest
 from starlette.testclient import TestClient
 
-from dovetail.agent_servers.agent import Decision, Seat
-from dovetail.experiments.client import Experiment
+from dovetail.client.client import Experiment
+from dovetail.peer.agents.agent import Decision, Seat
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.web.app import application
-from dovetail.web.browser import Browser
-from dovetail.web.chairs import Chair
-from dovetail.web.hub import Hub
-from dovetail.web.jobs import Jobs, Steps
-from dovetail.web.people import UNSEEN_MINUTES
-from dovetail.web.tables import Plan, Sitter, Table
+from dovetail_web.app import application
+from dovetail_web.browser import Browser
+from dovetail_web.chairs import Chair
+from dovetail_web.hub import Hub
+from dovetail_web.jobs import Jobs, Steps
+from dovetail_web.people import UNSEEN_MINUTES
+from dovetail_web.tables import Plan, Sitter, Table
 
 
 class Line:

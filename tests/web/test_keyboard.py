@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import dovetail.web
+import dovetail_web
 
 from .conftest import Served
 from .playing import begin
 
-HERE = Path(dovetail.web.__file__).parent
+HERE = Path(dovetail_web.__file__).parent
 ALONE = ("2048", "tetris")
 FOCUSED = "!!document.activeElement?.closest('#board .target, #buttons button')"
 

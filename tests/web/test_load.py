@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from dovetail.protocol import messages as m
-from dovetail.web.app import application
-from dovetail.web.games import CLOSE, Game, pace
-from dovetail.web.hub import Hub
+from dovetail_web.app import application
+from dovetail_web.games import CLOSE, Game, pace
+from dovetail_web.hub import Hub
 
 HOST = "http://testserver"
 
@@ -53,7 +53,7 @@ def test_a_slow_browser_gets_the_newest_position_once_it_is_ready() -> None:
 
 def test_the_longest_games_lose_their_oldest_positions(monkeypatch: pytest.MonkeyPatch) -> None:
     """One game may have more positions than there is memory."""
-    monkeypatch.setattr("dovetail.web.hub.MOST_BYTES", 50_000)
+    monkeypatch.setattr("dovetail_web.hub.MOST_BYTES", 50_000)
     playing = hub()
     for turn in range(50):
         hear(playing, turn, text="x" * 2000)
@@ -65,13 +65,13 @@ def test_the_longest_games_lose_their_oldest_positions(monkeypatch: pytest.Monke
     assert json.loads(game.position(49) or b"")["turn"] == 49
     assert game.first + len(game.positions) == 50
     # A position that is too large by itself is kept as long as it is the newest.
-    monkeypatch.setattr("dovetail.web.hub.MOST_BYTES", 1000)
+    monkeypatch.setattr("dovetail_web.hub.MOST_BYTES", 1000)
     hear(playing, 50, text="x" * 2000)
     assert [json.loads(each)["turn"] for each in game.positions] == [50]
 
 
 def test_older_games_go_before_positions_of_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dovetail.web.hub.MOST_BYTES", 19_300)
+    monkeypatch.setattr("dovetail_web.hub.MOST_BYTES", 19_300)
     playing = hub(0)
     for turn in range(5):
         playing._heard(m.WatchedTurn(2, 2, 0, 8, turn, text="x" * 3000))
@@ -97,7 +97,7 @@ def test_two_pictures_are_drawn_at_once_and_others_wait(monkeypatch: pytest.Monk
         drawing.pop()
         return b"drawn"
 
-    monkeypatch.setattr("dovetail.web.app.picture", slow)
+    monkeypatch.setattr("dovetail_web.app.picture", slow)
 
     async def ask() -> list[httpx.Response]:
         transport = httpx.ASGITransport(application(hub(0), hosts=("testserver",)))

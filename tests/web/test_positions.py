@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dovetail.protocol.scenes import Card, Cell, Choice, Mark, Piece, Scene, Seated
-from dovetail.web.positions import MOST_PIXELS, drawn, encode, picture, plain
+from dovetail_web.positions import MOST_PIXELS, drawn, encode, picture, plain
 
 CELLS = [Cell(0, 0), Cell(1, 0)]
 

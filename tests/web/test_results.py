@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from dovetail.experiments import database
-from dovetail.experiments.numbers import numbers
-from dovetail.experiments.records import Records
-from dovetail.experiments.reporting import file_of, replayed
-from dovetail.experiments.store import Store
-from dovetail.web.app import application
-from dovetail.web.hub import Hub
+from dovetail_experiments.records import database
+from dovetail_experiments.records.records import Records
+from dovetail_experiments.records.store import Store
+from dovetail_experiments.reports.numbers import numbers
+from dovetail_experiments.reports.reporting import file_of, replayed
+from dovetail_web.app import application
+from dovetail_web.hub import Hub
 
 
 @pytest.fixture(scope="module")

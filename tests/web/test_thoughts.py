@@ -8,17 +8,17 @@ import msgspec
 import numpy as np
 import pytest
 
-from dovetail.env_servers.amazons import Amazons
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.dominion import Dominion
-from dovetail.env_servers.environment import Environment
-from dovetail.env_servers.host import EnvironmentHost
+from dovetail.peer.environments.environment import Environment
+from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.protocol import messages as m
 from dovetail.protocol.scenes import Card, Cell, Choice, Piece, Scene, scene_of
-from dovetail.web.chairs import Chair
-from dovetail.web.hub import Hub
-from dovetail.web.tables import Plan, Sitter, Table
-from dovetail.web.thoughts import MOST, choices, thought
+from dovetail_games.amazons import Amazons
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.dominion import Dominion
+from dovetail_web.chairs import Chair
+from dovetail_web.hub import Hub
+from dovetail_web.tables import Plan, Sitter, Table
+from dovetail_web.thoughts import MOST, choices, thought
 
 CELLS = [Cell(0, 0, name="a"), Cell(1, 0, name="b")]
 NAMED = [Choice(7, "left", [0], shows=[1]), Choice(9, "right", cards=[1]), Choice(4, "pass")]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.experiments.client import Experiment
+from dovetail.client.client import Experiment
 from dovetail.protocol.messages import ClockRule
 
 from .conftest import Served

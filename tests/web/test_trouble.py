@@ -18,14 +18,14 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from dovetail.web.app import application
-from dovetail.web.hub import Hub
+from dovetail_web.app import application
+from dovetail_web.hub import Hub
 
 from .conftest import Served, web
 from .playing import begin
 
 NONSENSE = """
-from dovetail.env_servers.connect_four import ConnectFour
+from dovetail_games.connect_four import ConnectFour
 from dovetail.protocol.scenes import Cell, Piece, Scene
 
 class Nonsense(ConnectFour):

@@ -179,7 +179,7 @@ double nearest(double number, Dtype dtype) {
     return rounded;
 }
 
-/// Whether a <= b, both integers or booleans, or floats that bound them; exact. NaN is no bound.
+/// Whether a <= b, both integers or booleans, or floats that bound them; exact. NaN bounds nothing.
 bool ordered(const Value& a, const Value& b) {
     const auto truth = [](const Value& value) -> Value {
         if (value.is_bool()) return std::int64_t{value.as_bool()};

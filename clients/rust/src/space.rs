@@ -353,7 +353,7 @@ impl Box {
                 if matches!(each, Value::Bool(_)) != (dtype == Dtype::Bool) {
                     return false;
                 }
-                // A float that no i128 holds becomes the nearest that it does, and NaN is no bound.
+                // A float that no i128 holds becomes the nearest that it does, and NaN bounds nothing.
                 let above = match low {
                     Value::Float(x) => !x.is_nan() && number >= x.ceil() as i128,
                     other => integer(other).is_some_and(|x| number >= x),

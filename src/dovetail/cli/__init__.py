@@ -1,10 +1,11 @@
-"""The command line ``dovetail``: one module for each group of commands."""
+"""The command line ``dovetail``: one module for each group of commands; other packages bring theirs by entry points."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import sys
+from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
@@ -13,86 +14,63 @@ from typer.core import TyperCommand
 from dovetail._version import __version__, compiled
 from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
 from dovetail.cli.group import Group, group
-from dovetail.cli.output import forgiving
+from dovetail.cli.standard_streams import forgiving
 
 COMMANDS = {
-    "broker": ("broker", "Run the broker that environments, agents and experiments connect to."),
+    "broker": (
+        "dovetail.cli.broker",
+        "Run the broker that environments, agents and experiments connect to.",
+    ),
     "env": (
-        "peers",
+        "dovetail.cli.peers",
         "Serve environments to a broker; --set gives defaults that experiments can override.",
     ),
-    "agent": ("peers", "Serve agents to a broker; experiments create instances of them."),
-    "play": (
-        "games",
-        "Play against an agent in the terminal, within this program or through a running broker.",
+    "agent": (
+        "dovetail.cli.peers",
+        "Serve agents to a broker; experiments create instances of them.",
     ),
-    "run": (
-        "experiments",
-        "Run an experiment file: start its programs, play, report the results, stop the programs.",
-    ),
-    "demo": (
-        "experiments",
-        "Watch two learners, each in its own process, learn Connect Four by playing each other.",
-    ),
-    "bench": (
-        "experiments",
-        "Measure turns per second and compare them with bare references; needs a checkout of the project.",
-    ),
-    "study": ("study", "Reproduce a published study and compare its figures with ours."),
     "list": (
-        "watching",
+        "dovetail.cli.watching",
         "List the environments and agents that are installed, or those connected to a broker.",
     ),
     "watch": (
-        "watching",
+        "dovetail.cli.watching",
         "Print turns as they are played, one episode at a time; stop with Ctrl-C.",
     ),
     "replay": (
-        "records",
+        "dovetail.cli.records",
         "Replay a recorded episode move by move and check that it ends as recorded.",
     ),
     "verify": (
-        "journals",
+        "dovetail.cli.journals",
         "Check a journal, replay each of its episodes, and compare every turn with the record.",
     ),
-    "rlglue": (
-        "rlglue",
-        "Connect unchanged RL-Glue 3 programs over their TCP protocol.",
-    ),
-    "uci": ("engines", "Run an agent as a UCI chess engine, for GUIs and tournament managers."),
-    "gtp": ("engines", "Run an agent as a GTP Go engine, for GUIs and tournament managers."),
-    "results": ("results", "Query the results of an experiment."),
-    "export": ("results", "Write the results of an experiment, or its games as text, to a file."),
-    "dataset": (
-        "results",
-        "Write an agent's games as a dataset for offline learning, in Minari's format.",
-    ),
-    "tensorboard": (
-        "results",
-        "Write learning curves and what agents measured as logs for TensorBoard.",
-    ),
-    "report": (
-        "results",
-        "Write OUT/report.html: one page with everything that was played (so far, if it is still running).",
-    ),
     "conform": (
-        "conform",
+        "dovetail.cli.conform",
         "Act as the broker for a program and check its answers against SPEC.md.",
     ),
-    "mcp": ("mcp", "Offer seats in a game to language models and other programs that speak MCP."),
-    "web": ("web", "Watch, play and replay games in a browser, and look at results."),
-    "train": (
-        "train",
-        "Train a learner in compiled games; the file it writes is the agent's state.",
+    "journal": (
+        "dovetail.cli.journals",
+        "List, check, repair, compact or export a journal.",
     ),
-    "journal": ("journals", "List, check, repair, compact or export a journal."),
-    "keys": ("keys", "Make, list and revoke keys for a broker."),
-    "states": ("results", "List, take out, compare and put back the saved states of learners."),
-    "check": ("check", "Check an environment or agent."),
-    "ggp": ("ggp", "Play games of the General Game Playing protocol."),
-    "arena": ("arena", "Run and operate a standing competition."),
+    "keys": (
+        "dovetail.cli.keys",
+        "Make, list and revoke keys for a broker.",
+    ),
+    "check": (
+        "dovetail.cli.check",
+        "Check an environment or agent.",
+    ),
 }
-"""The module of each command, and the first sentence of its help, in the order of the help."""
+"""The module of each command of the core, and the first sentence of its help."""
+
+
+def commands() -> dict[str, tuple[str, str]]:
+    """Return the module and the help of each command: the core's, then those of the other packages."""
+    found = dict(COMMANDS)
+    for each in entry_points(group="dovetail.commands"):
+        found |= each.load()
+    return found
 
 
 class _Commands(Group):
@@ -100,13 +78,14 @@ class _Commands(Group):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        for name, (_, help_) in COMMANDS.items():
+        self._modules = commands()
+        for name, (_, help_) in self._modules.items():
             self.commands[name] = TyperCommand(name, help=help_)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] in COMMANDS:
+        if args[0] in self._modules:
             part = group()
-            importlib.import_module(f"{__name__}.{COMMANDS[args[0]][0]}").add(part)
+            importlib.import_module(self._modules[args[0]][0]).add(part)
             self.commands.update(typer.main.get_group(part).commands)
         return super().resolve_command(ctx, args)
 

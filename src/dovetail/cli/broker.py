@@ -156,11 +156,11 @@ def broker(
             "--insecure in a network that you trust"
         )
     hosts = _hosts(env or [], agent or [], set_, set_agent, register_)
-    from dovetail.broker.access_file import AccessFile
-    from dovetail.broker.core import Settings
-    from dovetail.broker.journal import Journal
-    from dovetail.broker.serve import serve
-    from dovetail.broker.server import Server
+    from dovetail.broker.core.core import Settings
+    from dovetail.broker.durable.journal import Journal
+    from dovetail.broker.peers.access_file import AccessFile
+    from dovetail.broker.shell.serve import serve
+    from dovetail.broker.shell.server import Server
 
     log_to_stderr()
     if token is None and access is None and not loopback(bind):
@@ -197,13 +197,13 @@ def _hosts(
     register(register_)
     hosts: dict[str, Host] = {}
     if environments:
-        from dovetail.env_servers.host import EnvironmentHost
+        from dovetail.peer.environments.host import EnvironmentHost
 
         hosts[ENVIRONMENTS] = EnvironmentHost(
             [served("environment", each, given) for each in environments]
         )
     if agents:
-        from dovetail.agent_servers.host import AgentHost
+        from dovetail.peer.agents.host import AgentHost
 
         hosts[AGENTS] = AgentHost([served("agent", each, told) for each in agents])
     return hosts

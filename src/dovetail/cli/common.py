@@ -14,21 +14,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.output import forgiving
+from dovetail.cli.standard_streams import forgiving
 from dovetail.peer.address import ADDRESS, BROKER
 from dovetail.peer.extras import absent, provided
-from dovetail.peer.plain import plain
-from dovetail.protocol import jsontext, outside
+from dovetail.peer.terminal_escape import plain
+from dovetail.protocol import json_text as jsontext
+from dovetail.protocol import outside
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.shown import line
 from dovetail.transport import keys
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dovetail.agent_servers.agent import Agent
-    from dovetail.env_servers.environment import Environment
     from dovetail.peer import plugins
+    from dovetail.peer.agents.agent import Agent
+    from dovetail.peer.environments.environment import Environment
 
 OK = 0
 FAILED = 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.common import FAILED, OK, UsageError, show
-from dovetail.protocol import jsontext
+from dovetail.protocol import json_text as jsontext
 
 if TYPE_CHECKING:
     from dovetail.conform.run import Result
@@ -54,7 +54,7 @@ def conform(
     from rich.markup import escape
 
     from dovetail.conform import run as kit
-    from dovetail.peer.wording import among
+    from dovetail.peer.validation_messages import among
 
     if role not in kit.CASES:
         there = f"use {', '.join(kit.CASES)}"

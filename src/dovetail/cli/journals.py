@@ -11,10 +11,10 @@ import typer
 
 from dovetail.cli.common import RecordedEnv, warn
 from dovetail.cli.group import group
-from dovetail.cli.output import reserved
 from dovetail.cli.records import list_episodes, replayed
+from dovetail.cli.standard_streams import reserved
 from dovetail.peer.registry import one_line
-from dovetail.protocol import jsontext
+from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
 
 JournalPath = Annotated[Path, typer.Argument(metavar="JOURNAL", help="A broker's journal.")]
@@ -98,8 +98,8 @@ def compact(journal: JournalPath) -> None:
     """
     import os
 
-    from dovetail.broker.appended import lock
-    from dovetail.broker.live import place
+    from dovetail.broker.durable.append_file import lock
+    from dovetail.broker.durable.write_ahead_log import place
     from dovetail.protocol.journal import Written, entries
 
     if damage := [each for each in entries(journal) if not isinstance(each, Written)]:
@@ -119,7 +119,7 @@ def compact(journal: JournalPath) -> None:
 
 
 def _copy(journal: Path, to: Path, **options: bool) -> list[Any]:
-    from dovetail.broker.journal import copy
+    from dovetail.broker.durable.journal import copy
 
     try:
         return list(copy(journal, to, **options))

@@ -13,8 +13,8 @@ import typer
 
 from dovetail.cli.common import UsageError, show, warn
 from dovetail.cli.group import group
-from dovetail.cli.output import reserved
-from dovetail.protocol import jsontext
+from dovetail.cli.standard_streams import reserved
+from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
@@ -157,7 +157,7 @@ def revoke(
 
     Example: dovetail keys revoke ada --access access.toml
     """
-    from dovetail.broker import access_file
+    from dovetail.broker.peers import access_file
 
     known = access_file.read(access)
     if name not in known.keys:
@@ -189,7 +189,7 @@ def _own() -> list[dict[str, str | list[str]]]:
 
 
 def _allowed(access: Path) -> list[dict[str, str | list[str]]]:
-    from dovetail.broker import access_file
+    from dovetail.broker.peers import access_file
 
     return [
         {
@@ -209,8 +209,8 @@ def _allowed(access: Path) -> list[dict[str, str | list[str]]]:
 
 def _broker(access: Path) -> keys.Key:
     """Return the key of the broker of an access file; make both if there is no such file."""
-    from dovetail.broker import access_file
-    from dovetail.broker.access import Access
+    from dovetail.broker.peers import access_file
+    from dovetail.broker.peers.access import Access
 
     if access.exists():
         return keys.read(access_file.broker_key(access, access_file.read(access)))
@@ -226,7 +226,7 @@ def _broker(access: Path) -> keys.Key:
 
 
 def _free(access: Path, name: str) -> None:
-    from dovetail.broker import access_file
+    from dovetail.broker.peers import access_file
 
     if name in access_file.read(access).keys:
         raise UsageError(f"{access} has a key {name!r} already; choose another name")
@@ -244,7 +244,7 @@ def _allow(access: Path, name: str, public: str, roles: list[str], offers: list[
 
 def _replace(access: Path, text: str, name: str, *, revoked: bool) -> None:
     """Write a changed access file in one step, if it says then what it should."""
-    from dovetail.broker import access_file
+    from dovetail.broker.peers import access_file
 
     made, temporary = tempfile.mkstemp(dir=access.parent, prefix=access.name)
     try:

@@ -116,8 +116,8 @@ def env(
         show(*(table("environment", each, find_environment(each, given)) for each in names))
         return
     types = [served("environment", each, given) for each in names]
-    from dovetail.env_servers.host import type_name
-    from dovetail.env_servers.serve import serve
+    from dovetail.peer.environments.host import type_name
+    from dovetail.peer.environments.serve import serve
 
     log_to_stderr()
     offered = _unique([type_name(each) for each in types])
@@ -168,8 +168,8 @@ def agent(
     if show_options:
         show(*(table("agent", each, find_agent(each, given)) for each in names))
         return
-    from dovetail.agent_servers.host import type_name
-    from dovetail.agent_servers.serve import serve
+    from dovetail.peer.agents.host import type_name
+    from dovetail.peer.agents.serve import serve
 
     log_to_stderr()
     if not as_one:

@@ -14,12 +14,12 @@ import typer
 from dovetail.cli.common import RecordedEnv, UsageError, show
 from dovetail.cli.common import environment as find_environment
 from dovetail.cli.watching import ending
-from dovetail.peer.plain import coloured, plain
+from dovetail.peer.terminal_escape import coloured, plain
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.shown import line
 
 if TYPE_CHECKING:
-    from dovetail.env_servers.environment import Environment
+    from dovetail.peer.environments.environment import Environment
     from dovetail.protocol.journal import EpisodeRecord
     from dovetail.protocol.messages import Spec, Turn
 
@@ -181,7 +181,7 @@ def replayed(
 
 
 def _legal(number: int, turn: Turn, spec: Spec, actions: list[tuple[int, Any]]) -> None:
-    from dovetail.broker.legality import allowed, space_of
+    from dovetail.broker.rules.legality import allowed, space_of
 
     legal = {view.seat: view.legal for view in turn.seats}
     for seat, action in actions:

@@ -22,15 +22,15 @@ from dovetail.cli.common import (
     show,
     warn,
 )
-from dovetail.cli.output import reserved
 from dovetail.cli.peers import table
-from dovetail.peer.plain import coloured, plain
-from dovetail.peer.silence import GIVE_UP
-from dovetail.protocol import jsontext
+from dovetail.cli.standard_streams import reserved
+from dovetail.peer.broker_watchdog import GIVE_UP
+from dovetail.peer.terminal_escape import coloured, plain
+from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
-    from dovetail.experiments.client import Experiment
+    from dovetail.client.client import Experiment
     from dovetail.peer import plugins
     from dovetail.protocol.messages import WatchedTurn
 
@@ -47,7 +47,7 @@ def add(app: typer.Typer) -> None:
 def observer(address: str, token: str | None, give_up: float = GIVE_UP) -> Experiment:
     """Connect to a broker as an observer."""
     from dovetail import __version__
-    from dovetail.experiments.client import Experiment
+    from dovetail.client.client import Experiment
     from dovetail.peer.link import Link
     from dovetail.protocol.messages import VERSION, Hello
 

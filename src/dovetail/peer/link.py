@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dovetail import transport
+from dovetail.peer.broker_watchdog import Silence
 from dovetail.peer.session import NameTaken, Session
-from dovetail.peer.silence import Silence
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.display_text import line
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.shown import line
 from dovetail.transport.keys import WITHOUT, Key, chosen
-from dovetail.transport.owner import Owner
+from dovetail.transport.process_owner import Owner
 
 INHERIT = 3.0
 """Seconds for which a starting peer asks again for a name that is taken.

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from dovetail.peer import given
-from dovetail.peer.wording import among, problem
+from dovetail.peer import coercion as given
+from dovetail.peer.validation_messages import among, problem
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 

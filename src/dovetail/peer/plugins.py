@@ -178,7 +178,7 @@ def _file(kind: str, name: str, path: Path) -> ModuleType:
     if not path.is_file():
         raise DovetailError(f"{kind} {name!r}: there is no file {path}")
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:8]
-    key = f"dovetail_plugin_{path.stem}_{digest}"
+    key = f"user_{path.stem}_{digest}"
     if key in sys.modules:
         return sys.modules[key]
     spec = importlib.util.spec_from_file_location(key, path)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from dovetail.peer import options
-from dovetail.peer.blame import FAILURES
+from dovetail.peer.error_origin import FAILURES
 from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec

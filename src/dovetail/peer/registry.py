@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from dovetail.peer.blame import place
+from dovetail.peer.error_origin import place
 from dovetail.peer.extras import absent
-from dovetail.peer.syntax import command
+from dovetail.peer.quoting import command
 from dovetail.protocol.errors import DovetailError
 
 Kind = Literal[

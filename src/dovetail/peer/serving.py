@@ -15,15 +15,15 @@ from typing import Protocol
 
 from dovetail._version import __version__
 from dovetail.peer.address import broker
-from dovetail.peer.collector import patient
 from dovetail.peer.cores import Cores, Follower
+from dovetail.peer.gc_tuning import patient
 from dovetail.peer.link import Link
-from dovetail.peer.plain import plain
+from dovetail.peer.terminal_escape import plain
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import Key
-from dovetail.transport.owner import Owner
+from dovetail.transport.process_owner import Owner
 
 _log = logging.getLogger("dovetail")
 PROMPT = 0.005

@@ -1,6 +1,6 @@
 """Checks that every environment and every agent must pass, for authors to call in their own tests.
 
->>> from dovetail.env_servers.connect_four import ConnectFour
+>>> from dovetail_games.connect_four import ConnectFour
 >>> check_environment(ConnectFour, {"rows": 4, "columns": 4}, episodes=2)
 """
 

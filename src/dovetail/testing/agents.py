@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.agent_servers.agent import Agent, End
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.agent_servers.host import type_name
-from dovetail.env_servers.environment import Environment, Turn
-from dovetail.env_servers.host import type_name as environment_name
-from dovetail.experiments.client import Experiment
-from dovetail.experiments.inprocess import InProcess
+from dovetail.client.client import Experiment
+from dovetail.client.inprocess import InProcess
 from dovetail.peer import plugins
+from dovetail.peer.agents.agent import Agent, End
+from dovetail.peer.agents.host import type_name
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.environments.environment import Environment, Turn
+from dovetail.peer.environments.host import type_name as environment_name
 from dovetail.peer.presets import declared
 from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.agent_servers.learning.sampling import sample
-from dovetail.env_servers.environment import Environment, IllegalAction, Spec, Turn, View
-from dovetail.env_servers.host import EnvironmentHost, type_name
-from dovetail.peer import given, options
-from dovetail.protocol import codec, jsontext, spaces
+from dovetail.peer import coercion as given
+from dovetail.peer import options
+from dovetail.peer.agents.sampling import sample
+from dovetail.peer.environments.environment import Environment, IllegalAction, Spec, Turn, View
+from dovetail.peer.environments.host import EnvironmentHost, type_name
+from dovetail.protocol import codec, spaces
+from dovetail.protocol import json_text as jsontext
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.legal import unmask

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dovetail.protocol.shown import line
+from dovetail.protocol.display_text import line
 
 ERROR_TEXT = 255
 """Bytes of a reason that an ERROR command can carry."""

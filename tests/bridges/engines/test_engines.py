@@ -12,15 +12,15 @@ import pyspiel
 import pytest
 
 from dovetail import InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.bridges.engine import GAMES, Engine, command
-from dovetail.bridges.gtp import Gtp, go
-from dovetail.bridges.gtp.agent import ENGINES as GO_ENGINES
-from dovetail.bridges.gtp.protocol import GtpEngine
-from dovetail.bridges.openspiel.environment import OpenSpiel
-from dovetail.bridges.uci import Uci, chess
 from dovetail.peer import registry
+from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.engine import GAMES, Engine, command
+from dovetail_bridges.gtp import Gtp, go
+from dovetail_bridges.gtp.agent import ENGINES as GO_ENGINES
+from dovetail_bridges.gtp.protocol import GtpEngine
+from dovetail_bridges.openspiel.environment import OpenSpiel
+from dovetail_bridges.uci import Uci, chess
 
 HERE = Path(__file__).parent
 

@@ -13,14 +13,14 @@ import pyspiel
 import pytest
 
 from dovetail import Agent, InProcess, __version__
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.bridges.gtp import Gtp, go
-from dovetail.bridges.gtp import front as gtp
-from dovetail.bridges.openspiel.environment import OpenSpiel
-from dovetail.bridges.uci import Uci, chess
-from dovetail.bridges.uci import front as uci
 from dovetail.peer import registry
+from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.plugins import register
+from dovetail_bridges.gtp import Gtp, go
+from dovetail_bridges.gtp import server as gtp
+from dovetail_bridges.openspiel.environment import OpenSpiel
+from dovetail_bridges.uci import Uci, chess
+from dovetail_bridges.uci import server as uci
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from dovetail import InProcess
-from dovetail.agent_servers.general.random_agent import Random
-from dovetail.bridges.gtp import Gtp
-from dovetail.bridges.openspiel.environment import OpenSpiel
-from dovetail.bridges.uci import Uci
 from dovetail.peer import registry
+from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.plugins import register
+from dovetail_bridges.gtp import Gtp
+from dovetail_bridges.openspiel.environment import OpenSpiel
+from dovetail_bridges.uci import Uci
 
 CHESS = {"game": "chess"}
 SMALL_GO = {"game": "go(board_size=5,komi=0.5)"}

@@ -8,8 +8,8 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from dovetail.bridges.rlglue.core import relay
-from dovetail.bridges.rlglue.port import Port
+from dovetail_bridges.rlglue.core_server import relay
+from dovetail_bridges.rlglue.listener import Port
 
 EXPERIMENT, AGENT, ENVIRONMENT = 1, 2, 3
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from dovetail.env_servers.environment import Environment, Spec, Turn
+from dovetail.peer.environments.environment import Environment, Spec, Turn
 from dovetail.protocol.spaces import Discrete
 
 

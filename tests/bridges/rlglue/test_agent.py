@@ -12,11 +12,11 @@ from tests.bridges.rlglue.legacy import AGENT, Program, adt, text
 from tests.bridges.rlglue.nim import Nim
 
 from dovetail import Agent, InProcess
-from dovetail.bridges.rlglue.agent import Joined, JoinOptions
-from dovetail.bridges.rlglue.port import Port
-from dovetail.bridges.rlglue.seat import SeatOptions
-from dovetail.experiments.client import Experiment
+from dovetail.client.client import Experiment
 from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.rlglue.agent import Joined, JoinOptions
+from dovetail_bridges.rlglue.listener import Port
+from dovetail_bridges.rlglue.seat import SeatOptions
 
 
 class TakesOne(Agent):

@@ -25,8 +25,8 @@ from tests.bridges.rlglue.legacy import (
     text,
 )
 
-from dovetail.bridges.rlglue import port as port_module
-from dovetail.bridges.rlglue.port import Port
+from dovetail_bridges.rlglue import listener as port_module
+from dovetail_bridges.rlglue.listener import Port
 
 EMPTY = adt()
 

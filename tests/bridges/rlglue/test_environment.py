@@ -10,11 +10,11 @@ import pytest
 from tests.bridges.rlglue.legacy import ENVIRONMENT, SPEC, Program, adt, chain, text
 
 from dovetail import Agent, InProcess
-from dovetail.bridges.rlglue.environment import HostOptions, hosted
-from dovetail.bridges.rlglue.port import Port
-from dovetail.experiments.client import Experiment
+from dovetail.client.client import Experiment
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Discrete
+from dovetail_bridges.rlglue.environment import HostOptions, hosted
+from dovetail_bridges.rlglue.listener import Port
 
 
 class Ones(Agent):

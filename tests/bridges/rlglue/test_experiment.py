@@ -24,15 +24,15 @@ from tests.bridges.rlglue.legacy import (
 from tests.bridges.rlglue.nim import Nim
 
 from dovetail import Agent
-from dovetail.agent_servers.serve import serve as serve_agents
-from dovetail.bridges.rlglue.core import relay
-from dovetail.bridges.rlglue.port import Port
-from dovetail.bridges.rlglue.seat import SeatOptions
-from dovetail.bridges.rlglue.serve import Bridge
-from dovetail.bridges.rlglue.sides import Table, experiments
-from dovetail.broker.serve import serve as serve_broker
-from dovetail.env_servers.serve import serve as serve_environments
-from dovetail.experiments.client import Experiment as Native
+from dovetail.broker.shell.serve import serve as serve_broker
+from dovetail.client.client import Experiment as Native
+from dovetail.peer.agents.serve import serve as serve_agents
+from dovetail.peer.environments.serve import serve as serve_environments
+from dovetail_bridges.rlglue.adapters import Table, experiments
+from dovetail_bridges.rlglue.core_server import relay
+from dovetail_bridges.rlglue.listener import Port
+from dovetail_bridges.rlglue.seat import SeatOptions
+from dovetail_bridges.rlglue.serve import Bridge
 
 
 class TakesOne(Agent):
@@ -258,7 +258,7 @@ def test_a_native_experiment_drives_a_legacy_agent_in_a_legacy_environment() -> 
 
 
 def test_an_offer_is_there_while_its_program_is() -> None:
-    from dovetail.bridges.rlglue.agent import JoinOptions
+    from dovetail_bridges.rlglue.agent import JoinOptions
 
     with broker() as address:
         bridge = Bridge(address)

@@ -23,7 +23,7 @@ from tests.bridges.rlglue.legacy import (
     text,
 )
 
-from dovetail.bridges.rlglue.port import Port
+from dovetail_bridges.rlglue.listener import Port
 
 Answers = dict[int, bytes | Callable[[bytes], bytes]]
 

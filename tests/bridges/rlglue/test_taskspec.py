@@ -10,10 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.bridges.rlglue import taskspec
-from dovetail.bridges.rlglue.layout import legacy, native
-from dovetail.bridges.rlglue.taskspec import Arrays, Range, TaskSpec
-from dovetail.bridges.rlglue.wire import Adt
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import (
     Box,
@@ -26,6 +22,10 @@ from dovetail.protocol.spaces import (
     Text,
     Tuple,
 )
+from dovetail_bridges.rlglue import taskspec
+from dovetail_bridges.rlglue.layout import legacy, native
+from dovetail_bridges.rlglue.taskspec import Arrays, Range, TaskSpec
+from dovetail_bridges.rlglue.wire import Adt
 
 TICTACTOE = (
     "VERSION RL-Glue-3.0 PROBLEMTYPE episodic DISCOUNTFACTOR 1.0 OBSERVATIONS INTS (9 0 2) "

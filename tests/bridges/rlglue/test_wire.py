@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.bridges.rlglue import wire
-from dovetail.bridges.rlglue.wire import Adt, Code, Frames, WireError
+from dovetail_bridges.rlglue import wire
+from dovetail_bridges.rlglue.wire import Adt, Code, Frames, WireError
 
 GOLDEN = [
     (Code.AGENT, b"", "00000002 00000000"),

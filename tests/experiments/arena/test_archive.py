@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from dovetail.experiments.arena import archive, unpacked
-from dovetail.experiments.arena import schema as s
-from dovetail.experiments.arena.description import read
-from dovetail.experiments.arena.store import FILE, Store
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.arena import archive, unpacked
+from dovetail_experiments.arena import schema as s
+from dovetail_experiments.arena.description import read
+from dovetail_experiments.arena.store import FILE, Store
 
 ARENA = 'name = "Course"\n[[ladders]]\nname = "four"\ngame = "connect_four"\n'
 Files = dict[str, bytes]

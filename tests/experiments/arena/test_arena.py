@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.experiments.arena.rows import Played
-from dovetail.experiments.arena.store import FILE, Store
-from dovetail.experiments.statistics.ranked import ladder
 from dovetail.protocol.journal import episodes
+from dovetail_experiments.arena.rows import Played
+from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.statistics.ranked import ladder
 
 from .programs import Programs, port, until
 

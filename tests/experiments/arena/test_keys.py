@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from dovetail.broker.core import Settings
-from dovetail.broker.journal import Journal
-from dovetail.broker.serve import in_thread
-from dovetail.cli.arena_keys import Entrance, Tokens, server_key
-from dovetail.experiments.arena import sign_in
-from dovetail.experiments.arena.description import OWN, OWN_KEY
-from dovetail.experiments.arena.referee import entrant
-from dovetail.experiments.arena.store import FILE, Store
-from dovetail.experiments.client import Experiment
+from dovetail.broker.core.core import Settings
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.shell.serve import in_thread
+from dovetail.client.client import Experiment
 from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
-from dovetail.web.hub import Hub
+from dovetail_experiments.arena import sign_in
+from dovetail_experiments.arena.description import OWN, OWN_KEY
+from dovetail_experiments.arena.referee import entrant
+from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.commands.arena_keys import Entrance, Tokens, server_key
+from dovetail_web.hub import Hub
 
 from .programs import Programs, port, until
 

@@ -10,13 +10,13 @@ import statistics
 import numpy as np
 import pytest
 
-from dovetail.experiments.arena.games import Game, worth
-from dovetail.experiments.arena.pairing import Candidate, choose, round_robin
-from dovetail.experiments.arena.rows import Played, Rating
-from dovetail.experiments.arena.standings import Table, table
-from dovetail.experiments.arena.store import Player
-from dovetail.experiments.statistics.ranked import after
-from dovetail.experiments.statistics.ratings import SCALE
+from dovetail_experiments.arena.games import Game, worth
+from dovetail_experiments.arena.pairing import Candidate, choose, round_robin
+from dovetail_experiments.arena.rows import Played, Rating
+from dovetail_experiments.arena.standings import Table, table
+from dovetail_experiments.arena.store import Player
+from dovetail_experiments.statistics.ranked import after
+from dovetail_experiments.statistics.ratings import SCALE
 
 
 def simulated(

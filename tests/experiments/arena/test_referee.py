@@ -12,18 +12,18 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from dovetail import Agent, Decision
-from dovetail.agent_servers.serve import serve as serve_agent
-from dovetail.broker.core import Settings
-from dovetail.broker.journal import Journal
-from dovetail.broker.serve import in_thread
-from dovetail.env_servers.connect_four import ConnectFour
-from dovetail.env_servers.serve import serve as serve_environment
-from dovetail.experiments.arena import referee
-from dovetail.experiments.arena.description import Arena, Baseline, Ladder
-from dovetail.experiments.arena.referee import Referee, baseline
-from dovetail.experiments.arena.store import FILE, Store
-from dovetail.experiments.client import Experiment
+from dovetail.broker.core.core import Settings
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.shell.serve import in_thread
+from dovetail.client.client import Experiment
+from dovetail.peer.agents.serve import serve as serve_agent
+from dovetail.peer.environments.serve import serve as serve_environment
 from dovetail.protocol.journal import episodes
+from dovetail_experiments.arena import referee
+from dovetail_experiments.arena.description import Arena, Baseline, Ladder
+from dovetail_experiments.arena.referee import Referee, baseline
+from dovetail_experiments.arena.store import FILE, Store
+from dovetail_games.connect_four import ConnectFour
 
 LADDER = Ladder(
     "four",

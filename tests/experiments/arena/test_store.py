@@ -13,18 +13,18 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from dovetail.cli import arena as cli
-from dovetail.experiments.arena import archive
-from dovetail.experiments.arena.calendar import keep
-from dovetail.experiments.arena.description import Ladder, check, read
-from dovetail.experiments.arena.games import Game, forfeited, game, worth
-from dovetail.experiments.arena.programs import Programs
-from dovetail.experiments.arena.standings import standings, table
-from dovetail.experiments.arena.store import FILE, Store
-from dovetail.experiments.statistics.ranked import ladder
 from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
+from dovetail_experiments.arena import archive
+from dovetail_experiments.arena.calendar import keep
+from dovetail_experiments.arena.description import Ladder, check, read
+from dovetail_experiments.arena.games import Game, forfeited, game, worth
+from dovetail_experiments.arena.programs import Programs
+from dovetail_experiments.arena.standings import standings, table
+from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.commands import arena as cli
+from dovetail_experiments.statistics.ranked import ladder
 
 ARENA = """
 name = "test"

@@ -1,13 +1,13 @@
 """What an agent program must do: the cases, a module for each subject."""
 
-from dovetail.conform.agent import (  # isort: skip  # the order of the cases
-    instances,
-    episodes,
-    repeats,
-    faults,
-    lookahead,
+from dovetail.conform.agent import (
     connections,
+    episodes,
+    faults,
     groups,
+    instances,
+    lookahead,
+    repeats,
 )
 from dovetail.conform.agent.talk import CASES
 

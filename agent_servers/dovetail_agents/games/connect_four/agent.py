@@ -1,0 +1,47 @@
+"""The agent that plays Connect Four perfectly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.spaces import Box
+from dovetail_agents.games.connect_four.solver import solver
+from dovetail_games.connect_four.rules import Board
+
+
+class ConnectFourSolverParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """``ConnectFourSolver`` has no parameters."""
+
+
+class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
+    """Connect Four: plays perfectly on boards of up to 42 squares; equal columns at random.
+
+    It wins as soon as it can and loses as late as it can.  It supposes that four in a row win.
+    (rows + 1) x columns may be at most 54, which leaves out wide boards such as 3 x 14.
+    """
+
+    name = "connect-four-solver"
+    needs = Needs(game="connect_four", seats=2, legal="list")
+    capacity = 0
+
+    def init(self, seat: Seat) -> None:
+        space = seat.spec.observation_spaces[0]
+        if not isinstance(space, Box) or len(space.shape) != 3:
+            raise DovetailError("connect-four-solver: this is not the observation of connect_four")
+        solver(*space.shape[1:])
+
+    def step(self, decision: Decision) -> int:
+        board = position(decision.observation)
+        return decision.rng.choice(solver(board.rows, board.columns).best(board))
+
+
+def position(observation: Any) -> Board:
+    """Return the board that the seat to move sees: shape (2, rows, columns), its own discs first."""
+    planes = np.asarray(observation)
+    own, other = planes.reshape(2, -1).sum(axis=1)
+    return Board.of(planes if own == other else planes[::-1], 4)

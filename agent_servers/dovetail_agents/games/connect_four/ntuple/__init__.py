@@ -1,0 +1,5 @@
+"""Connect Four: an n-tuple network that learns from its own games."""
+
+from dovetail_agents.games.connect_four.ntuple.agent import NTupleConnectFour, Parameters
+
+__all__ = ["NTupleConnectFour", "Parameters"]

@@ -1,0 +1,211 @@
+"""An n-tuple network that learns Connect Four by TD(0) over afterstates (Thill, Koch and Konen 2012)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.peer.agents.agent import Decision, Needs, Seat, Thoughts
+from dovetail.peer.agents.sampling import best
+from dovetail.peer.agents.saving import become, pack, unpack, wrong
+from dovetail.peer.agents.vector import Rows, VectorAgent
+from dovetail.peer.vector_random import Twisters
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.spaces import Box
+from dovetail_agents.games.connect_four.ntuple import kernels
+from dovetail_agents.learning.draws import explore_rows
+
+Array = NDArray[Any]
+MOST_SQUARES = 400
+"""Of a saved network's board, as of the game's."""
+
+
+class Parameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``NTupleConnectFour``."""
+
+    learning_rate: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Learning rate of a weight whose errors have all had the same sign so far.",
+        ),
+    ] = 0.05
+    epsilon: Annotated[
+        float, Meta(ge=0, le=1, description="Probability of a random move while it learns.")
+    ] = 0.2
+    tuples: Annotated[
+        int, Meta(ge=1, le=100, description="Tables, each of which looks at some squares.")
+    ] = 70
+    length: Annotated[
+        int, Meta(ge=1, le=8, description="Squares that a table looks at, drawn as a random walk.")
+    ] = 8
+    connect: Annotated[int, Meta(ge=2, le=20, description="Discs in a row that win.")] = 4
+
+
+class _Settings(Struct, forbid_unknown_fields=True):
+    shape: list[Annotated[int, Meta(ge=1)]]
+    """Rows and columns; empty before the first board."""
+    steps: int
+
+
+class _Slots:
+    """A generator for each seat of a group's slots."""
+
+    def __init__(self, chance: Twisters, seats: int) -> None:
+        self.chance = chance
+        self.seats = seats
+
+
+class NTupleConnectFour(VectorAgent[Parameters]):
+    """Connect Four: learns the value of the positions after a move, as a sum of tables.
+
+    Each table looks at some squares and, mirrored, at their images.  The sides have weights of
+    their own.  The sum's tanh is the value to the side that moved.  It plays the move with the
+    highest value; equal ones are drawn at random, and while learning a share ``epsilon`` of all moves.
+
+    At each decision the value of the opponent's last move moves towards minus the value of the best
+    reply, so that it learns from the moves of both seats.  Weights have rates of their
+    own, which fall once their errors differ in sign (temporal coherence; Bagheri, Thill, Koch and
+    Konen 2016).
+    """
+
+    name = "ntuple-connect-four"
+    needs = Needs(game="connect_four", seats=2, legal="list")
+    capacity = 0
+
+    def __init__(self, parameters: Parameters | None = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self.steps = 0
+        """Decisions while it learns; those on the empty board are counted, too, and teach nothing."""
+        self.shape: tuple[int, int] | None = None
+        """Rows and columns of the board; None before the first."""
+
+    def init(self, seat: Seat) -> None:
+        space = seat.spec.observation_spaces[0]
+        if not isinstance(space, Box) or len(space.shape) != 3 or space.shape[0] != 2:
+            raise DovetailError(f"{self.name}: this is not the observation of connect_four")
+        self._prepare((space.shape[1], space.shape[2]))
+
+    def _prepare(self, shape: tuple[int, int]) -> None:
+        if self.shape == shape:
+            return
+        if self.shape is not None:
+            raise DovetailError(f"this {self.name} has learned boards of {self.shape}, not {shape}")
+        given = self.parameters
+        self.places, self.tables = looks(*shape, given.tuples, given.length, self.seed)
+        size = (2, given.tuples, kernels.STATES ** self.places.shape[1])
+        self.weights: Array = np.zeros(size, np.float32)
+        self.errors: Array = np.zeros(size, np.float32)
+        self.sizes: Array = np.zeros(size, np.float32)
+        self.shape = shape
+
+    def step(self, decision: Decision) -> int:
+        assert decision.legal is not None
+        learning = decision.mode == "learn"
+        boards = np.asarray(decision.observation, np.uint8)[None]
+        legal: Array = np.zeros((1, boards.shape[3]), bool)
+        legal[0, decision.legal] = True
+        own = self._values(boards, legal, learning)[0][decision.legal].tolist()
+        explore = learning and decision.rng.random() < self.parameters.epsilon
+        chosen = best(own, decision.rng)
+        if explore:
+            chosen = decision.rng.randrange(len(own))
+        if decision.think:
+            decision.thoughts = Thoughts(own, text="explores" if explore else "")
+        return decision.legal[chosen]
+
+    def _values(self, boards: Array, legal: Array, learning: bool) -> Array:
+        """Return the values of the legal moves: float64, shape (boards, columns); learn if asked to."""
+        values: Array = np.empty(legal.shape)
+        rate = self.parameters.learning_rate if learning else 0.0
+        network = self.places, self.tables, self.weights, self.errors, self.sizes
+        kernels.decide(boards, legal, self.parameters.connect, rate, *network, values)
+        if learning:
+            self.steps += len(boards)
+        return values
+
+    def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots:
+        count = next(iter(seats.values())).spec.seats
+        return _Slots(Twisters(slots * count), count)
+
+    def step_rows(self, rows: Rows, memory: _Slots) -> Array:
+        """Answer and learn row by row, as ``step`` would."""
+        assert rows.legal is not None
+        which = rows.places(memory.seats)
+        memory.chance.begin(which[rows.starts], rows.seeds)
+        boards = np.asarray(rows.observations, np.uint8)
+        bits = np.unpackbits(rows.legal, axis=1, bitorder="little")
+        legal = bits[:, : boards.shape[3]].astype(bool)
+        learning = rows.mode == "learn"
+        values = self._values(boards, legal, learning)[legal]
+        greedy, chosen = np.empty_like(which), np.empty_like(which)
+        epsilon = self.parameters.epsilon if learning else -1.0
+        drawn = memory.chance.states, greedy, chosen, np.empty(len(which), bool)
+        explore_rows(which, legal.sum(axis=1), values, epsilon, *drawn)
+        actions: Array = np.nonzero(legal)[1][chosen]
+        return actions
+
+    def save(self) -> bytes:
+        """Return all weights that have learned, and counters."""
+        settings = _Settings(list(self.shape or ()), self.steps)
+        arrays = {}
+        if self.shape is not None:
+            entries = np.flatnonzero(self.sizes)
+            arrays["entries"] = entries.astype(np.uint32)
+            for name in ("weights", "errors", "sizes"):
+                arrays[name] = getattr(self, name).ravel()[entries]
+        return pack(self.name, 1, self.parameters, self.seed, settings, arrays, compress=True)
+
+    def load(self, state: bytes) -> None:
+        """Become the agent that was saved: its parameters take the place of this one's."""
+        saved = unpack(self.name, state, 1, Parameters, _Settings, compress=True)
+        found = saved.settings
+        other = type(self)(saved.parameters, saved.seed)
+        other.steps = found.steps
+        if found.shape:
+            if len(found.shape) != 2 or found.shape[0] * found.shape[1] > MOST_SQUARES:
+                raise wrong(self.name, f"a board of {found.shape}")
+            other._prepare((found.shape[0], found.shape[1]))
+            entries = saved.array("entries", "<u4", (-1,), most=other.weights.size)
+            if entries.size and entries.max() >= other.weights.size:
+                raise wrong(self.name, f"an entry beyond the {other.weights.size} of its tables")
+            for name in ("weights", "errors", "sizes"):
+                getattr(other, name).ravel()[entries] = saved.array(name, "<f4", entries.shape)
+        become(self, other)
+
+
+def looks(rows: int, columns: int, tuples: int, length: int, seed: int) -> tuple[Array, Array]:
+    """Return the squares of each look at a board, and the table that it reads.
+
+    Each table is looked up for a random walk of neighbouring squares, across, up or diagonally, and
+    for its mirror image.
+
+    Args:
+        rows, columns: of the board.
+        tuples: how many walks.
+        length: squares of each; at most all of the board.
+        seed: of the walks.
+
+    Returns:
+        int64, shape (2 * tuples, length), and int64, shape (2 * tuples,).
+    """
+    rng = random.Random(seed)
+    found = []
+    for _ in range(tuples):
+        row, column = rng.randrange(rows), rng.randrange(columns)
+        walk = [(row, column)]
+        while len(walk) < min(length, rows * columns):
+            row = min(rows - 1, max(0, row + rng.randint(-1, 1)))
+            column = min(columns - 1, max(0, column + rng.randint(-1, 1)))
+            if (row, column) not in walk:
+                walk.append((row, column))
+        found.append([r * columns + c for r, c in walk])
+    places: Array = np.array(found, np.int64)
+    mirrored = places + columns - 1 - 2 * (places % columns)
+    return np.concatenate([places, mirrored]), np.tile(np.arange(tuples), 2)

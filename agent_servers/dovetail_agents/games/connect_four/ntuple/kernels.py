@@ -1,0 +1,146 @@
+"""n-tuple networks of Connect Four, compiled: values of moves, and what a position teaches.
+
+A square is seen by the side that has just moved: free and out of reach (0), free and next in its
+column (1), its own disc (2) or the opponent's (3).  Squares are numbered row by row from the bottom.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
+from dovetail_games.connect_four.vector import wins
+
+Array = NDArray[Any]
+STATES = 4
+"""Of a square."""
+COHERENCE = 2.7
+"""How steeply the rate of a weight falls once its errors differ in sign (Bagheri et al. 2016)."""
+
+
+@njit(cache=True, nogil=True)
+def see(board: Array, squares: Array, heights: Array) -> int:
+    """Write the squares and heights of a board as the first plane's side sees them; return the
+    number of discs."""
+    _, rows, columns = board.shape
+    discs = 0
+    for column in range(columns):
+        height = 0
+        for row in range(rows):
+            state = 2 * board[0, row, column] + 3 * board[1, row, column]
+            squares[row * columns + column] = state
+            height += state > 0
+        heights[column] = height
+        discs += height
+        if height < rows:
+            squares[height * columns + column] = 1
+    return discs
+
+
+@njit(cache=True, nogil=True)
+def value(squares: Array, places: Array, tables: Array, weights: Array, found: Array) -> float:
+    """Return the value of squares to the side that moved; write the entries that were read.
+
+    Args:
+        squares: int64.
+        places: int64, shape (looks, length): the squares of each look.
+        tables: int64, shape (looks,): which table it reads.
+        weights: float32, shape (tables, entries): those of the side that moved.
+        found: int64, shape (looks,), written.
+    """
+    total = 0.0
+    for look in range(places.shape[0]):
+        entry = 0
+        for at in range(places.shape[1]):
+            entry = entry * STATES + squares[places[look, at]]
+        found[look] = entry
+        total += weights[tables[look], entry]
+    return float(np.tanh(total))
+
+
+@njit(cache=True, nogil=True)
+def _learn(
+    found: Array, tables: Array, weights: Array, errors: Array, sizes: Array, step: float
+) -> None:
+    """Add a step to the entries that were read, each at its own rate."""
+    for look in range(found.shape[0]):
+        table, entry = tables[look], found[look]
+        size = sizes[table, entry]
+        agreed = abs(errors[table, entry]) / size if size > 0 else 1.0
+        weights[table, entry] += np.float32(step * np.exp(COHERENCE * (agreed - 1.0)))
+        errors[table, entry] += np.float32(step)
+        sizes[table, entry] += np.float32(abs(step))
+
+
+@njit(cache=True, nogil=True)
+def decide(
+    boards: Array,
+    legal: Array,
+    connect: int,
+    rate: float,
+    places: Array,
+    tables: Array,
+    weights: Array,
+    errors: Array,
+    sizes: Array,
+    values: Array,
+) -> None:
+    """Value the moves of some boards, one board after the other, and learn each.
+
+    A move that wins is worth 1 and one that fills the board 0; the network values the others.  What
+    the opponent's last move was worth to them moves towards minus the best of these values.
+
+    Args:
+        boards: uint8, shape (boards, 2, rows, columns), the discs of the side to move first.
+        legal: bool, shape (boards, columns).
+        connect: discs in a row that win.
+        rate: of learning; 0 to learn nothing.
+        places, tables: see ``value``.
+        weights, errors, sizes: float32, shape (2, tables, entries), by the side that moved: weights,
+            and the sums of their errors and of the errors' sizes so far.
+        values: float64, shape (boards, columns), written; -inf where a move is not legal.
+    """
+    count, _, rows, columns = boards.shape
+    squares = np.empty(rows * columns, np.int64)
+    heights = np.empty(columns, np.int64)
+    own = np.empty((rows, columns), np.uint8)
+    found = np.empty(places.shape[0], np.int64)
+    for k in range(count):
+        discs = see(boards[k], squares, heights)
+        own[:] = boards[k, 0]
+        mover = discs & 1
+        best = -np.inf
+        for column in range(columns):
+            values[k, column] = -np.inf
+            row = heights[column]
+            if not legal[k, column] or row >= rows:
+                continue
+            at = row * columns + column
+            squares[at] = 2
+            own[row, column] = 1
+            if row + 1 < rows:
+                squares[at + columns] = 1
+            if wins(own, row, column, connect):
+                worth = 1.0
+            elif discs + 1 == rows * columns:
+                worth = 0.0
+            else:
+                worth = value(squares, places, tables, weights[mover], found)
+            squares[at] = 1
+            own[row, column] = 0
+            if row + 1 < rows:
+                squares[at + columns] = 0
+            values[k, column] = worth
+            best = max(best, worth)
+        if rate == 0 or discs == 0 or best == -np.inf:
+            continue
+        for square in range(squares.shape[0]):
+            if squares[square] >= 2:
+                squares[square] = 5 - squares[square]
+        other = 1 - mover
+        was = value(squares, places, tables, weights[other], found)
+        step = rate * (-best - was) * (1.0 - was * was)
+        _learn(found, tables, weights[other], errors[other], sizes[other], step)

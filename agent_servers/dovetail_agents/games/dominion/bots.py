@@ -1,0 +1,217 @@
+"""The five scripted players of the Dominion study (section 3), and Big Money with Smithies: what they
+buy, and what they play."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from dovetail.peer.agents.agent import Agent, Decision, Needs
+from dovetail_games.dominion.cards import (
+    CARDS,
+    CHAPEL,
+    COPPER,
+    CURSE,
+    DUCHY,
+    ESTATE,
+    GOLD,
+    KINDS,
+    PROVINCE,
+    SILVER,
+    SMITHY,
+)
+from dovetail_games.dominion.rules import BUY, PASS, TRASH
+
+CHAPEL_TURNS = 15
+"""Up to this turn, Chapel buys treasures rather than Duchies."""
+
+
+class Seen:
+    """An observation of the environment ``dominion`` by its parts; see its ``layout``."""
+
+    def __init__(self, observation: Any) -> None:
+        numbers: list[int] = observation.tolist()
+        self.hand = numbers[:KINDS]
+        self.owned = [sum(numbers[k : 4 * KINDS : KINDS]) for k in range(KINDS)]
+        self.supply = numbers[4 * KINDS : 5 * KINDS]
+        tail = numbers[-10:]
+        self.acting, self.trashing, self.buying = tail[:3]
+        self.coins, self.played, self.turns = tail[5], tail[6], tail[8]
+
+
+class DominionBot(Agent):
+    """What those have in common that choose by wishes."""
+
+    needs = Needs(game="dominion", legal="list")
+    capacity = 0
+
+    def step(self, decision: Decision) -> int:
+        legal = decision.legal or []
+        seen = Seen(decision.observation)
+        if seen.buying:
+            wanted = [BUY + kind for kind in self.wishes(seen) if BUY + kind in legal]
+            return max(wanted, key=lambda action: CARDS[action - BUY].cost, default=PASS)
+        if seen.trashing:
+            return self.trash(seen)
+        return self.play(seen, legal)
+
+    @abstractmethod
+    def wishes(self, seen: Seen) -> Iterable[int]:
+        """Return the kinds to buy; the most expensive that can be bought is."""
+
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
+        """Return what to play."""
+        return PASS
+
+    def trash(self, seen: Seen) -> int:
+        """Return what to trash."""
+        return PASS
+
+
+class DominionRandom(Agent):
+    """Dominion: buys any card but a Curse and plays none (the study's Random)."""
+
+    name = "dominion-random"
+    needs = DominionBot.needs
+    capacity = 0
+
+    def step(self, decision: Decision) -> int:
+        cards = [a for a in decision.legal or () if BUY <= a < TRASH and a != BUY + CURSE]
+        return decision.rng.choice(cards) if cards else PASS
+
+
+class MoneyParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``DominionMoney``."""
+
+    golds: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=30,
+            description="With fewer Golds than this in its deck, it buys treasures only; the study's text "
+            "says 2, and its tables are those of 3.",
+        ),
+    ] = 2
+
+
+class DominionMoney(DominionBot, Agent[MoneyParameters]):
+    """Dominion: treasures until it has two Golds, then the most expensive (the study's Money)."""
+
+    name = "dominion-money"
+
+    def wishes(self, seen: Seen) -> Iterable[int]:
+        if seen.owned[GOLD] < self.parameters.golds:
+            return (SILVER, GOLD)
+        return (ESTATE, SILVER, DUCHY, GOLD, PROVINCE)
+
+
+class DominionGreedy(DominionBot):
+    """Dominion: the most expensive card; a Smithy only from the opening hand (the study's
+    Greedy)."""
+
+    name = "dominion-greedy"
+
+    def wishes(self, seen: Seen) -> Iterable[int]:
+        return (ESTATE, SILVER, DUCHY, GOLD, PROVINCE, SMITHY)
+
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
+        return SMITHY if SMITHY in legal and not seen.played else PASS
+
+
+class BlacksmithParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``DominionBlacksmith``."""
+
+    provinces_left: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=12,
+            description="With fewer Provinces than this in the supply, it buys victory cards only.",
+        ),
+    ] = 4
+
+
+class DominionBlacksmith(DominionBot, Agent[BlacksmithParameters]):
+    """Dominion: treasures, Smithies and Provinces, victory cards at the end (the study's
+    Blacksmith)."""
+
+    name = "dominion-blacksmith"
+
+    def wishes(self, seen: Seen) -> Iterable[int]:
+        if seen.supply[PROVINCE] < self.parameters.provinces_left:
+            return (ESTATE, DUCHY, PROVINCE)
+        return (SILVER, SMITHY, GOLD, PROVINCE)
+
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
+        return SMITHY if SMITHY in legal else PASS
+
+
+class BigMoneyParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``DominionBigMoney``."""
+
+    smithies: Annotated[
+        int, Meta(ge=0, le=10, description="The most Smithies that it buys, one for 11 treasures.")
+    ] = 1
+
+
+class DominionBigMoney(DominionBot, Agent[BigMoneyParameters]):
+    """Dominion: Big Money with Smithies, the yardstick that players of the game use.
+
+    Source: the list of purchases that simulators of the game call Big Money Ultimate, described on
+    the page "Big Money" of the Dominion Strategy Wiki.
+    """
+
+    name = "dominion-big-money"
+
+    def wishes(self, seen: Seen) -> Iterable[int]:
+        treasures = seen.owned[COPPER] + seen.owned[SILVER] + seen.owned[GOLD]
+        money = treasures + seen.owned[SILVER] + 2 * seen.owned[GOLD]
+        left = seen.supply[PROVINCE]
+        smithies = seen.owned[SMITHY]
+        listed = (
+            (PROVINCE, money > 15),
+            (DUCHY, left <= 4),
+            (ESTATE, left <= 2),
+            (GOLD, True),
+            (DUCHY, left <= 6),
+            (SMITHY, smithies < self.parameters.smithies and 11 * smithies < treasures),
+            (SILVER, True),
+        )
+        for kind, wanted in listed:
+            if wanted and seen.supply[kind] and CARDS[kind].cost <= seen.coins:
+                return (kind,)
+        return ()
+
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
+        return SMITHY if SMITHY in legal else PASS
+
+
+class DominionChapel(DominionBot):
+    """Dominion: trashes its poor cards with a Chapel (the study's Chapel)."""
+
+    name = "dominion-chapel"
+
+    def wishes(self, seen: Seen) -> Iterable[int]:
+        turn = seen.turns + 1
+        if turn <= 2:
+            return [kind for kind in (SILVER, CHAPEL) if not seen.owned[kind]]
+        return (SILVER, GOLD, PROVINCE) if turn <= CHAPEL_TURNS else (DUCHY, GOLD, PROVINCE)
+
+    def play(self, seen: Seen, legal: Sequence[int]) -> int:
+        return CHAPEL if CHAPEL in legal and self.trash(seen) != PASS else PASS
+
+    def trash(self, seen: Seen) -> int:
+        if seen.hand[ESTATE]:
+            return TRASH + ESTATE
+        if seen.hand[COPPER]:
+            money = seen.coins + sum(seen.hand[k] * CARDS[k].coins for k in range(3))
+            if self._buys(seen, money) == self._buys(seen, money - 1):
+                return TRASH + COPPER
+        return PASS
+
+    def _buys(self, seen: Seen, money: int) -> int:
+        wanted = [k for k in self.wishes(seen) if seen.supply[k] > 0 and CARDS[k].cost <= money]
+        return max((CARDS[kind].cost for kind in wanted), default=0)

@@ -1,0 +1,6 @@
+"""The player of the dots and boxes study: alpha-beta over seven features whose weights it
+learns."""
+
+from dovetail_agents.games.dots.agent import DotsPlayer
+
+__all__ = ["DotsPlayer"]

@@ -1,0 +1,154 @@
+"""An n-tuple network that learns 2048 by TD(0) over afterstates (Szubert and Jaskowski 2014)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from dovetail.peer.agents.agent import Decision, End, Needs, Seat, Thoughts
+from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.spaces import Box
+from dovetail_agents.games.game_2048 import kernels
+from dovetail_agents.games.game_2048.networks import layout
+from dovetail_agents.games.game_2048.saved import NTupleParameters, dump, parse
+
+Array = NDArray[Any]
+
+
+class _Pending(Struct):
+    """A seat's episode: the board after its last slide, whose value is learned next."""
+
+    tiles: Array | None = None
+
+
+class _Slots:
+    """The same for the slots of a group."""
+
+    def __init__(self, slots: int, squares: int) -> None:
+        self.last: Array = np.zeros((slots, squares), np.int64)
+        self.waiting: Array = np.zeros(slots, bool)
+
+
+class NTuple2048(VectorAgent[NTupleParameters]):
+    """2048: learns the value of boards after a slide, as a sum of tables over groups of squares.
+
+    It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of
+    the next decision's best move, and towards 0 at the end. All chance is the game's, so it does
+    not explore. ``dovetail train 2048 train`` trains it where the games run.
+    """
+
+    name = "ntuple-2048"
+    Memory = _Pending
+    needs = Needs(game="2048", legal="list")
+    capacity = 0
+
+    def __init__(self, parameters: NTupleParameters | None = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self.episodes = 0
+        self.shape: tuple[int, int] | None = None
+
+    def init(self, seat: Seat) -> None:
+        space = seat.spec.observation_spaces[0]
+        if not isinstance(space, Box) or len(space.shape) != 2:
+            raise DovetailError(
+                f"ntuple-2048 needs 2048 by exponents, not {space}; set the environment's option "
+                'encoding to "exponents"'
+            )
+        self._prepare((space.shape[0], space.shape[1]))
+
+    def _prepare(self, shape: tuple[int, int]) -> None:
+        if self.shape == shape:
+            return
+        if self.shape is not None:
+            raise DovetailError(f"this ntuple-2048 has learned boards of {self.shape}, not {shape}")
+        self.network = layout(self.parameters.network, *shape)
+        self.weights: Array = self.network.zeros()
+        self.shape = shape
+
+    @property
+    def _board(self) -> tuple[int, int, Array, Array, int, Array]:
+        """What the kernels need of board and network."""
+        assert self.shape is not None
+        found = self.network
+        return *self.shape, found.places, found.tables, found.exponents, self.weights
+
+    @property
+    def _squares(self) -> int:
+        assert self.shape is not None
+        return self.shape[0] * self.shape[1]
+
+    def step(self, decision: Decision) -> int:
+        legal = sum(1 << move for move in decision.legal or ())
+        best, chosen, values = self._best(decision.observation, legal)
+        if chosen < 0:
+            raise DovetailError(f"none of the legal moves {decision.legal} changes the board")
+        if decision.think:
+            decision.thoughts = Thoughts(values[~np.isnan(values)].tolist())
+        if decision.mode == "learn":
+            self._learn(decision.memory.tiles, values[chosen])
+            decision.memory.tiles = best
+        return chosen
+
+    def _best(self, observation: Any, legal: int) -> tuple[Array, int, Array]:
+        """Return the board after the best of these moves, the move, and the value of each; see
+        ``kernels.best_move``."""
+        tiles = np.asarray(observation, np.int64).reshape(self._squares)
+        best, values = np.empty_like(tiles), np.empty(4)
+        chosen = kernels.best_move(tiles, legal, *self._board, best, values)
+        return best, int(chosen), values
+
+    def end(self, end: End) -> None:
+        if end.mode != "learn" or end.interrupted or end.memory.tiles is None:
+            return
+        cut = end.observation if end.reason == "truncated" else None
+        self._finish(end.memory.tiles, end.reward, cut)
+
+    def _finish(self, last: Array, worth: float, cut: Any) -> None:
+        """Learn the end of an episode: its last reward, and where it was cut short."""
+        if cut is not None:
+            _, chosen, values = self._best(cut, 15)
+            worth += values[chosen] if chosen >= 0 else 0.0
+        self._learn(last, worth)
+        self.episodes += 1
+
+    def _learn(self, last: Array | None, target: float) -> None:
+        if last is not None:
+            kernels.learn(last, target, self.parameters.learning_rate, *self._board[2:])
+
+    # -- many boards at once -------------------------------------------------------------------------
+
+    def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots:
+        return _Slots(slots, self._squares)
+
+    def step_rows(self, rows: Rows, memory: _Slots) -> Array:
+        """Answer and learn row by row, as ``step`` would."""
+        assert rows.legal is not None
+        memory.waiting[rows.slots[rows.starts]] = False
+        boards = np.asarray(rows.observations, np.int64).reshape(-1, self._squares)
+        actions: Array = np.empty(len(boards), np.int64)
+        learning = rows.mode == "learn"
+        last = self.parameters.learning_rate, learning, memory.last, memory.waiting, actions
+        kernels.decide(rows.slots, boards, rows.legal[:, 0], *self._board, *last)
+        return actions
+
+    def end_rows(self, ends: Ends, memory: _Slots) -> None:
+        for row, slot in enumerate(ends.slots.tolist()):
+            if ends.mode == "learn" and memory.waiting[slot] and not ends.interrupted(row):
+                self._finish(memory.last[slot], float(ends.rewards[row]), ends.beyond(row))
+            memory.waiting[slot] = False
+
+    def save(self) -> bytes:
+        """Return tables and counters."""
+        weights = None if self.shape is None else self.weights
+        return dump(self.parameters, self.shape, weights, self.episodes)
+
+    def load(self, state: bytes) -> None:
+        """Become the agent that was saved: its parameters take the place of this one's."""
+        self.parameters, self.shape, network, weights, self.episodes = parse(state)
+        if network is not None and weights is not None:
+            self.network, self.weights = network, weights

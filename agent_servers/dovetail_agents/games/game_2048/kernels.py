@@ -1,0 +1,269 @@
+"""n-tuple networks, compiled: values, updates, and learning from whole games of 2048.
+
+Boards are tiles' exponents, int64, square by square from the top left; 0 is free.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
+from dovetail_agents.learning.splitmix import draw
+from dovetail_games.game_2048.kernels import put, slide
+
+Array = NDArray[Any]
+
+
+@njit(cache=True, nogil=True)
+def entries(tiles: Array, places: Array, exponents: int, out: Array) -> None:
+    """Write the entry that each look of a network reads: int64, shape (looks,)."""
+    for look in range(places.shape[0]):
+        entry = 0
+        for at in range(places.shape[1]):
+            square = places[look, at]
+            if square >= 0:
+                entry = entry * exponents + min(tiles[square], exponents - 1)
+        out[look] = entry
+
+
+@njit(cache=True, nogil=True)
+def read(found: Array, tables: Array, weights: Array) -> float:
+    """Return the sum of the weights at these entries."""
+    total = 0.0
+    for look in range(found.shape[0]):
+        total += weights[tables[look], found[look]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def value(tiles: Array, places: Array, tables: Array, exponents: int, weights: Array) -> float:
+    """Return the network's value of a board; arguments as in ``networks.Layout``."""
+    found = np.empty(places.shape[0], np.int64)
+    entries(tiles, places, exponents, found)
+    return read(found, tables, weights)
+
+
+@njit(cache=True, nogil=True)
+def update(
+    tiles: Array, places: Array, tables: Array, exponents: int, weights: Array, step: float
+) -> None:
+    """Add a step to the weight of each look at a board."""
+    found = np.empty(places.shape[0], np.int64)
+    entries(tiles, places, exponents, found)
+    for look in range(found.shape[0]):
+        weights[tables[look], found[look]] += np.float32(step)
+
+
+@njit(cache=True, nogil=True)
+def best_move(
+    tiles: Array,
+    legal: int,
+    rows: int,
+    columns: int,
+    places: Array,
+    tables: Array,
+    exponents: int,
+    weights: Array,
+    best: Array,
+    values: Array,
+) -> int:
+    """Return the legal move of the largest reward plus value, the first of equals; -1 if none changes
+    the board.
+
+    Args:
+        tiles: of the board.
+        legal: the moves allowed as bits.
+        rows, columns: of the board.
+        places, tables, exponents: ``networks.Layout``.
+        weights: float32, of its shape.
+        best: written, the board after that move.
+        values: float64, shape (4,): written, reward plus value of each move, NaN where there is none.
+    """
+    candidate = np.empty_like(tiles)
+    found = np.empty(places.shape[0], np.int64)
+    chosen = -1
+    for move in range(4):
+        values[move] = np.nan
+        if not legal >> move & 1:
+            continue
+        reward = slide(tiles, rows, columns, move, candidate)
+        if reward < 0:
+            continue
+        entries(candidate, places, exponents, found)
+        values[move] = reward + read(found, tables, weights)
+        if chosen < 0 or values[move] > values[chosen]:
+            chosen = move
+            for square in range(best.shape[0]):
+                best[square] = candidate[square]
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def learn(
+    tiles: Array,
+    target: float,
+    rate: float,
+    places: Array,
+    tables: Array,
+    exponents: int,
+    weights: Array,
+) -> None:
+    """Move the value of a board towards a target, by ``rate`` of the way."""
+    error = target - value(tiles, places, tables, exponents, weights)
+    step = rate * error / places.shape[0]
+    update(tiles, places, tables, exponents, weights, step)
+
+
+@njit(cache=True, nogil=True)
+def decide(
+    slots: Array,
+    boards: Array,
+    legal: Array,
+    rows: int,
+    columns: int,
+    places: Array,
+    tables: Array,
+    exponents: int,
+    weights: Array,
+    rate: float,
+    learning: bool,
+    last: Array,
+    waiting: Array,
+    actions: Array,
+) -> None:
+    """Choose a move for each of some boards, one after the other, and learn the board before it.
+
+    Args:
+        slots: in which each board is, int32.
+        boards: int64, shape (boards, squares).
+        legal: uint8, shape (boards,): the moves allowed as bits.
+        rows, columns, places, tables, exponents, weights: see ``best_move``.
+        rate: see ``learn``.
+        learning: whether to learn, and to keep what was chosen.
+        last: int64, by slot: the board after its last move.
+        waiting: bool, by slot: whether there is one.
+        actions: int64, written.
+    """
+    values = np.empty(4)
+    best = np.empty(boards.shape[1], np.int64)
+    for k in range(slots.shape[0]):
+        slot = slots[k]
+        chosen = best_move(
+            boards[k], legal[k], rows, columns, places, tables, exponents, weights, best, values
+        )
+        actions[k] = chosen
+        if learning and chosen >= 0:
+            if waiting[slot]:
+                learn(last[slot], values[chosen], rate, places, tables, exponents, weights)
+            for square in range(best.shape[0]):
+                last[slot, square] = best[square]
+            waiting[slot] = True
+
+
+@njit(cache=True, nogil=True)
+def appear(tiles: Array, state: Array) -> None:
+    """Let a tile appear on a free square: a 2, or with probability 1 / 10 a 4."""
+    free = 0
+    for square in range(tiles.shape[0]):
+        free += tiles[square] == 0
+    place = draw(state, free)
+    put(tiles, place, 2 if draw(state, 10) == 0 else 1)
+
+
+@njit(cache=True, nogil=True)
+def _coherent(
+    found: Array, tables: Array, weights: Array, sums: Array, sizes: Array, step: float
+) -> None:
+    for look in range(found.shape[0]):
+        table, entry = tables[look], found[look]
+        size = sizes[table, entry]
+        rate = abs(sums[table, entry]) / size if size > 0 else 1.0
+        weights[table, entry] += np.float32(rate * step)
+        sums[table, entry] += np.float32(step)
+        sizes[table, entry] += np.float32(abs(step))
+
+
+@njit(cache=True, nogil=True)
+def play(
+    seeds: Array,
+    rows: int,
+    columns: int,
+    places: Array,
+    tables: Array,
+    exponents: int,
+    weights: Array,
+    rate: float,
+    coherent: bool,
+    sums: Array,
+    sizes: Array,
+    out: Array,
+) -> None:
+    """Play games, each move that of the largest reward plus value, and learn from them.
+
+    The value of the board after a slide moves towards the next move's reward and value, and towards
+    0 at the end: TD(0) over afterstates (Szubert and Jaskowski 2014). If ``coherent``, each
+    weight's share of a step is the size of the sum of its errors over the sum of their sizes (Beal
+    and Smith 1999; Jaskowski 2018).
+
+    Args:
+        seeds: uint64, one a game.
+        rows, columns: of the board.
+        places, tables, exponents: ``networks.Layout``.
+        weights: float32, of its shape; changed unless ``rate`` is 0.
+        rate: of the whole network; each look takes an equal part.
+        coherent: whether weights have rates of their own.
+        sums, sizes: float32, of the weights' shape, or (0, 0) if not coherent: errors and their
+            sizes so far.
+        out: int64, shape (games, 3): score, largest exponent, moves.
+    """
+    looks = places.shape[0]
+    squares = rows * columns
+    tiles = np.zeros(squares, np.int64)
+    candidate = np.zeros(squares, np.int64)
+    best = np.zeros(squares, np.int64)
+    found = np.empty(looks, np.int64)
+    chosen = np.empty(looks, np.int64)
+    last = np.empty(looks, np.int64)
+    state = np.zeros(1, np.uint64)
+    for game in range(seeds.shape[0]):
+        state[0] = seeds[game]
+        tiles[:] = 0
+        appear(tiles, state)
+        appear(tiles, state)
+        score = 0
+        moves = 0
+        while True:
+            gain = -1
+            worth = 0.0
+            for move in range(4):
+                reward = slide(tiles, rows, columns, move, candidate)
+                if reward < 0:
+                    continue
+                entries(candidate, places, exponents, found)
+                promised = reward + read(found, tables, weights)
+                if gain < 0 or promised > worth:
+                    gain, worth = reward, promised
+                    best[:] = candidate
+                    chosen[:] = found
+            if gain < 0:
+                worth = 0.0
+            if moves and rate > 0:
+                step = rate * (worth - read(last, tables, weights)) / looks
+                if coherent:
+                    _coherent(last, tables, weights, sums, sizes, step)
+                else:
+                    for look in range(looks):
+                        weights[tables[look], last[look]] += np.float32(step)
+            if gain < 0:
+                break
+            last[:] = chosen
+            tiles[:] = best
+            score += gain
+            moves += 1
+            appear(tiles, state)
+        out[game, 0] = score
+        out[game, 1] = tiles.max()
+        out[game, 2] = moves

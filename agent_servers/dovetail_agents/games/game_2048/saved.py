@@ -1,0 +1,82 @@
+"""What an n-tuple network of 2048 is saved as: by the agent, and by training for the agent to
+load."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.peer.agents.saving import pack, unpack, wrong
+from dovetail.protocol.errors import DovetailError
+from dovetail_agents.games.game_2048.networks import Layout, Name, layout
+
+Array = NDArray[Any]
+
+
+class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``NTuple2048``."""
+
+    learning_rate: Annotated[
+        float,
+        Meta(ge=0, le=2, description="Of the whole network; each table takes an equal part."),
+    ] = 0.1
+    network: Annotated[
+        Name,
+        Meta(
+            description="lines: the 17 four-tuples of Szubert and Jaskowski, for boards of any size; "
+            "fives: six five-tuples in all turns and mirror images, for 4 x 4; sixes: four six-tuples "
+            "also in all turns and mirror images, too large to be saved in a message of the usual limit"
+        ),
+    ] = "lines"
+
+
+class _Settings(Struct, forbid_unknown_fields=True):
+    shape: list[Annotated[int, Meta(ge=1, le=10)]]
+    """Rows and columns; empty before the first board."""
+    episodes: int
+
+
+def dump(
+    parameters: NTupleParameters, shape: tuple[int, int] | None, weights: Array | None, games: int
+) -> bytes:
+    """Return the bytes of an agent.
+
+    Args:
+        parameters: of the agent.
+        shape: rows and columns of the board it has learned, or None.
+        weights: of that board's network, float32.
+        games: episodes that it has learned from.
+    """
+    settings = _Settings(list(shape or ()), games)
+    arrays = {} if weights is None else {"weights": weights}
+    return pack("ntuple-2048", 3, parameters, 0, settings, arrays, compress=True)
+
+
+def parse(
+    data: bytes,
+) -> tuple[NTupleParameters, tuple[int, int] | None, Layout | None, Array | None, int]:
+    """Return what ``dump`` was given, and the network's layout.
+
+    Raises:
+        DovetailError: the bytes are something else.
+    """
+    saved = unpack("ntuple-2048", data, 3, NTupleParameters, _Settings, compress=True)
+    found = saved.settings
+    if not found.shape:
+        return saved.parameters, None, None, None, found.episodes
+    if len(found.shape) != 2:
+        raise wrong("ntuple-2048", f"a board of {found.shape}")
+    shape = (found.shape[0], found.shape[1])
+    try:
+        network = layout(saved.parameters.network, *shape)
+    except DovetailError as error:
+        raise wrong("ntuple-2048", str(error)) from None
+    return (
+        saved.parameters,
+        shape,
+        network,
+        saved.array("weights", "<f4", network.shape),
+        found.episodes,
+    )

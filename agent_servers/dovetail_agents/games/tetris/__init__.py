@@ -1,0 +1,5 @@
+"""Tetris: a player that rates afterstates by weighted features."""
+
+from dovetail_agents.games.tetris.agent import TetrisPlayer
+
+__all__ = ["TetrisPlayer"]

@@ -1,0 +1,122 @@
+"""Players of Tetris that weigh features: published ones, weights learned here, or one's own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat, Thoughts
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.spaces import Box, Dict
+from dovetail_agents.games.tetris import kernels
+from dovetail_agents.games.tetris.weights import (
+    KINDS,
+    PLAYERS,
+    Features,
+    Weights,
+    size,
+)
+
+
+class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``TetrisPlayer``."""
+
+    player: Annotated[
+        Literal["dellacherie", "dt-8", "bcts", "dt-10", "dt-20", "bertsekas"],
+        Meta(
+            description="Whose weights: published ones, Dellacherie's, Thiery and Scherrer's (dt-8 and bcts "
+            "are one), or Gabillon, Ghavamzadeh and Scherrer's; or weights learned here of Bertsekas and "
+            "Tsitsiklis' features, for ten columns."
+        ),
+    ] = "dellacherie"
+    weights: Annotated[
+        list[float] | None,
+        Meta(
+            description="Your own weights instead, in the order of `features`. A state that "
+            "training has saved takes the place of both."
+        ),
+    ] = None
+    features: Annotated[
+        Features,
+        Meta(
+            description="Of your own weights: Dellacherie's and Thiery's eight; those and pattern "
+            "diversity; Bertsekas and Tsitsiklis' (22 on ten columns); or all of them."
+        ),
+    ] = "dt"
+    reward: Annotated[
+        float, Meta(description="With your own weights: the weight of the rows cleared.")
+    ] = 0.0
+    avoid_end: Annotated[
+        bool,
+        Meta(description="A placement that ends the game is worth minus infinity, as published."),
+    ] = True
+
+
+class TetrisPlayer(Agent[TetrisPlayerParameters]):
+    """Tetris: places each piece where a weighted sum of features is largest; the first of equals.
+
+    Features and weights are those of the study, section 2, of MdpTetris, and of the papers that
+    ``agent_servers.games.tetris.weights`` names.
+    """
+
+    name = "tetris-player"
+    needs = Needs(game="tetris", legal="list")
+    capacity = 0
+
+    def __init__(self, parameters: TetrisPlayerParameters | None = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self.loaded = False
+        self._use(self._given())
+
+    def _given(self) -> Weights:
+        own = self.parameters
+        if own.weights is None:
+            return PLAYERS[own.player]
+        if own.features in ("dt", "dt-diversity"):
+            need = size(own.features, 10)
+            if len(own.weights) != need:
+                raise DovetailError(
+                    f"agent tetris-player, option 'weights': {len(own.weights)} weights; "
+                    f"{need} are needed"
+                )
+        return Weights(1, own.features, own.weights, own.reward)
+
+    def _use(self, weights: Weights) -> None:
+        self.evaluation = weights
+        self._weights = weights.array()
+        self._kind = KINDS[weights.features]
+
+    def init(self, seat: Seat) -> None:
+        space = seat.spec.observation_spaces[0]
+        board = space.spaces.get("board") if isinstance(space, Dict) else None
+        if not isinstance(board, Box):
+            raise DovetailError("tetris-player: these are not the observations of tetris")
+        self.evaluation.check(board.shape[1])
+
+    def step(self, decision: Decision) -> int:
+        cells = np.asarray(decision.observation["board"], np.int64)
+        height, width = cells.shape
+        wall: NDArray[Any] = np.zeros(height + 4, np.int64)
+        wall[:height] = (cells << np.arange(width)).sum(1)[::-1]
+        out: NDArray[Any] = np.empty((4 * width, kernels.size(kernels.ALL, width)))
+        ends: NDArray[Any] = np.empty((4 * width, 2), np.int64)
+        piece = decision.observation["piece"]
+        count = kernels.described_after_all(wall, piece, height, width, self._kind, out, ends)
+        reward, avoid = self.evaluation.reward, self.parameters.avoid_end
+        assert decision.legal is not None
+        if decision.think:
+            values = reward * ends[:count, 0] + out[:count, : len(self._weights)] @ self._weights
+            decision.thoughts = Thoughts([float(value) for value in values])
+        return decision.legal[kernels.best(count, out, ends, self._weights, reward, avoid)]
+
+    def save(self) -> bytes:
+        """Return the weights; nothing if the parameters alone say what they are."""
+        return self.evaluation.bytes() if self.loaded else b""
+
+    def load(self, state: bytes) -> None:
+        """Play by weights that were saved, by an agent or by training."""
+        self._use(Weights.read(state) if state else self._given())
+        self.loaded = bool(state)

@@ -1,0 +1,26 @@
+"""The generalised feature network (Ch. Eftychiou 2020): units that genes choose, over any 2-D
+board."""
+
+from dovetail_agents.general.feature_network.agent import (
+    FeatureNetwork,
+    FeatureNetworkParameters,
+)
+from dovetail_agents.general.feature_network.genome import (
+    Network,
+    Unit,
+    decode,
+    encode,
+    genes,
+)
+from dovetail_agents.general.feature_network.saved import Genome
+
+__all__ = [
+    "FeatureNetwork",
+    "FeatureNetworkParameters",
+    "Genome",
+    "Network",
+    "Unit",
+    "decode",
+    "encode",
+    "genes",
+]

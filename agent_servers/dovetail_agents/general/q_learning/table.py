@@ -1,0 +1,215 @@
+"""Tables of values and visits by state and action: dense or sparse, saved and restored."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_agents.learning.finaliser import mix, scatter
+
+Array = NDArray[Any]
+Key = int | bytes
+"""A state: its number, or bytes."""
+MIB = 1 << 20
+STATE = 120
+"""Bytes that a sparse table needs for a state beside its entries, and the bytes of its key."""
+_MASK = (1 << 64) - 1
+
+
+def _fractions(seed: int, first: int, count: int) -> Array:
+    """Return a number from 0 to 1, 1 excluded, for each of ``count`` entries: float32, shape
+    (count,)."""
+    z = np.arange(count, dtype=np.uint64) + np.uint64(first & _MASK)
+    z += np.uint64(1)
+    z *= np.uint64(0x9E3779B97F4A7C15)
+    z += np.uint64(mix(seed))
+    found: Array = (scatter(z) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+    return found
+
+
+class Table:
+    """A value and a visit count for each action in each state.
+
+    A dense table has a row for each state number; a sparse one makes a row when a state is first
+    met. First values follow from the seed and the entry alone, so that both kinds hold the same.
+
+    Args:
+        who: the agent, as errors name it.
+        actions: columns.
+        states: rows of a dense table; None for a sparse one.
+        memory: bytes that the table may take; growing needs half of them more for a moment.
+        seed: of the first values.
+        first: the least of them.
+        spread: how far they reach above it.
+        dtype: of the values.
+
+    Raises:
+        DovetailError: a dense table needs more memory.
+    """
+
+    def __init__(
+        self,
+        who: str,
+        actions: int,
+        states: int | None,
+        memory: int,
+        seed: int = 0,
+        first: float = 0.0,
+        spread: float = 0.0,
+        dtype: Any = np.float64,
+    ) -> None:
+        self.who, self.actions, self.states = who, actions, states
+        self.memory, self.seed, self.first, self.spread = memory, seed, first, spread
+        self.dtype = np.dtype(dtype)
+        self.rows: dict[Key, int] = {}
+        """Of a sparse table: the rows of the states, in the order in which they were met."""
+        self._keys = 0
+        size = 0 if states is None else states
+        needed = size * self.width
+        if needed > memory:
+            raise DovetailError(
+                f"agent {who}, option 'table_mib': {size:,} states need {-(-needed // MIB):,} MiB, but "
+                f"{memory // MIB:,} are allowed; allow more, or take a sparse table"
+            )
+        self.values: Array = np.empty((size, actions), self.dtype)
+        """Shape (rows, actions)."""
+        self.visits: NDArray[np.uint32] = np.zeros((size, actions), np.uint32)
+        """Shape (rows, actions)."""
+        some = max(1, MIB // actions)
+        for row in range(0, size, some):
+            count = min(some, size - row)
+            self.values[row : row + count] = self.fresh(row, count)
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row's entries."""
+        return self.actions * (int(self.dtype.itemsize) + 4)
+
+    def fresh(self, key: Key, count: int = 1) -> Array:
+        """Return the first values of states that follow each other: shape (count, actions)."""
+        shape = (count, self.actions)
+        if not self.spread:
+            return np.full(shape, self.first, self.dtype)
+        if isinstance(key, bytes):
+            key = int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little")
+        found = _fractions(self.seed, key * self.actions, count * self.actions).reshape(shape)
+        scaled = found.astype(self.dtype) * self.dtype.type(self.spread)
+        return np.asarray(scaled + self.dtype.type(self.first))
+
+    def find(self, key: Key) -> int | None:
+        """Return the row of a state, or None if a sparse table has none yet."""
+        if self.states is None:
+            return self.rows.get(key)
+        assert isinstance(key, int)
+        return key
+
+    def row(self, key: Key) -> int:
+        """Return the row of a state; a sparse table makes it.
+
+        Raises:
+            DovetailError: the memory that is allowed is full.
+        """
+        found = self.find(key)
+        if found is not None:
+            return found
+        found = len(self.rows)
+        if found == len(self.values):
+            self._grow()
+        if isinstance(key, bytes):
+            self._keys += len(key)
+        self.rows[key] = found
+        self.values[found] = self.fresh(key)[0]
+        return found
+
+    def _grow(self) -> None:
+        now = len(self.values)
+        most = (self.memory - self._keys) // (self.width + STATE)
+        size = min(max(1024, 2 * now), most)
+        if size <= now:
+            raise DovetailError(
+                f"agent {self.who}, option 'table_mib': the {self.memory // MIB:,} MiB that are allowed are full "
+                f"with {now:,} states; raise the limit, or use coarser states"
+            )
+        self.resize(size)
+
+    def resize(self, size: int) -> None:
+        """Make room for ``size`` rows of a sparse table."""
+        for name in ("values", "visits"):
+            old = getattr(self, name)
+            new = np.zeros((size, self.actions), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+    def tried(self) -> int:
+        """Return how many entries have been visited."""
+        return int(np.count_nonzero(self.visits))
+
+
+class Entries(Struct, frozen=True):
+    """The entries of a table that were ever visited, to be saved; little-endian."""
+
+    actions: int
+    states: int | None
+    keys: list[Key]
+    places: bytes
+    """uint64: row * actions + column."""
+    values: bytes
+    visits: bytes
+    """uint32."""
+
+
+def entries(table: Table) -> Entries:
+    """Return what must be saved of a table; the rest follows from its seed.
+
+    The states are sorted: in which order they were met depends, with several episodes at once, on which
+    program was faster.
+    """
+    visits = table.visits.reshape(-1)
+    tried = np.flatnonzero(visits)
+    places = tried
+    keys = sorted(table.rows, key=lambda key: (isinstance(key, bytes), key))
+    if keys:
+        row, column = np.divmod(tried, table.actions)
+        ranks = np.empty(len(keys), np.int64)
+        ranks[[table.rows[key] for key in keys]] = np.arange(len(keys))
+        places = ranks[row] * table.actions + column
+        rising = np.argsort(places)
+        tried, places = tried[rising], places[rising]
+    order = table.dtype.newbyteorder("<")
+    return Entries(
+        table.actions,
+        table.states,
+        keys,
+        places.astype("<u8").tobytes(),
+        table.values.reshape(-1)[tried].astype(order).tobytes(),
+        visits[tried].astype("<u4").tobytes(),
+    )
+
+
+def restore(table: Table, saved: Entries) -> None:
+    """Put saved entries into a new table.
+
+    Raises:
+        DovetailError: they are of another table.
+    """
+    wrong = DovetailError(f"these bytes are not a saved {table.who}: wrong tables")
+    if (table.actions, table.states) != (saved.actions, saved.states):
+        raise wrong
+    if table.states is not None and saved.keys:
+        raise wrong
+    try:
+        for key in saved.keys:
+            table.row(key)
+        tried = np.frombuffer(saved.places, "<u8")
+        rows = len(table.rows) if table.states is None else table.states
+        if tried.size and tried.max() >= rows * table.actions:
+            raise wrong
+        table.values.reshape(-1)[tried] = np.frombuffer(saved.values, table.dtype.newbyteorder("<"))
+        table.visits.reshape(-1)[tried] = np.frombuffer(saved.visits, "<u4")
+    except (ValueError, IndexError):
+        raise wrong from None

@@ -1,5 +1,0 @@
-"""The player of the Amazons study: alpha-beta over twelve features whose weights it learns."""
-
-from dovetail.agent_servers.games.amazons.agent import AmazonsPlayer
-
-__all__ = ["AmazonsPlayer"]

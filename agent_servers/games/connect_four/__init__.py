@@ -1,5 +1,0 @@
-"""Perfect play of Connect Four: a solver, and the agent that plays by it."""
-
-from dovetail.agent_servers.games.connect_four.agent import ConnectFourSolver
-
-__all__ = ["ConnectFourSolver"]

@@ -1,5 +1,0 @@
-"""Connect Four: an n-tuple network that learns from its own games."""
-
-from dovetail.agent_servers.games.connect_four.ntuple.agent import NTupleConnectFour, Parameters
-
-__all__ = ["NTupleConnectFour", "Parameters"]

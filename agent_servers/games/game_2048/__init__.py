@@ -1,7 +1,0 @@
-"""2048: n-tuple networks that learn by TD(0) over afterstates, as an agent and in compiled
-games."""
-
-from dovetail.agent_servers.games.game_2048.agent import NTuple2048
-from dovetail.agent_servers.games.game_2048.saved import NTupleParameters
-
-__all__ = ["NTuple2048", "NTupleParameters"]

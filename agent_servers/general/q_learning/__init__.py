@@ -1,6 +1,0 @@
-"""Tabular Q-learning for any environment with discrete actions, and the core that ``dominion-q``
-shares."""
-
-from dovetail.agent_servers.general.q_learning.agent import QLearning
-
-__all__ = ["QLearning"]

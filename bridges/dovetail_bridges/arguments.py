@@ -1,0 +1,53 @@
+"""Arguments that a peer names for what another library makes: some are for the local user alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dovetail.peer.environments.environment import Environment
+from dovetail.peer.presets import local
+from dovetail.protocol.errors import DovetailError
+
+PLACES = ("file", "filename", "path", "root", "dir")
+"""Ends of the names of arguments that are places in the file system."""
+
+
+def check(kind: type[Environment], given: Mapping[str, Any]) -> None:
+    """Refuse arguments that name a file, or open a window, unless the local user gave them.
+
+    Args:
+        kind: the environment, whose option is ``arguments``.
+        given: the arguments of a match.
+
+    Raises:
+        DovetailError: one came over the wire.
+    """
+    own = local(kind, "arguments")
+    foreign = {key: each for key, each in given.items() if key not in own or own[key] != each}
+    found = reserved(foreign)
+    if found is not None:
+        raise DovetailError(
+            f"environment {kind.name}, option 'arguments': only the program that serves the environment "
+            f"may choose {found!r}, with --set arguments=..."
+        )
+
+
+def reserved(given: Any) -> str | None:
+    """Return the name of an argument that names a file or opens a window; None if there is none."""
+    for key, value in _named(given):
+        if key.lower().endswith(PLACES) or (key == "render_mode" and value != "ansi"):
+            return key
+    return None
+
+
+def _named(given: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all keys and values, also those of maps and lists inside."""
+    match given:
+        case dict():
+            for key, value in given.items():
+                yield str(key), value
+                yield from _named(value)
+        case list() | tuple():
+            for value in given:
+                yield from _named(value)

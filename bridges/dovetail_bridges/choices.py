@@ -1,0 +1,103 @@
+"""A seat's choices in words, for those who read: language models, by either bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from dovetail.peer.agents.agent import Decision
+from dovetail.protocol import messages as m
+from dovetail.protocol.scenes import choices_of, scene_of
+from dovetail.protocol.spaces import Discrete, Space
+from dovetail.protocol.tensors import nested
+from dovetail_bridges import conversion
+
+MOST = 300
+"""Choices that are listed; of more, the first ones."""
+LONGEST = 20_000
+"""Characters of a position at most."""
+
+
+class Named(Struct, frozen=True):
+    """A legal action and what it is called."""
+
+    action: Any
+    label: str
+
+
+def choices(decision: Decision) -> list[Named] | None:
+    """Return the legal actions with the names that the game's scene gives them; None if they cannot be listed."""
+    names = labels(decision.scene, decision.legal)
+    legal: Sequence[int] | None = decision.legal
+    if legal is None:
+        space = space_of(decision.seat.spec, decision.seat.seat)
+        if not isinstance(space, Discrete):
+            return None
+        legal = range(space.start, space.start + space.n)
+    return [Named(action, names.get(action, "")) for action in legal[:MOST]]
+
+
+def total(decision: Decision) -> int | None:
+    """Return how many actions are legal; None if they cannot be counted."""
+    if decision.legal is not None:
+        return len(decision.legal)
+    space = space_of(decision.seat.spec, decision.seat.seat)
+    return space.n if isinstance(space, Discrete) else None
+
+
+def is_legal(decision: Decision, action: Any) -> bool:
+    """Return whether an action may be taken."""
+    if decision.legal is not None:
+        return type(action) is int and action in decision.legal
+    space = space_of(decision.seat.spec, decision.seat.seat)
+    return space is None or space.contains(action)
+
+
+def labels(scene: Any, legal: Sequence[int] | None = None) -> dict[int, str]:
+    """Return what a scene calls the legal actions, by number."""
+    if scene is None:
+        return {}
+    return {
+        each.action: " ".join(each.label.split())[:80]
+        for each in choices_of(scene_of(scene), legal)
+        if type(each.action) is int
+    }
+
+
+def space_of(spec: m.Spec, seat: int) -> Space | None:
+    """Return a seat's action space, if the game declares any."""
+    return conversion.space_of(spec, seat, "action") if spec.action_spaces else None
+
+
+def position(text: str | None, observation: Any) -> str:
+    """Return a position as text: what the game says of it, or the observation itself."""
+    if text:
+        return text.rstrip("\n")[:LONGEST]
+    if isinstance(observation, np.ndarray):
+        observation = nested(observation)
+    return str(observation)[:LONGEST]
+
+
+def about(spec: m.Spec, seat: int) -> list[str]:
+    """Return lines that say what game it is."""
+    lines = [
+        f"Game: {spec.name}.",
+        f"Seats: {spec.seats}, numbered from 0; yours is {seat}.",
+    ]
+    if not spec.perfect_information:
+        lines.append("The other seats know things that you do not see.")
+    if spec.chance:
+        lines.append("Chance plays a part.")
+    if spec.reward_range is not None:
+        low, high = spec.reward_range
+        lines.append(f"One transition earns from {low:g} to {high:g}; you want the largest total.")
+    else:
+        lines.append("You want the largest total of rewards.")
+    space = space_of(spec, seat)
+    if space is not None and not isinstance(space, Discrete):
+        lines.append(f"An action is a value of this space: {msgspec.json.encode(space).decode()}.")
+    return lines

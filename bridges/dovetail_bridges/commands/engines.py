@@ -1,0 +1,106 @@
+"""``dovetail uci`` and ``dovetail gtp``: an agent as an engine, on standard input and output."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.common import Register, Set, UsageError, log_to_stderr, made, register, settings
+from dovetail.cli.standard_streams import conversation
+from dovetail.protocol import outside
+
+if TYPE_CHECKING:
+    from dovetail.peer.agents.agent import Agent
+
+Seed = Annotated[int, typer.Option(help="Seeds the agent's random choices.")]
+State = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Load a state that the agent saved.")
+]
+Name = Annotated[
+    str,
+    typer.Option(
+        "--agent", metavar="AGENT", help="A built-in name, module:Class or path/to/file.py:Class."
+    ),
+]
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(uci)
+    app.command()(gtp)
+
+
+def uci(
+    agent: Name,
+    set_: Set = None,
+    state: State = None,
+    seed: Seed = 0,
+    register_: Register = None,
+) -> None:
+    """Run an agent as a UCI chess engine, for GUIs and tournament managers.
+
+    Example: dovetail uci --agent random
+    """
+    from dovetail_bridges.uci.server import Front
+
+    lock = threading.Lock()
+    with conversation() as (lines, out):
+
+        def say(line: str) -> None:
+            with lock:
+                print(line, file=out, flush=True)
+
+        front = Front(_made(agent, set_, state, seed, register_), say, seed)
+        try:
+            for line in lines:
+                if not front.handle(line):
+                    break
+        finally:
+            front.close()
+
+
+def gtp(
+    agent: Name,
+    set_: Set = None,
+    state: State = None,
+    seed: Seed = 0,
+    size: Annotated[int, typer.Option(min=2, max=19, help="The board's size at first.")] = 19,
+    komi: Annotated[float, typer.Option(help="The komi at first.")] = 7.5,
+    register_: Register = None,
+) -> None:
+    """Run an agent as a GTP Go engine, for GUIs and tournament managers.
+
+    Example: dovetail gtp --agent random
+    """
+    from dovetail_bridges.gtp.server import Front
+
+    with conversation() as (lines, out):
+        front = Front(_made(agent, set_, state, seed, register_), size, komi, seed)
+        try:
+            for line in lines:
+                answer = front.handle(line)
+                if answer is None:
+                    continue
+                out.write(answer)
+                out.flush()
+                if front.over:
+                    break
+        finally:
+            front.close()
+
+
+def _made(
+    name: str, given: list[str] | None, state: Path | None, seed: int, registered: list[str] | None
+) -> Agent:
+    log_to_stderr()
+    register(registered)
+    one = made(name, settings(given), seed)
+    if state is not None:
+        try:
+            one.load(outside.data(state, outside.STATE))
+        except OSError as error:
+            raise UsageError(f"--state: cannot read {state}: {error.strerror}") from None
+    return one

@@ -1,0 +1,120 @@
+"""``dovetail ggp``: players and matches of the General Game Playing protocol."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.common import (
+    FAILED,
+    OK,
+    Register,
+    Set,
+    UsageError,
+    complete_agent,
+    log_to_stderr,
+    made,
+    register,
+    settings,
+)
+from dovetail.cli.group import group
+from dovetail.protocol import outside
+
+app = group(name="ggp", help="Play games of the General Game Playing protocol.")
+
+
+def add(to: typer.Typer) -> None:
+    """Add the commands."""
+    to.add_typer(app)
+
+
+@app.command("player")
+def player(
+    name: Annotated[
+        str,
+        typer.Argument(help="An agent's name, or file.py:Class.", autocompletion=complete_agent),
+    ],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 9147,
+    set_: Set = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the agent's random choices.")] = 0,
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Load a state that the agent saved.", dir_okay=False),
+    ] = None,
+    learn: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Let the agent learn, and save it here at the end.", dir_okay=False
+        ),
+    ] = None,
+    register_: Register = None,
+) -> None:
+    """Serve an agent to a game manager over HTTP; stop with Ctrl-C.
+
+    Example: dovetail ggp player mcts --port 9147
+    """
+    from dovetail_bridges.gdl.http import Server
+    from dovetail_bridges.gdl.protocol import Protocol
+
+    register(register_)
+    log_to_stderr()
+    one = made(name, settings(set_), seed)
+    if state is not None:
+        try:
+            one.load(outside.data(state, outside.STATE))
+        except OSError as error:
+            raise UsageError(f"cannot read {state}: {error.strerror}") from None
+    with ThreadPoolExecutor(1) as pool:
+        protocol = Protocol(one, seed, "evaluate" if learn is None else "learn", pool=pool)
+        with Server(protocol, host, port) as server:
+            print(f"agent {name} ready at {server.address}", flush=True)
+            try:
+                server.serve_forever(poll_interval=0.1)
+            finally:
+                with server.turn:
+                    protocol.close()
+                    if learn is not None:
+                        learn.write_bytes(one.save())
+
+
+@app.command("match")
+def match(
+    rules: Annotated[
+        str, typer.Argument(help="A file with the rules, or the name of a bundled game.")
+    ],
+    players: Annotated[
+        list[str], typer.Argument(metavar="URL...", help="A player for each role, in order.")
+    ],
+    start_clock: Annotated[int, typer.Option(min=1, help="Seconds before the first move.")] = 10,
+    play_clock: Annotated[int, typer.Option(min=1, help="Seconds for each move.")] = 10,
+    games: Annotated[int, typer.Option(min=1, help="Number of matches.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of chance; one higher for each match.")
+    ] = 0,
+) -> int:
+    """Play matches between players that answer over HTTP.
+
+    Example: dovetail ggp match connect_four http://127.0.0.1:9147 http://127.0.0.1:9148
+    """
+    from dovetail_bridges.gdl.environment import bundled, read_file, rules_of
+    from dovetail_bridges.gdl.kif import show
+    from dovetail_bridges.gdl.manager import play
+
+    text = rules_of(rules) if rules in bundled() else read_file(rules)
+    faults = 0
+    for number in range(games):
+        result = play(
+            text, players, start_clock=start_clock, play_clock=play_clock, seed=seed + number
+        )
+        for error in result.errors:
+            print(f"match {number}: {error}")
+        faults += len(result.errors)
+        goals = ", ".join(f"{show(role)} {goal}" for role, goal in result.goals.items())
+        print(f"match {number}: {len(result.moves)} steps; {goals}", flush=True)
+    return FAILED if faults else OK

@@ -1,0 +1,164 @@
+"""The protocol's HTTP: a server for one player, and requests of a game manager."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import logging
+import socket
+import threading
+import time
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from typing import Protocol as Interface
+
+from dovetail.peer.quoting import origin
+from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.gdl.kif import LARGEST
+
+log = logging.getLogger("dovetail.ggp")
+
+SILENCE = 30.0
+"""Seconds that a request may take to arrive."""
+TYPE = "text/acl"
+
+
+class Answering(Interface):
+    """What answers messages."""
+
+    def answer(self, text: str) -> str:
+        """Return the answer to a message; raise DovetailError if it has none."""
+        ...
+
+
+class Server(ThreadingHTTPServer):
+    """Answers the messages of game managers, one at a time.
+
+    Args:
+        protocol: what answers.
+        host: the address to listen at.
+        port: the port; 0 for any free one.
+
+    Raises:
+        DovetailError: the address is not free.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, protocol: Answering, host: str = "127.0.0.1", port: int = 9147) -> None:
+        self.protocol = protocol
+        self.turn = threading.Lock()
+        try:
+            super().__init__((host, port), _Handler)
+        except OSError as error:
+            raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
+
+    @property
+    def address(self) -> str:
+        """The URL of the player."""
+        return origin(str(self.server_address[0]), self.server_address[1])
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    timeout = SILENCE
+    protocol_version = "HTTP/1.0"
+
+    def setup(self) -> None:
+        """Bound the time of the whole request."""
+        super().setup()
+        self.rfile = io.BufferedReader(_Until(self.connection, time.monotonic() + SILENCE))
+
+    def do_POST(self) -> None:
+        try:
+            size = int(self.headers.get("Content-Length", ""))
+        except ValueError:
+            size = -1
+        if not 0 <= size <= LARGEST:
+            self.send_error(400, f"expected a Content-Length of at most {LARGEST}")
+            return
+        text = self.rfile.read(size).decode("utf-8", "replace")
+        try:
+            with self.server.turn:
+                answer, code = self.server.protocol.answer(text), 200
+        except DovetailError as error:
+            answer, code = str(error), 400
+            log.warning("refused a message: %s", error)
+        except Exception:
+            answer, code = "the player failed; its log says how", 500
+            log.exception("a message failed")
+        body = answer.encode()
+        self.send_response(code)
+        self.send_header("Content-Type", TYPE)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        log.debug(format, *args)
+
+
+class _Until(io.RawIOBase):
+    """What a socket receives until some time; its own timeout bounds one read, which a trickle never exceeds."""
+
+    def __init__(self, link: socket.socket, end: float) -> None:
+        self._link = link
+        self._end = end
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """Return what is received, as a socket does."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._link.settimeout(_left(self._end))
+        return self._link.recv_into(buffer)
+
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left
+
+
+def post(address: str, text: str, timeout: float) -> str:
+    """Send a message to a player; return its answer.
+
+    Args:
+        address: the player's URL, http only.
+        text: the message.
+        timeout: seconds for the whole answer.
+
+    Raises:
+        DovetailError: there is no answer in time, or it is an error; one line.
+    """
+    url = urllib.parse.urlsplit(address)
+    if url.scheme != "http" or not url.hostname:
+        raise DovetailError(
+            f"{address!r} is not the address of a player; expected http://HOST:PORT"
+        )
+    end = time.monotonic() + timeout
+    connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=timeout)
+    try:
+        headers = {"Content-Type": TYPE, "Accept": TYPE}
+        connection.connect()
+        connection.sock.settimeout(_left(end))
+        connection.request("POST", url.path or "/", text.encode(), headers)
+        link: Any = _Until(connection.sock, end)  # has all that a response needs of a socket
+        response = http.client.HTTPResponse(link, method="POST")
+        response.begin()
+        answer = response.read(LARGEST).decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException) as error:
+        why = str(error) or type(error).__name__
+        raise DovetailError(f"{address} did not answer: {why}") from None
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise DovetailError(
+            f"{address} answered {response.status}: {' '.join(answer.split())[:200]}"
+        )
+    return answer

@@ -1,0 +1,361 @@
+"""Evaluation of rules, bottom up: every relation of a group at once, the lowest group first.
+
+Each rule becomes nested closures, one for each condition: a look into an index, or a test.  Groups
+whose relations depend on themselves are repeated with what is new only (semi-naive evaluation, as in
+Abiteboul, Hull and Vianu, "Foundations of Databases", chapter 13).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from operator import itemgetter
+from typing import Any
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.gdl.kif import Term, variable
+from dovetail_bridges.gdl.relations import Fact, Look, Relation, Shape
+from dovetail_bridges.gdl.rules import Literal, Rule, levels
+
+Facts = dict[str, Relation]
+Emit = Callable[[Fact], Any]
+Place = list[Term]
+"""The values of a rule's variables, and its constants, by number."""
+Step = Callable[[Facts, Place, Emit], None]
+
+MOST_FACTS = 500_000
+"""Facts of one relation at most."""
+MOST_ROUNDS = 5_000
+"""Repetitions of a group at most; each can nest terms deeper."""
+MOST_STEPS = 20_000_000
+"""Conditions tried in one run at most."""
+SECONDS = 5.0
+"""Processor time of one run at most: also a few facts can nest terms so deep that each takes long."""
+LOOK = 100_000
+"""Conditions after which the clock is looked at."""
+ADDED = 256
+"""Facts after which it is looked at, too."""
+_NEW = "+"
+"""Stands before the name of a relation for its newest facts; no rule can name it so."""
+
+
+class TooLarge(DovetailError):
+    """The rules derive more than this program accepts."""
+
+
+class Program:
+    """Rules in groups, ready to run.
+
+    Args:
+        rules: checked by ``rules.read``.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._looks: dict[Shape, Look] = {}
+        self._left = _Left()
+        self.groups: list[frozenset[str]] = []
+        self._plans: list[tuple[list[_Plan], list[_Plan]]] = []
+        heads: dict[str, list[Rule]] = {}
+        for rule in rules:
+            heads.setdefault(rule.head.relation, []).append(rule)
+        for group in levels(rules):
+            once: list[_Plan] = []
+            again: list[_Plan] = []
+            for rule in (rule for name in sorted(group) for rule in heads.get(name, ())):
+                inside = [
+                    at
+                    for at, literal in enumerate(rule.body)
+                    if literal.relation in group and not literal.negated
+                ]
+                if inside:
+                    again += [_Plan(rule, self._looks, self._left, at) for at in inside]
+                else:
+                    once.append(_Plan(rule, self._looks, self._left))
+            self.groups.append(frozenset(group))
+            self._plans.append((once, again))
+
+    def run(self, facts: Facts, groups: Iterable[int]) -> None:
+        """Derive the relations of some groups, in the order given.
+
+        Args:
+            facts: the relations that they depend on; gains theirs.
+            groups: numbers of ``self.groups``, none of which was run with these facts before.
+
+        Raises:
+            TooLarge: a relation has too many facts, or it takes too long.
+        """
+        self._left.begin()
+        for number in groups:
+            once, again = self._plans[number]
+            for name in self.groups[number]:
+                facts[name] = Relation()
+            if not again:
+                for plan in once:
+                    plan.run(facts, _adding(facts[plan.head], plan.head, self._left))
+            else:
+                self._repeat(facts, once, again)
+
+    def _repeat(self, facts: Facts, once: list[_Plan], again: list[_Plan]) -> None:
+        names = {plan.head for plan in once + again}
+        plans, rounds = once, 0
+        while True:
+            found: dict[str, Relation] = {name: Relation() for name in names}
+            for plan in plans:
+                old = facts[plan.head].facts
+                plan.run(facts, _adding(found[plan.head], plan.head, self._left, old))
+            if not any(each.facts for each in found.values()):
+                break
+            rounds += 1
+            self._left.look()
+            for name, new in found.items():
+                facts[_NEW + name] = new
+                for fact in new.facts:
+                    facts[name].add(fact)
+                if len(facts[name].facts) > MOST_FACTS:
+                    raise _too_many(name)
+            if rounds > MOST_ROUNDS:
+                raise TooLarge(
+                    f"the rules of {', '.join(sorted(names))} have no end: still new facts after "
+                    f"{MOST_ROUNDS:,} rounds"
+                )
+            plans = again
+        for name in names:
+            facts.pop(_NEW + name, None)
+
+
+class _Left(list[int]):
+    """The conditions that may still be tried before the clock is looked at, as its only entry."""
+
+    def __init__(self) -> None:
+        super().__init__([0])
+        self._steps = 0
+        self._end = 0.0
+
+    def begin(self) -> None:
+        """Begin a run."""
+        self[0] = min(LOOK, MOST_STEPS)
+        self._steps = MOST_STEPS - self[0]
+        self._end = time.thread_time() + SECONDS
+
+    def look(self) -> None:
+        """Look at the clock.
+
+        Raises:
+            TooLarge: the time is over.
+        """
+        if time.thread_time() > self._end:
+            raise TooLarge(
+                f"the rules take more than {SECONDS:g} s to work out; make the game smaller"
+            )
+
+    def more(self) -> None:
+        """Allow more conditions, if there are any left.
+
+        Raises:
+            TooLarge: there are none, or the time is over.
+        """
+        self.look()
+        if self._steps <= 0:
+            raise TooLarge(
+                f"the rules try more than {MOST_STEPS:,} conditions at once; make the game smaller"
+            )
+        self[0] = LOOK
+        self._steps -= LOOK
+
+
+def _adding(
+    relation: Relation, name: str, left: _Left, old: AbstractSet[Fact] = frozenset()
+) -> Emit:
+    """Return what adds facts to a relation, except those of ``old``."""
+    add, known = relation.add, relation.facts
+
+    def emit(fact: Fact) -> None:
+        if fact not in old and add(fact):
+            if len(known) > MOST_FACTS:
+                raise _too_many(name)
+            if not len(known) % ADDED:
+                left.look()
+
+    return emit
+
+
+def _too_many(name: str) -> TooLarge:
+    return TooLarge(f"`{name}` has more than {MOST_FACTS:,} facts; make the game smaller")
+
+
+class _Plan:
+    """One rule in the order in which its conditions are tried.
+
+    Args:
+        rule: what it computes.
+        looks: the looks of the whole program, by shape.
+        left: holds the number of conditions that may still be tried.
+        new: the condition that reads only the newest facts, and is tried first.
+    """
+
+    def __init__(
+        self, rule: Rule, looks: dict[Shape, Look], left: _Left, new: int | None = None
+    ) -> None:
+        self.head = rule.head.relation
+        self._looks, self._left = looks, left
+        self._start: Place = []
+        self._slots: dict[Term, int] = {}
+        self._bound: set[str] = set()
+        makers: list[Callable[[Step], Step]] = []
+        waiting = list(rule.body)
+        if new is not None:
+            makers.append(self._join(waiting.pop(new), _NEW))
+        while waiting:
+            literal = self._next(waiting)
+            waiting.remove(literal)
+            makers.append(self._test(literal) if literal.negated else self._join(literal))
+        make = self._build(rule.head.atom[1:])
+
+        def step(facts: Facts, place: Place, emit: Emit) -> None:
+            emit(make(place))  # type: ignore[arg-type]
+
+        self._step: Step = step
+        for maker in reversed(makers):
+            self._step = maker(self._step)
+
+    def run(self, facts: Facts, emit: Emit) -> None:
+        """Call ``emit`` with each fact of the head, some perhaps twice."""
+        self._step(facts, self._start.copy(), emit)
+
+    def _next(self, left: Sequence[Literal]) -> Literal:
+        """Return a test that is ready, or the condition that leaves the fewest values open."""
+        for literal in left:
+            if literal.negated and literal.variables() <= self._bound:
+                return literal
+        open_ = [each for each in left if not each.negated]
+
+        def cost(literal: Literal) -> tuple[bool, bool, int]:
+            names = literal.variables()
+            loose = len(names - self._bound)
+            return loose > 0, not (names & self._bound or len(names) < len(literal.atom) - 1), loose
+
+        return min(open_, key=cost)
+
+    def _slot(self, term: Term) -> int:
+        found = self._slots.get(term)
+        if found is None:
+            found = self._slots[term] = len(self._start)
+            self._start.append(term)
+        return found
+
+    def _join(self, literal: Literal, prefix: str = "") -> Callable[[Step], Step]:
+        known: list[int] = []
+        asked: list[int] = []
+        here: dict[str, int] = {}
+
+        def shape(term: Term) -> Shape:
+            if isinstance(term, tuple):
+                return tuple(map(shape, term))
+            if not variable(term) or term in self._bound:
+                known.append(self._slot(term))
+                return None
+            if term not in here:
+                here[term] = len(asked)
+                asked.append(self._slot(term))
+            return here[term]
+
+        whole = shape(literal.atom[1:])
+        self._bound |= here.keys()
+        look = self._looks.setdefault(whole, Look(whole))
+        name = prefix + literal.relation
+        return _joining(name, look, _values(known), asked, self._left)
+
+    def _test(self, literal: Literal) -> Callable[[Step], Step]:
+        if literal.relation == "distinct":
+            left, right = (self._build(each) for each in literal.atom[1:])
+
+            def differs(then: Step) -> Step:
+                def step(facts: Facts, place: Place, emit: Emit) -> None:
+                    if left(place) != right(place):
+                        then(facts, place, emit)
+
+                return step
+
+            return differs
+        name, make = literal.relation, self._build(literal.atom[1:])
+
+        def absent(then: Step) -> Step:
+            def step(facts: Facts, place: Place, emit: Emit) -> None:
+                relation = facts.get(name)
+                if relation is None or make(place) not in relation.facts:
+                    then(facts, place, emit)
+
+            return step
+
+        return absent
+
+    def _build(self, term: Term) -> Callable[[Place], Term]:
+        """Return what makes a term from the values of its variables."""
+        if isinstance(term, str):
+            return itemgetter(self._slot(term))
+        if all(isinstance(each, str) for each in term):
+            return _values([self._slot(each) for each in term])
+        parts = [self._build(each) for each in term]
+        return lambda place: tuple([part(place) for part in parts])
+
+
+def _values(slots: Sequence[int]) -> Callable[[Place], tuple[Term, ...]]:
+    if not slots:
+        return lambda place: ()
+    if len(slots) == 1:
+        only = slots[0]
+        return lambda place: (place[only],)
+    return itemgetter(*slots)
+
+
+def _joining(
+    name: str,
+    look: Look,
+    key: Callable[[Place], tuple[Term, ...]],
+    slots: Sequence[int],
+    left: _Left,
+) -> Callable[[Step], Step]:
+    nothing: tuple[tuple[Term, ...], ...] = ()
+
+    def exists(then: Step) -> Step:
+        def step(facts: Facts, place: Place, emit: Emit) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                left.more()
+            relation = facts.get(name)
+            if relation is not None and key(place) in relation.index(look):
+                then(facts, place, emit)
+
+        return step
+
+    def single(then: Step) -> Step:
+        slot = slots[0]
+
+        def step(facts: Facts, place: Place, emit: Emit) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                left.more()
+            relation = facts.get(name)
+            if relation is not None:
+                for (value,) in relation.index(look).get(key(place), nothing):
+                    place[slot] = value
+                    then(facts, place, emit)
+
+        return step
+
+    def several(then: Step) -> Step:
+        def step(facts: Facts, place: Place, emit: Emit) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                left.more()
+            relation = facts.get(name)
+            if relation is not None:
+                for values in relation.index(look).get(key(place), nothing):
+                    for slot, value in zip(slots, values, strict=True):
+                        place[slot] = value
+                    then(facts, place, emit)
+
+        return step
+
+    return exists if not slots else single if len(slots) == 1 else several

@@ -1,0 +1,113 @@
+"""Relations: sets of facts with an index for each way in which rules look them up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeGuard
+
+from dovetail_bridges.gdl.kif import Term
+
+Fact = tuple[Term, ...]
+Values = tuple[Term, ...]
+Shape = tuple["Shape", ...] | int | None
+"""How a literal looks at a fact: a tuple of shapes by position; ``None`` at a place whose value is
+known; a number at a place whose value is asked for, equal numbers standing for equal values."""
+Entry = Callable[[Fact], tuple[Values, Values] | None]
+
+
+class Look:
+    """A way in which rules look at the facts of a relation; compared by identity."""
+
+    __slots__ = ("entry", "shape")
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.entry = _entry(shape)
+        """Takes a fact apart into the values known and asked for; None for a fact of another shape."""
+
+
+class Relation:
+    """The facts of one relation, without its name."""
+
+    __slots__ = ("_indexes", "facts")
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        self.facts: set[Fact] = set(facts)
+        self._indexes: dict[Look, dict[Values, list[Values]]] = {}
+
+    def add(self, fact: Fact) -> bool:
+        """Add a fact; return whether it is new."""
+        if fact in self.facts:
+            return False
+        self.facts.add(fact)
+        for look, index in self._indexes.items():
+            found = look.entry(fact)
+            if found is not None:
+                index.setdefault(found[0], []).append(found[1])
+        return True
+
+    def index(self, look: Look) -> dict[Values, list[Values]]:
+        """Return the values asked for, by the values known."""
+        found = self._indexes.get(look)
+        if found is None:
+            found = self._indexes[look] = {}
+            entry = look.entry
+            for fact in self.facts:
+                values = entry(fact)
+                if values is not None:
+                    found.setdefault(values[0], []).append(values[1])
+        return found
+
+
+def _entry(shape: Shape) -> Entry:
+    if _is_flat(shape):
+        return _flat(shape)
+    if isinstance(shape, tuple) and len(shape) == 1 and _is_flat(shape[0]):
+        inner = _flat(shape[0])  # what `true` and `next` hold, mostly
+
+        def wrapped(fact: Fact) -> tuple[Values, Values] | None:
+            return inner(fact[0]) if isinstance(fact[0], tuple) else None
+
+        return wrapped
+
+    def entry(fact: Fact) -> tuple[Values, Values] | None:
+        known: list[Term] = []
+        asked: dict[int, Term] = {}
+        if not _take(shape, fact, known, asked):
+            return None
+        return tuple(known), tuple(asked[each] for each in sorted(asked))
+
+    return entry
+
+
+def _is_flat(shape: Shape) -> TypeGuard[tuple[int | None, ...]]:
+    if not isinstance(shape, tuple) or any(isinstance(each, tuple) for each in shape):
+        return False
+    asked = [each for each in shape if each is not None]
+    return len(set(asked)) == len(asked)
+
+
+def _flat(shape: tuple[int | None, ...]) -> Entry:
+    known = [at for at, each in enumerate(shape) if each is None]
+    asked = [
+        at for _, at in sorted((each, at) for at, each in enumerate(shape) if each is not None)
+    ]
+    size = len(shape)
+
+    def entry(fact: Fact) -> tuple[Values, Values] | None:
+        if len(fact) != size:
+            return None
+        return tuple([fact[at] for at in known]), tuple([fact[at] for at in asked])
+
+    return entry
+
+
+def _take(shape: Shape, term: Term, known: list[Term], asked: dict[int, Term]) -> bool:
+    if shape is None:
+        known.append(term)
+        return True
+    if isinstance(shape, int):
+        return asked.setdefault(shape, term) == term
+    if isinstance(shape, tuple) and isinstance(term, tuple) and len(shape) == len(term):
+        return all(_take(s, t, known, asked) for s, t in zip(shape, term, strict=True))
+    return False

@@ -1,0 +1,138 @@
+"""A GTP engine as an agent in OpenSpiel's Go."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from dovetail.peer.agents.agent import RESIGN, Agent, Decision, End, Needs, Seat
+from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.engine import Engine, command, log
+from dovetail_bridges.gtp.go import COLORS, Position, action, played, vertex
+from dovetail_bridges.gtp.protocol import GtpEngine
+
+ENGINES = {
+    # OpenSpiel scores stones that were not captured as alive, so the engine must capture the dead before it passes.
+    "gnugo": ["gnugo", "--mode", "gtp", "--chinese-rules", "--capture-all-dead", "--never-resign"],
+}
+"""Commands of engines in Debian."""
+MARGIN = 0.2
+"""Seconds of the clock that are not the engine's."""
+LONG = 3600.0
+"""Seconds for a move without a clock."""
+
+
+class GtpParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of ``Gtp``."""
+
+    engine: Annotated[
+        str,
+        Meta(
+            description="An engine that the serving program knows; --register engine:NAME=COMMAND adds one."
+        ),
+    ] = "gnugo"
+    level: (
+        Annotated[int, Meta(ge=0, le=10, description="The strength of gnugo and engines like it.")]
+        | None
+    ) = None
+
+
+class Gtp(Agent[GtpParameters]):
+    """A Go engine that speaks GTP."""
+
+    name = "gtp"
+    needs = Needs(seats=2, actions="discrete")
+    wants = ("text",)
+
+    def __init__(self, parameters: GtpParameters | None = None, seed: int = 0) -> None:
+        super().__init__(parameters, seed)
+        self._command = command(self.parameters.engine, ENGINES, "gtp")
+        self._gtp: GtpEngine | None = None
+        self._episode: int | None = None
+        self._stones: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+        """The stones on the engine's board, by seat."""
+
+    def init(self, seat: Seat) -> None:
+        if not re.match(r"(?:openspiel:|pyspiel:)?go\b", seat.spec.name):
+            raise DovetailError(f"a GTP engine plays OpenSpiel's Go, not {seat.spec.name}")
+        self._started()
+
+    def step(self, decision: Decision) -> Any:
+        if decision.text is None:
+            raise DovetailError("the game sends no text, from which the engine takes the position")
+        position = Position(decision.text)
+        seat, size = decision.seat.seat, position.size
+        gtp = self._started()
+        if self._episode != decision.episode:
+            self._begin(gtp, position, decision)
+        self._follow(gtp, position, 1 - seat)
+        answer = gtp.ask(f"genmove {COLORS[seat]}", self._seconds(decision)).strip()
+        if answer.lower() == "resign":
+            return RESIGN
+        try:
+            chosen = action(answer, size)
+        except DovetailError as error:
+            log.warning("%s: %s", gtp.engine.name, error)
+            return answer  # text is never a legal action
+        self._stones = played(position.stones, seat, chosen, size)
+        return chosen
+
+    def end(self, end: End) -> None:
+        self._episode = None
+
+    def cleanup(self) -> None:
+        gtp, self._gtp = self._gtp, None
+        if gtp is not None:
+            gtp.engine.close()
+
+    def _begin(self, gtp: GtpEngine, position: Position, decision: Decision) -> None:
+        gtp.ask(f"boardsize {position.size}")
+        gtp.ask("clear_board")
+        gtp.ask(f"komi {position.komi:g}")
+        if gtp.ask("known_command set_random_seed").strip() == "true":
+            gtp.ask(f"set_random_seed {decision.seed % 2**31}")
+        self._episode = decision.episode
+        self._stones = (frozenset(), frozenset())
+
+    def _follow(self, gtp: GtpEngine, position: Position, other: int) -> None:
+        """Tell the engine the other's move since its own, or the whole position if that does not explain it."""
+        size = position.size
+        if position.stones == self._stones:
+            if any(self._stones):
+                gtp.ask(f"play {COLORS[other]} pass")
+            return
+        new = position.stones[other] - self._stones[other]
+        if len(new) == 1:
+            (point,) = new
+            if played(self._stones, other, point, size) == position.stones:
+                gtp.ask(f"play {COLORS[other]} {vertex(point, size)}")
+                return
+        gtp.ask("clear_board")
+        for seat, stones in enumerate(position.stones):
+            for point in sorted(stones):
+                gtp.ask(f"play {COLORS[seat]} {vertex(point, size)}")
+
+    def _started(self) -> GtpEngine:
+        """Return the engine; start it, again if it died."""
+        if self._gtp is not None and self._gtp.engine.alive:
+            return self._gtp
+        self.cleanup()
+        engine = Engine(self._command, self.parameters.engine)
+        try:
+            self._gtp = GtpEngine(engine)
+            if self.parameters.level is not None:
+                self._gtp.ask(f"level {self.parameters.level}")
+        except DovetailError:
+            engine.close()
+            raise
+        self._episode = None
+        return self._gtp
+
+    def _seconds(self, decision: Decision) -> float:
+        clock = decision.clock
+        if clock is None:
+            return LONG
+        limits = [each for each in (clock.decision, clock.left) if each is not None]
+        return max(0.1, min(limits, default=LONG) - MARGIN)

@@ -1,0 +1,140 @@
+"""An environment of Gymnasium as one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from dovetail.peer.environments.environment import Environment, Spec, Turn
+from dovetail.peer.presets import local
+from dovetail.peer.quoting import command
+from dovetail.peer.registry import one_line
+from dovetail.protocol.errors import DovetailError
+from dovetail_bridges import arguments, conversion
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of ``Gymnasium``."""
+
+    id: Annotated[
+        str, Meta(description="Gymnasium's id of the environment, such as CartPole-v1.")
+    ] = "FrozenLake-v1"
+    arguments: Annotated[
+        dict[str, Any], Meta(description="Arguments of gymnasium.make, by name.")
+    ] = {}
+    mask: Annotated[
+        str, Meta(description="The key of info that has the mask of legal actions, if any has.")
+    ] = "action_mask"
+    seed_bits: Annotated[
+        int,
+        Meta(ge=1, le=63, description="Reduce seeds to so many bits; 31 for the Atari games."),
+    ] = 63
+
+
+def no_module(kind: type[Environment], configuration: Any) -> None:
+    """Refuse an id that names a module, unless the local user gave it.
+
+    Raises:
+        DovetailError: it came over the wire; what a peer names is never imported.
+    """
+    text: str = configuration.id
+    if ":" in text and text != local(kind, "id"):
+        raise DovetailError(
+            f"id {text!r} names a module, which only the program that serves the environment may "
+            f"import: {command('env', kind.name, '--set', f'id={text}')}"
+        )
+
+
+class Gymnasium(Environment):
+    """Any environment that is registered with Gymnasium, as a game with one seat.
+
+    Its time limit truncates; observations are copied.  Other programs name ids that are registered
+    here; an id of the form ``module:id`` imports the module and must come from the local user, as must
+    arguments that name files.
+    """
+
+    name = "gymnasium"
+    packages = ("gymnasium",)
+    Configuration = Options
+
+    def init(self) -> Spec:
+        options = self.configuration
+        no_module(type(self), options)
+        arguments.check(type(self), options.arguments)
+        where, _, name = options.id.rpartition(":")
+        if where:  # the local user's
+            from dovetail.peer import plugins
+
+            plugins.module("environment gymnasium, option 'id':", options.id, where)
+        try:
+            import gymnasium
+
+            known = gymnasium.spec(name)
+            modes = _modes(known)
+            extra = {"render_mode": "ansi"} if "ansi" in modes else {}
+            self.env = gymnasium.make(
+                name, disable_env_checker=True, **{**extra, **dict(options.arguments)}
+            )
+        except Exception as error:
+            raise DovetailError(
+                f"environment gymnasium, option 'id': {options.id} cannot be made: {one_line(error)}"
+            ) from error
+        self._foreign = self.env.action_space
+        self._observations = conversion.from_space(
+            self.env.observation_space, f"the observation space of {options.id}"
+        )
+        self._actions = conversion.from_space(
+            self.env.action_space, f"the action space of {options.id}"
+        )
+        self._renders = self.env.render_mode == "ansi"
+        return Spec(
+            name=options.id,
+            seats=1,
+            observation_spaces=[self._observations],
+            action_spaces=[self._actions],
+            chance=True,  # Gymnasium does not say; it is so for most
+            max_turns=known.max_episode_steps,
+        )
+
+    def start(self, seed: int) -> Turn:
+        narrow = conversion.narrow(seed, self.configuration.seed_bits)
+        observation, info = self.env.reset(seed=narrow)
+        return self._ask(observation, info, 0.0)
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        action = conversion.to_action(self._foreign, self._actions, actions[0])
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if not (terminated or truncated):
+            return self._ask(observation, info, float(reward))
+        return Turn.end([self._observed(observation)], [float(reward)], truncated=not terminated)
+
+    def _ask(self, observation: Any, info: Mapping[str, Any], reward: float) -> Turn:
+        legal = conversion.from_mask(info.get(self.configuration.mask), self._actions)
+        return Turn.ask(0, self._observed(observation), legal, reward)
+
+    def _observed(self, observation: Any) -> Any:
+        return conversion.from_value(self._observations, observation, self.env.observation_space)
+
+    def text(self, seat: int | None = None) -> str:
+        """Return what the environment renders as text, if it does."""
+        if not self._renders:
+            return ""
+        drawn = self.env.render()
+        return drawn if isinstance(drawn, str) else str(drawn.getvalue())
+
+    def cleanup(self) -> None:
+        """Close the environment."""
+        if hasattr(self, "env"):
+            self.env.close()
+
+
+def _modes(spec: Any) -> list[str]:
+    """Return the render modes of a registered environment."""
+    from gymnasium.envs.registration import load_env_creator
+
+    entry = spec.entry_point
+    creator = load_env_creator(entry) if isinstance(entry, str) else entry
+    modes: list[str] = getattr(creator, "metadata", {}).get("render_modes", [])
+    return modes

@@ -1,0 +1,82 @@
+"""What Kaggle's agent files expect to see, made from what a seat observes here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from dovetail.peer.agents.agent import Decision
+from dovetail.protocol.scenes import Scene
+from dovetail.protocol.tensors import nested
+
+OVERAGE = 60.0
+"""Seconds of ``remainingOverageTime`` where the run has no such limit."""
+
+
+def view(decision: Decision, in_a_row: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return observation and configuration.
+
+    Connect Four looks as in ``connectx``; every game also has the keys of Kaggle's OpenSpiel games,
+    except ``serializedGameAndState``.
+    """
+    clock = decision.clock
+    left = OVERAGE if clock is None or clock.left is None else clock.left
+    limit = 2.0 if clock is None or clock.decision is None else clock.decision
+    seat = decision.seat.seat
+    labels = _labels(decision.scene)
+    legal = decision.legal
+    observation: dict[str, Any] = {
+        "step": decision.turn,
+        "mark": seat + 1,
+        "remainingOverageTime": left,
+        "playerId": seat,
+        "currentPlayer": seat,
+        "isTerminal": False,
+        "observationString": decision.text or "",
+        "legalActions": legal,
+        "legalActionStrings": None if legal is None else [labels.get(a, str(a)) for a in legal],
+    }
+    configuration: dict[str, Any] = {
+        "actTimeout": limit,
+        "episodeSteps": decision.seat.spec.max_turns or 1000,
+        "runTimeout": 1200,
+    }
+    seen = decision.observation
+    if decision.seat.spec.name == "connect_four" and isinstance(seen, np.ndarray):
+        planes = np.asarray(seen)[:, ::-1]  # theirs begins at the top
+        mine, other = seat + 1, 2 - seat
+        observation["board"] = (planes[0] * mine + planes[1] * other).astype(int).ravel().tolist()
+        configuration |= {"rows": seen.shape[1], "columns": seen.shape[2], "inarow": in_a_row}
+    elif isinstance(seen, np.ndarray):
+        observation["board"] = seen.ravel().tolist()
+        observation["shape"] = list(seen.shape)
+    else:
+        observation["board"] = _jsonable(seen)
+    return observation, configuration
+
+
+def action(answer: Any) -> Any:
+    """Return the action in an answer; the agents of OpenSpiel's games wrap it."""
+    return answer["submission"] if isinstance(answer, dict) and "submission" in answer else answer
+
+
+def _labels(scene: Any) -> dict[Any, str]:
+    if scene is None:
+        return {}
+    if not isinstance(scene, Scene):
+        scene = msgspec.convert(scene, Scene)
+    return {
+        choice.action: choice.label for choice in scene.choices if isinstance(choice.action, int)
+    }
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _jsonable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(each) for each in value]
+    if isinstance(value, np.ndarray):
+        return nested(value)
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,184 @@
+"""A server with an OpenAI-style interface: POST .../chat/completions."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec import Struct
+
+from dovetail.peer.extras import absent
+from dovetail.protocol import codec
+from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.language_model.deadline import Cut
+
+LARGEST = 1 << 20
+"""Bytes of an answer at most."""
+AGAIN = {408, 409, 429, 500, 502, 503, 504}
+"""Statuses after which the same request may succeed."""
+PAUSE = 0.5
+"""Seconds before the first repetition of a request; twice as long before each further one."""
+
+
+class Settings(Struct, frozen=True):
+    """Where the model is; from the local user's environment variables only."""
+
+    url: str
+    """Up to the version, such as http://127.0.0.1:8080/v1."""
+    key: str = ""
+    model: str = ""
+    tokens: int | None = None
+    """Tokens that this program may use in all; None for no limit."""
+    transcripts: str = ""
+    """A folder for transcripts; none are written if it is empty."""
+
+    def __repr__(self) -> str:
+        return f"Settings({self.url!r})"  # never the key
+
+
+def settings() -> Settings:
+    """Return what the environment variables say.
+
+    Raises:
+        DovetailError: DOVETAIL_MODEL_URL is missing, or a value is invalid.
+    """
+    url = os.environ.get("DOVETAIL_MODEL_URL", "").rstrip("/")
+    if not url.startswith(("http://", "https://")):
+        raise DovetailError(
+            f"DOVETAIL_MODEL_URL is {url!r}; expected the address of an OpenAI-style server, such as "
+            "http://127.0.0.1:8080/v1"
+        )
+    given = os.environ.get("DOVETAIL_MODEL_TOKENS", "")
+    if given and not given.isdecimal():
+        raise DovetailError(f"DOVETAIL_MODEL_TOKENS is {given!r}; expected a number of tokens")
+    return Settings(
+        url,
+        os.environ.get("DOVETAIL_MODEL_KEY", ""),
+        os.environ.get("DOVETAIL_MODEL", ""),
+        int(given) if given else None,
+        os.environ.get("DOVETAIL_MODEL_TRANSCRIPTS", ""),
+    )
+
+
+class Answer(Struct, frozen=True):
+    """What the server says."""
+
+    text: str
+    tokens: int
+    """Tokens of question and answer as the server counts them; a guess from the length if it does not."""
+
+
+class Late(DovetailError):
+    """The time for an answer is over."""
+
+
+class Endpoint:
+    """A connection to the server.
+
+    Args:
+        where: its address and key.
+        sleep: waits before a repetition.
+
+    Raises:
+        DovetailError: httpx is not installed.
+    """
+
+    def __init__(self, where: Settings, sleep: Callable[[float], None] = time.sleep) -> None:
+        try:
+            import httpx
+        except ModuleNotFoundError as error:
+            raise DovetailError(absent(error) or str(error)) from None
+        self.where = where
+        self._sleep = sleep
+        self._failures = (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError)
+        headers = {"Authorization": f"Bearer {where.key}"} if where.key else {}
+        self._cut = Cut()
+        # A redirection could lead the key elsewhere.
+        self._client = httpx.Client(headers=headers, follow_redirects=False)
+
+    def ask(self, messages: Sequence[dict[str, str]], limit: float, **options: Any) -> Answer:
+        """Return the model's answer; failures of the server are repeated while there is time.
+
+        Args:
+            messages: the conversation.
+            limit: seconds in all.
+            options: further fields of the request.
+
+        Raises:
+            Late: there was no answer in time.
+            DovetailError: the server refuses the request, or its answer is not of the expected form.
+        """
+        end = time.monotonic() + limit
+        body = {"messages": list(messages), **options}
+        pause, why = PAUSE, "no answer"
+        while (left := end - time.monotonic()) > 0:
+            try:
+                with self._cut.after(left):
+                    status, data, wait = self._post(body, left)
+                if time.monotonic() >= end:  # what came may be cut off
+                    break
+            except self._failures as error:
+                why = " ".join(str(error).split())[:200] or type(error).__name__
+            else:
+                if status == 200:
+                    return _read(data, messages)
+                why = f"status {status}: {_problem(data)}"
+                if status not in AGAIN:
+                    raise DovetailError(f"the model's server refused the request, {why}")
+                pause = max(pause, wait)
+            if time.monotonic() + pause >= end:
+                break
+            self._sleep(pause)
+            pause *= 2
+        raise Late(f"the model did not answer within {limit:.3g} s ({why})")
+
+    def _post(self, body: dict[str, Any], left: float) -> tuple[int, bytes, float]:
+        url = f"{self.where.url}/chat/completions"
+        told = {"trace": self._cut.trace}
+        with self._client.stream("POST", url, json=body, timeout=left, extensions=told) as response:
+            data = b""
+            for part in response.iter_bytes():
+                data += part
+                if len(data) > LARGEST:
+                    raise DovetailError(f"the model's server sent more than {LARGEST:,} bytes")
+            wait = 0.0
+            with suppress(ValueError):
+                wait = float(response.headers.get("Retry-After", ""))
+            return response.status_code, data, wait
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._client.close()
+
+
+def _read(data: bytes, messages: Sequence[dict[str, str]]) -> Answer:
+    try:
+        body = json.loads(data)
+        text = body["choices"][0]["message"]["content"]
+        if text is None:
+            text = ""
+        if not isinstance(text, str):
+            raise TypeError
+    except (*codec.UNREADABLE, KeyError, IndexError, TypeError):
+        raise DovetailError(
+            f"the model's server answered {data[:60]!r}; expected choices with a message"
+        ) from None
+    usage = body.get("usage")
+    tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
+    if type(tokens) is not int or tokens < 0:
+        tokens = (sum(len(each["content"]) for each in messages) + len(text)) // 4 + 1
+    return Answer(text, tokens)
+
+
+def _problem(data: bytes) -> str:
+    """Return what the server says is wrong, in one line."""
+    try:
+        error = json.loads(data)["error"]
+        text = error["message"] if isinstance(error, dict) else error
+    except (*codec.UNREADABLE, KeyError, TypeError):
+        text = data.decode("utf-8", "replace")
+    return " ".join(str(text).split())[:200]

@@ -1,0 +1,90 @@
+"""The question that a language model is asked, and its answer; no network."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from dovetail.peer.agents.agent import Decision
+from dovetail.protocol import codec
+from dovetail_bridges.choices import about, choices, is_legal, position, total
+
+_NUMBER = re.compile(r"(?:ACTION:?\s*)?(-?[0-9]{1,18})\.?", re.IGNORECASE)
+_VALUE = re.compile(r"(?:ACTION:?\s*)?(.+)", re.IGNORECASE)
+SHOWN = 200
+"""Characters of a wrong answer that the next question repeats."""
+
+
+class BadAnswer(ValueError):
+    """The model's answer is not a legal action; the text says what was expected."""
+
+
+def question(decision: Decision, rules: str = "") -> list[dict[str, str]]:
+    """Return the messages that ask for an action.
+
+    Args:
+        decision: of the seat, with text and scene if the game has them.
+        rules: what the user says of the game, in addition.
+    """
+    seat = decision.seat
+    system = ["You play a game, and you want to win.", *about(seat.spec, seat.seat)]
+    if rules:
+        system.append(rules)
+    listed = choices(decision)
+    if listed is None:
+        form = "Think briefly. Then end with one line: ACTION: and your action as JSON."
+    else:
+        form = "Think briefly. Then end with one line: ACTION: and the number of one legal action."
+    system.append(form)
+    lines = [f"Turn {decision.turn}."]
+    if decision.reward:
+        lines.append(f"You earned {decision.reward:g} since your last action.")
+    lines += ["The position, as you see it:", position(decision.text, decision.observation)]
+    if listed is not None:
+        lines.append("Legal actions:")
+        lines += [
+            f"{each.action}: {each.label}" if each.label else f"{each.action}" for each in listed
+        ]
+        count = total(decision)
+        if count is not None and count > len(listed):
+            lines.append(f"... and {count - len(listed)} more")
+    return [
+        {"role": "system", "content": "\n".join(system)},
+        {"role": "user", "content": "\n".join(lines)},
+    ]
+
+
+def read(answer: str, decision: Decision) -> Any:
+    """Return the action in an answer: that of its last line, and nothing else counts.
+
+    Raises:
+        BadAnswer: there is none, or it is not legal.
+
+    >>> _NUMBER.fullmatch("ACTION: 3").group(1)
+    '3'
+    """
+    lines = [line.strip().strip("*`") for line in answer.splitlines() if line.strip()]
+    last = lines[-1].strip() if lines else ""
+    if choices(decision) is not None:
+        match = _NUMBER.fullmatch(last)
+        if match is None:
+            raise BadAnswer("the last line must be ACTION: and the number of one legal action")
+        action: Any = int(match.group(1))
+    else:
+        match = _VALUE.fullmatch(last)
+        try:
+            action = json.loads(match.group(1) if match is not None else "")
+        except codec.UNREADABLE:
+            raise BadAnswer("the last line must be ACTION: and your action as JSON") from None
+    if not is_legal(decision, action):
+        raise BadAnswer(f"{str(action)[:40]} is not a legal action here")
+    return action
+
+
+def again(answer: str, problem: BadAnswer) -> list[dict[str, str]]:
+    """Return the messages that follow a bad answer."""
+    return [
+        {"role": "assistant", "content": answer[-SHOWN:] or "(nothing)"},
+        {"role": "user", "content": f"That cannot be used: {problem}. Answer again."},
+    ]

@@ -1,0 +1,149 @@
+"""Open seats of a table as tools of the Model Context Protocol, over stdio or streamable HTTP."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Annotated, Any, TextIO, TypeVar
+
+import anyio.to_thread
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
+from pydantic import Field
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from dovetail._version import __version__
+from dovetail.peer.quoting import origin
+from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.mcp.table import Refused, Table
+
+LONGEST = 50.0
+"""Seconds that one call waits at most; clients give up after 30 to 60."""
+INSTRUCTIONS = (
+    "You have a seat in a game. Call rules once. Then repeat: call observe, which waits until it is your turn; "
+    "choose one of its legal_actions; call act with that action and the turn. When observe says that the "
+    "game is over, stop, or call new_game if games are left."
+)
+
+T = TypeVar("T")
+
+
+def server(table: Table, seat: int) -> MCPServer[Any]:
+    """Return the server of one seat."""
+    made: MCPServer[Any] = MCPServer(
+        f"dovetail-seat-{seat}",
+        title=f"Dovetail: {table.game}, seat {seat}",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="WARNING",
+    )
+
+    async def call(function: Callable[..., T], *arguments: Any) -> T:
+        """Call the table in a thread, since it may wait; what it refuses is the model's to read."""
+        try:
+            return await anyio.to_thread.run_sync(
+                lambda: function(seat, *arguments), abandon_on_cancel=True
+            )
+        except Refused as refused:
+            raise ToolError(str(refused)) from None
+
+    @made.tool()
+    async def rules() -> dict[str, Any]:
+        """Return which game it is, which seat is yours, and what you should know before you play."""
+        return await call(table.rules)
+
+    @made.tool()
+    async def observe(
+        wait_seconds: Annotated[
+            float, Field(ge=0, le=LONGEST, description="How long to wait for your turn.")
+        ] = 25.0,
+    ) -> dict[str, Any]:
+        """Wait for your turn, then return the position as you see it and your legal actions.
+
+        Returns earlier if the game is over. If your_turn is false after the wait, call it again.
+        """
+        return await call(table.observe, wait_seconds)
+
+    @made.tool()
+    async def act(
+        action: Annotated[
+            Any, Field(description="The action of one of legal_actions, or its name.")
+        ],
+        turn: Annotated[int, Field(description="The turn that observe returned.")],
+    ) -> dict[str, Any]:
+        """Take an action. A stale turn or an illegal action is refused and changes nothing."""
+        await call(table.act, action, turn)
+        return {"accepted": True, "next": "call observe"}
+
+    @made.tool()
+    async def resign() -> dict[str, Any]:
+        """Give the game up: you lose it, now or as soon as it is your turn."""
+        await call(table.resign)
+        return {"accepted": True, "next": "call observe"}
+
+    @made.tool()
+    async def new_game() -> dict[str, Any]:
+        """Begin the next game, if games are left and this one is over."""
+        await call(table.again)
+        return {"accepted": True, "next": "call observe"}
+
+    return made
+
+
+def paths(table: Table) -> dict[int, str]:
+    """Return the path of each open seat over HTTP."""
+    return {seat: f"/seat-{seat}/mcp" for seat in table.seats}
+
+
+def application(table: Table, host: str) -> Starlette:
+    """Return an application with a path for each open seat."""
+    seats = {seat: server(table, seat).streamable_http_app(host=host) for seat in table.seats}
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for each in seats.values():
+                await stack.enter_async_context(each.router.lifespan_context(each))
+            yield
+
+    mounts = [Mount(f"/seat-{seat}", app) for seat, app in seats.items()]
+    return Starlette(routes=mounts, lifespan=lifespan)
+
+
+def serve_stdio(table: Table, lines: TextIO, out: TextIO) -> None:
+    """Serve the only open seat over standard input and output, until the input ends."""
+    (seat,) = table.seats
+    made = server(table, seat)._lowlevel_server  # `run` takes no streams
+
+    async def serve() -> None:
+        async with stdio_server(anyio.wrap_file(lines), anyio.wrap_file(out)) as (reads, writes):
+            await made.run(reads, writes, made.create_initialization_options())
+
+    anyio.run(serve)
+
+
+def serve_http(table: Table, host: str, port: int, ready: Callable[[dict[int, str]], None]) -> None:
+    """Serve every open seat over HTTP, until SIGINT or SIGTERM.
+
+    Args:
+        table: with the seats.
+        host: a loopback address.
+        port: 0 for any free one.
+        ready: called with the URL of each seat.
+
+    Raises:
+        DovetailError: the address is not free.
+    """
+    try:
+        listener = socket.create_server((host, port))
+    except OSError as error:
+        raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
+    with listener:
+        at = origin(host, listener.getsockname()[1])
+        ready({seat: f"{at}{path}" for seat, path in paths(table).items()})
+        config = uvicorn.Config(application(table, host), log_level="warning", lifespan="on")
+        uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,486 @@
+"""A table: a game in a thread of its own, with open seats that callers of other threads play.
+
+``Sitting`` gives one seat to one loop; here several seats of one game are open, to callers that come and
+go, ask twice, or answer turns that are over.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+from dovetail._version import __version__
+from dovetail.client.client import Connection, Experiment
+from dovetail.peer import options, plugins
+from dovetail.peer.agents.agent import RESIGN, Agent, Decision, End
+from dovetail.peer.agents.agent import Seat as Seated
+from dovetail.peer.agents.host import LATER, AgentHost
+from dovetail.peer.extras import absent
+from dovetail.peer.presets import declared, preset
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seeds import derive
+from dovetail_bridges.choices import about, choices, is_legal, labels, position, total
+
+PULSE = 0.005
+"""Seconds between two looks at what callers want."""
+START = 60.0
+"""Seconds in which the first game must begin."""
+
+
+class Refused(DovetailError):
+    """What a caller wants cannot be done; the text says why and what can be."""
+
+
+class _Player(Agent):
+    """The agent in an open seat; its caller decides when it likes."""
+
+    name = "open-seat"
+    wants = ("text", "scene")
+
+    def __init__(self, seat: int) -> None:
+        super().__init__()
+        self.number = seat
+        self.seated: Seated | None = None
+        self.decision: Decision | None = None
+        self.ended: End | None = None
+        self.previous: dict[str, Any] | None = None
+        """The result of the game before this one, until its caller has seen it."""
+        self.refused = 0
+        self.resigned = False
+        self.game = 0
+        """How many games have begun."""
+
+    def init(self, seat: Seated) -> None:
+        if self.ended is not None:
+            self.previous = result(self, self.ended)
+        self.seated, self.decision, self.ended = seat, None, None
+        self.refused, self.resigned = 0, False
+        self.game += 1
+
+    def step(self, decision: Decision) -> Any:
+        self.decision = decision
+        return LATER
+
+    def end(self, end: End) -> None:
+        self.decision, self.ended = None, end
+
+
+class Table:
+    """A game with open seats.
+
+    Args:
+        game: a name as ``dovetail env`` takes it; at a broker, what it offers.
+        seats: the numbers of the open seats.
+        against: the agents of the other seats in order; one alone has all of them.
+        parameters: options of those agents.
+        configuration: options of the game.
+        seed: the master seed of the games.
+        games: how many may be played, one after another.
+        clock: seconds for each decision; None for no limit.
+        connect: the broker's address; None plays in this program.
+        token: the broker's access token.
+
+    Raises:
+        DovetailError: the game or an agent does not exist, or the options are invalid.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        seats: Sequence[int],
+        against: Sequence[str] = (),
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        configuration: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        games: int = 1,
+        clock: float | None = None,
+        connect: str | None = None,
+        token: str | None = None,
+    ) -> None:
+        if len(set(seats)) != len(seats) or not seats:
+            raise DovetailError(
+                f"the open seats are {list(seats)}; expected one or more, each once"
+            )
+        self.game, self.games = game, games
+        self.description = ""
+        self._against, self._parameters = list(against), dict(parameters or {})
+        self._configuration, self._seed = dict(configuration or {}), seed
+        self._clock, self._connect, self._token = clock, connect, token
+        self._players = {seat: _Player(seat) for seat in sorted(seats)}
+        self._changed = threading.Condition()
+        self._answers: queue.SimpleQueue[tuple[_Player, Decision, Any, int]] = queue.SimpleQueue()
+        self._again = threading.Event()
+        self._stop = threading.Event()
+        self._failure: str | None = None
+        self._begun = 0
+        self._thread = threading.Thread(target=self._run, name="table", daemon=True)
+        self._thread.start()
+        with self._changed:
+            ready = self._changed.wait_for(self._is_ready, START)
+        if self._failure is not None or not ready:
+            self.close()
+            raise DovetailError(self._failure or f"the game did not begin within {START:g} s")
+
+    @property
+    def seats(self) -> list[int]:
+        """The open seats."""
+        return list(self._players)
+
+    # -- what callers do -------------------------------------------------------------------------------
+
+    def rules(self, seat: int) -> dict[str, Any]:
+        """Return what a seat should know before it plays."""
+        player = self._player(seat)
+        with self._changed:
+            seated = player.seated
+        assert seated is not None
+        found: dict[str, Any] = {"game": seated.spec.name, "seat": seat, "seats": seated.spec.seats}
+        if self.description:
+            found["description"] = self.description
+        found["about"] = about(seated.spec, seat)
+        if self._clock is not None:
+            found["seconds_for_a_decision"] = self._clock
+        return found
+
+    def observe(self, seat: int, wait: float = 0.0) -> dict[str, Any]:
+        """Return what a seat sees, as soon as it must act or its game is over, or after ``wait`` seconds.
+
+        Raises:
+            Refused: the table has failed.
+        """
+        player = self._player(seat)
+        with self._changed:
+            self._changed.wait_for(
+                lambda: player.decision or player.ended or self._failure is not None, wait
+            )
+            self._check()
+            return self._view(player)
+
+    def act(self, seat: int, action: Any, turn: int) -> None:
+        """Answer a seat's decision.
+
+        Args:
+            seat: which.
+            action: a legal action, or what the game calls it.
+            turn: the turn that is answered.
+
+        Raises:
+            Refused: it is not this seat's turn, the turn is over, or the action is not legal.
+        """
+        player = self._player(seat)
+        with self._changed:
+            self._check()
+            decision = player.decision
+            if decision is None:
+                over = player.ended is not None
+                text = "the game is over" if over else "it is not your turn; call observe and wait"
+                raise Refused(text)
+            if turn != decision.turn:
+                raise Refused(
+                    f"turn {turn} is not in progress, but turn {decision.turn}; call observe first"
+                )
+            named = {
+                name: number
+                for number, name in labels(decision.scene, decision.legal).items()
+                if name
+            }
+            if isinstance(action, str):
+                digits = action.strip().removeprefix("-").isdecimal() and len(action) < 20
+                action = named.get(action, int(action) if digits else action)
+            if not is_legal(decision, action):
+                player.refused += 1
+                raise Refused(f"{str(action)[:60]!r} is not legal; {self._allowed(decision)}")
+            player.decision = None
+            self._answers.put((player, decision, action, player.refused))
+            player.refused = 0
+
+    def resign(self, seat: int) -> None:
+        """Give the game up, now or when the seat must act next.
+
+        Raises:
+            Refused: the game is over.
+        """
+        player = self._player(seat)
+        with self._changed:
+            self._check()
+            if player.ended is not None:
+                raise Refused("the game is over")
+            player.resigned = True
+            if player.decision is not None:
+                self._give_up(player, player.decision)
+
+    def _give_up(self, player: _Player, decision: Decision) -> None:
+        player.decision = None
+        self._answers.put((player, decision, RESIGN, player.refused))
+        player.refused = 0
+
+    def again(self, seat: int) -> None:
+        """Begin the next game.
+
+        Raises:
+            Refused: this one is not over, or it was the last.
+        """
+        player = self._player(seat)
+        with self._changed:
+            self._check()
+            if player.ended is None:
+                raise Refused("this game is not over; finish it, or resign")
+            if self._begun >= self.games:
+                raise Refused(f"all games are played ({self.games})")
+            number = player.game
+            self._again.set()
+            self._changed.wait_for(lambda: player.game > number or self._failure is not None, START)
+            self._check()
+
+    def close(self) -> None:
+        """End the game and leave."""
+        self._stop.set()
+        self._again.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(START)
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _player(self, seat: int) -> _Player:
+        if seat not in self._players:
+            raise Refused(f"seat {seat} is not open; open are {', '.join(map(str, self.seats))}")
+        return self._players[seat]
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise Refused(self._failure)
+
+    def _is_ready(self) -> bool:
+        seated = all(each.seated is not None for each in self._players.values())
+        return seated or self._failure is not None
+
+    def _allowed(self, decision: Decision) -> str:
+        listed = choices(decision)
+        if listed is None:
+            return "see the action space that rules names"
+        names = [
+            f"{each.action} ({each.label})" if each.label else str(each.action) for each in listed
+        ]
+        more = (total(decision) or 0) - 20
+        return "legal actions: " + ", ".join(names[:20]) + (f" and {more} more" if more > 0 else "")
+
+    def _view(self, player: _Player) -> dict[str, Any]:
+        found: dict[str, Any] = {"seat": player.number, "game": player.game, "games": self.games}
+        if player.previous is not None:
+            found["previous_game"], player.previous = player.previous, None
+        decision, end = player.decision, player.ended
+        if end is not None:
+            shown = position(end.text, end.observation)
+            return found | {"over": True, "position": shown} | result(player, end)
+        found |= {"over": False, "your_turn": decision is not None}
+        if decision is None:
+            return found
+        found["turn"] = decision.turn
+        found["position"] = position(decision.text, decision.observation)
+        found["reward_since_your_last_action"] = decision.reward
+        listed = choices(decision)
+        if listed is not None:
+            found["legal_actions"] = [
+                {"action": each.action, "name": each.label}
+                if each.label
+                else {"action": each.action}
+                for each in listed
+            ]
+            more = (total(decision) or 0) - len(listed)
+            if more > 0:
+                found["legal_actions_left_out"] = more
+        return found
+
+    # -- the thread --------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            with ExitStack() as stack:
+                self._play(stack)
+        except (DovetailError, ModuleNotFoundError) as error:
+            self._fail(absent(error) or str(error))
+        except Exception as error:
+            self._fail(f"the table failed: {type(error).__name__}: {' '.join(str(error).split())}")
+            raise
+        finally:
+            self._fail("the table is closed")
+
+    def _fail(self, text: str) -> None:
+        with self._changed:
+            if self._failure is None:
+                self._failure = text
+            self._changed.notify_all()
+
+    def _play(self, stack: ExitStack) -> None:
+        experiment, game, others = stack.enter_context(self._place())
+        for each in experiment.catalogue()["environments"]:
+            if each["name"] == game and self._connect is None:  # else others wrote it
+                self.description = str(each.get("description") or "")[:1000]
+        links: list[tuple[Connection, AgentHost]] = []
+        hosts: dict[int, tuple[Connection, AgentHost]] = {}
+        agents: list[int | str] = []
+        waiting = iter(others)
+        for seat in range(len(self._players) + len(others)):
+            if seat in self._players:
+                name = f"{experiment.name}-seat-{seat}"
+                host = AgentHost(single=self._players[seat], name=name)
+                hello = m.Hello(
+                    m.VERSION, "agent", "", host.offers(), software=f"dovetail-python {__version__}"
+                )
+                link = experiment.join(hello)
+                stack.callback(_leave, link)
+                links.append((link, host))
+                hosts[seat] = link, host
+                agents.append(name)
+            else:
+                agents.append(self._create(experiment, next(waiting), seat))
+        self._attend(links)
+        for index in range(self.games):
+            self._begun = index + 1
+            self._again.clear()
+            run = experiment.run(
+                game,
+                agents,
+                configuration=self._configuration,
+                episodes=1,
+                first_index=index,
+                seed=self._seed,
+                mode="evaluate",
+                retries=0,
+                answer_timeout=None,
+                lookahead=True,
+                clock={"decision": self._clock} if self._clock is not None else {},
+            )
+            while not self._stop.is_set():
+                self._attend(links)
+                with self._changed:
+                    for player in self._players.values():
+                        if player.resigned and player.decision is not None:
+                            self._give_up(player, player.decision)
+                self._send(hosts)
+                if run.poll(PULSE) is None:
+                    break
+            self._finish(links)
+            while index + 1 < self.games and not self._again.wait(PULSE):
+                experiment.wait(0.0)
+                self._attend(links)
+            if self._stop.is_set():
+                return
+        while not self._stop.wait(PULSE):  # the last result can still be seen
+            experiment.wait(0.0)
+            self._attend(links)
+
+    def _finish(self, links: list[tuple[Connection, AgentHost]]) -> None:
+        """Wait until every open seat has heard the end."""
+        limit = time.monotonic() + 5.0
+        while not self._stop.is_set():
+            self._attend(links)
+            with self._changed:
+                if all(each.ended is not None for each in self._players.values()):
+                    return
+            if time.monotonic() > limit:
+                raise DovetailError("the game ended, but an open seat did not hear of it")
+            self._stop.wait(0.001)
+
+    def _attend(self, links: Sequence[tuple[Connection, AgentHost]]) -> None:
+        """Take what the broker has for the open seats."""
+        for link, host in links:
+            messages = link.receive(0.0)  # in this program, agents think in here
+            if messages:
+                with self._changed:
+                    answers = host.handle(messages)
+                    self._changed.notify_all()
+                if answers:
+                    link.send(answers)
+
+    def _send(self, hosts: Mapping[int, tuple[Connection, AgentHost]]) -> None:
+        while True:
+            try:
+                player, decision, action, refused = self._answers.get_nowait()
+            except queue.Empty:
+                return
+            link, host = hosts[player.number]
+            link.send(host.answer(decision, action, refused))
+
+    def _create(self, experiment: Experiment, name: str, seat: int) -> int | str:
+        for each in experiment.catalogue()["agents"]:
+            if each["name"] == name and each.get("instance"):
+                return name
+        seed = derive(self._seed, "opponent", seat)
+        return experiment.create(name, seed=seed, parameters=self._parameters)
+
+    @contextmanager
+    def _place(self) -> Iterator[tuple[Experiment, str, list[str]]]:
+        """Give an experiment, the game's name in it, and the agents of the seats that are not open."""
+        if self._connect is not None:
+            with Experiment.connect(self._connect, token=self._token) as experiment:
+                experiment.catalogue()  # brings the experiment's name
+                yield experiment, self.game, self._others(None)
+            return
+        from dovetail.client.inprocess import InProcess
+        from dovetail.peer.agents.host import type_name as agent_name
+        from dovetail.peer.environments.host import type_name
+
+        given = f"environment {self.game}"
+        kind = preset(plugins.find("environment", self.game), self._configuration, given)
+        read = options.read(kind.Configuration, self._configuration, given)
+        others = self._others(declared(kind(read)).seats)
+        kinds = {
+            name: preset(plugins.find("agent", name), self._parameters, f"agent {name}")
+            for name in dict.fromkeys(others)
+        }
+        with InProcess([kind], list(dict.fromkeys(kinds.values()))) as experiment:
+            experiment.catalogue()
+            yield experiment, type_name(kind), [agent_name(kinds[name]) for name in others]
+
+    def _others(self, count: int | None) -> list[str]:
+        """Return an agent for each seat that is not open.
+
+        Args:
+            count: of the seats; None if only the broker knows.
+        """
+        against, open_ = self._against, len(self._players)
+        if count is None:
+            count = max(max(self._players) + 1, open_ + len(against))
+        if max(self._players) >= count:
+            raise DovetailError(
+                f"seat {max(self._players)} does not exist; {self.game} has {count} seats"
+            )
+        missing = count - open_
+        if len(against) == 1:
+            return against * missing
+        if len(against) != missing:
+            raise DovetailError(
+                f"{self.game} has {count} seats, {open_} of them open; name {missing} agents with --against, "
+                f"not {len(against)}"
+            )
+        return against
+
+
+def result(player: _Player, end: End) -> dict[str, Any]:
+    """Return how a game went for a seat, without anything that another player wrote."""
+    found: dict[str, Any] = {"return": end.total, "reason": end.reason}
+    if end.outcome is not None and len(end.outcome) > 1:
+        mine, best = end.outcome[player.number], max(end.outcome)
+        shared = end.outcome.count(best) > 1
+        found["result"] = "lost" if mine < best else "drawn" if shared else "won"
+    if player.resigned and end.blame == player.number:
+        found["reason"] = "resigned"
+    elif end.blame is not None:
+        found["seat_at_fault"] = end.blame
+    return found
+
+
+def _leave(link: Connection) -> None:
+    with suppress(DovetailError):
+        link.close()

@@ -1,0 +1,118 @@
+"""Our agents as OpenSpiel's bots, for its evaluators.
+
+>>> bots = [bot(Random(), game, 0), bot(QLearning(), game, 1)]
+>>> returns = pyspiel.evaluate_bots(game.new_initial_state(), bots, seed=1)
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from dovetail.peer.agents.agent import Agent, Decision, End, Seat
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Mode
+from dovetail.protocol.seeds import derive
+from dovetail_bridges.openspiel import games
+from dovetail_bridges.openspiel.environment import OpenSpiel, Options
+from dovetail_bridges.outcomes import from_returns
+
+
+def bot(
+    agent: Agent,
+    game: Any,
+    player: int,
+    *,
+    observe: games.Observe = "auto",
+    seed: int = 0,
+    mode: Mode = "evaluate",
+) -> Any:
+    """Return a ``pyspiel.Bot`` that asks an agent.
+
+    Its ``finish(state)`` tells the agent the end, which OpenSpiel tells no bot; learners need it.
+
+    Args:
+        agent: the player.
+        game: a game that pyspiel loaded.
+        player: its seat.
+        observe: what it sees; as the environment's option.
+        seed: of its episodes.
+        mode: whether it may learn.
+
+    Raises:
+        DovetailError: the agent cannot play this game.
+    """
+    games.library()  # says what to install
+    import pyspiel
+
+    spec = OpenSpiel(Options(str(game), observe)).init()
+    views = games.Views(game, observe)
+    agent.needs.check(type(agent).name or type(agent).__name__, spec)
+    seat = Seat(0, player, spec)
+    agent.init(seat)
+
+    class DovetailBot(pyspiel.Bot):
+        """An agent of Dovetail."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._episode = 0
+            self._open = False
+            self.restart()
+
+        def restart(self) -> None:
+            """Begin another episode."""
+            self._episode += 1
+            self._seed = derive(derive(seed, "agents"), "seat", self._episode - 1, player)
+            self._rng = random.Random(self._seed)
+            self._memory = agent.Memory()
+            self._return = 0.0
+            self._decisions = 0
+
+        def restart_at(self, state: Any) -> None:
+            """Begin another episode in a position."""
+            self.restart()
+
+        def step(self, state: Any) -> int:
+            """Return the agent's action."""
+            total = float(state.returns()[player])
+            reward, self._return = total - self._return, total
+            decision = Decision(
+                seat,
+                self._episode,
+                state.move_number(),
+                views.see(state, player),
+                list(state.legal_actions(player)),
+                reward,
+                mode,
+                self._rng,
+                text=views.text(state, player) if "text" in agent.wants else None,
+                seed=self._seed,
+                memory=self._memory,
+            )
+            first, self._decisions = not self._decisions, self._decisions + 1
+            action = agent.start(decision) if first else agent.step(decision)
+            if type(action) is not int or action not in decision.legal:  # type: ignore[operator]
+                raise DovetailError(f"{type(agent).__name__} plays {action!r}, which is not legal")
+            return action
+
+        def finish(self, state: Any) -> None:
+            """Tell the agent the end of the episode."""
+            returns = [float(each) for each in state.returns()]
+            agent.end(
+                End(
+                    seat,
+                    self._episode,
+                    returns[player] - self._return,
+                    views.see(state, player),
+                    from_returns(returns),
+                    "terminated",
+                    None,
+                    returns[player],
+                    self._decisions,
+                    mode,
+                    memory=self._memory,
+                )
+            )
+
+    return DovetailBot()

@@ -1,0 +1,215 @@
+"""A game with all its seats in one program, as both of PettingZoo's interfaces need it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from dovetail.peer import coercion as given
+from dovetail.peer import options, plugins
+from dovetail.peer.environments.environment import Environment
+from dovetail.peer.environments.host import type_name
+from dovetail.protocol.errors import DovetailError, IllegalAction
+from dovetail.protocol.messages import Legal, Turn
+from dovetail.protocol.seeds import derive
+from dovetail.protocol.spaces import Discrete
+from dovetail_bridges import conversion
+
+Illegal = Literal["forfeit", "random", "raise"]
+
+
+class Table:
+    """The rules of a game, with what each seat was shown and may do.  No broker, and no agent.
+
+    Args:
+        game: an environment's name or class.
+        configuration: its options.
+        illegal: what an illegal action does: end the episode with the forfeit's rewards, play a random
+            legal action instead, or raise IllegalAction.
+
+    Raises:
+        DovetailError: the game does not exist, or the options are invalid.
+    """
+
+    def __init__(
+        self,
+        game: str | type[Environment],
+        configuration: dict[str, Any] | None = None,
+        illegal: Illegal = "forfeit",
+    ) -> None:
+        if illegal not in ("forfeit", "random", "raise"):
+            raise DovetailError(
+                f"illegal {illegal!r} does not exist; there are forfeit, random and raise"
+            )
+        kind: type[Environment] = (
+            plugins.find("environment", game) if isinstance(game, str) else game
+        )
+        self.name = type_name(kind)
+        self.environment = kind(
+            options.read(kind.Configuration, dict(configuration or {}), f"environment {self.name}")
+        )
+        self.spec = self.environment.init()
+        self._illegal = illegal
+        seats = range(self.spec.seats)
+        self.agents = [f"seat_{seat}" for seat in seats]
+        self.observations = [conversion.space_of(self.spec, seat, "observation") for seat in seats]
+        self.actions = [conversion.space_of(self.spec, seat, "action") for seat in seats]
+        self.action_spaces = {
+            agent: conversion.to_space(space)
+            for agent, space in zip(self.agents, self.actions, strict=True)
+        }
+        self.observation_spaces = {
+            agent: self._space(seat) for seat, agent in enumerate(self.agents)
+        }
+        self.to_act: list[int] = []
+        self.rewards = [0.0] * self.spec.seats
+        """What each seat earned in the last transition."""
+        self.terminated = self.truncated = False
+        self.outcome: list[float] | None = None
+        self.reason = ""
+        self._seen: list[Any] = []
+        self._legal: dict[int, Legal] = {}
+        self._seed = 0
+        self._turns = 0
+
+    def _space(self, seat: int) -> Any:
+        from gymnasium import spaces as theirs
+
+        space, actions = conversion.to_space(self.observations[seat]), self.actions[seat]
+        if not isinstance(actions, Discrete):
+            return space
+        mask = theirs.Box(0, 1, (actions.n,), np.int8)
+        return theirs.Dict({"observation": space, "action_mask": mask})
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode is over."""
+        return self.terminated or self.truncated
+
+    def start(self, seed: int) -> None:
+        """Begin an episode."""
+        self._seen = [conversion.zeros(space) for space in self.observations]
+        self.terminated = self.truncated = False
+        self.outcome, self.reason = None, ""
+        self._seed, self._turns = seed, 0
+        self._take(self.environment.start(seed))
+
+    def step(self, actions: Mapping[int, Any]) -> None:
+        """Apply the actions of all seats that must act, in Gymnasium's form of their spaces.
+
+        Raises:
+            IllegalAction: one is not legal and ``illegal`` is ``raise``; the episode is as before.
+        """
+        chosen = {}
+        for seat in self.to_act:
+            self.check(seat, actions[seat])
+            action, fine = self._read(seat, actions[seat])
+            if not fine:
+                legal = conversion.numbers(self._legal.get(seat), self.actions[seat])
+                if self._illegal == "forfeit" or legal is None:
+                    self._forfeit(seat)
+                    return
+                path = (self._seed, "breach", self._turns, seat)
+                action = random.Random(derive(*path)).choice(legal)
+            chosen[seat] = action
+        try:
+            turn = self.environment.step(chosen)
+        except IllegalAction as error:
+            if self._illegal == "raise" or error.seat is None:
+                raise
+            self._forfeit(error.seat)
+            return
+        self._turns += 1
+        self._take(turn)
+
+    def check(self, seat: int, action: Any) -> None:
+        """Refuse an action that a seat must not take, before the other seats have chosen.
+
+        Raises:
+            IllegalAction: it is not legal and ``illegal`` is ``raise``.
+        """
+        if self._illegal == "raise":
+            read, fine = self._read(seat, action)
+            if not fine:
+                raise IllegalAction(f"action {read!r} of seat {seat} is not legal", seat)
+
+    def cut(self) -> None:
+        """End the episode as truncated."""
+        self.truncated, self.reason = True, "truncated"
+        self.to_act, self._legal = [], {}
+
+    def observe(self, seat: int) -> Any:
+        """Return what a seat was last shown, with its mask; zeros before it was shown anything."""
+        space = self.actions[seat]
+        if not isinstance(space, Discrete):
+            return self._seen[seat]
+        mask = conversion.to_mask(self._legal.get(seat) if seat in self.to_act else [], space)
+        return {"observation": self._seen[seat], "action_mask": mask}
+
+    def info(self) -> dict[str, Any]:
+        """Return what everyone may know of the end: ``reason``, and ``outcome`` if there is one; empty before."""
+        if not self.over:
+            return {}
+        scores = {} if self.outcome is None else {"outcome": self.outcome}
+        return {"reason": self.reason, **scores}
+
+    def text(self) -> str:
+        """Return the position as text."""
+        return self.environment.text()
+
+    def _read(self, seat: int, action: Any) -> tuple[Any, bool]:
+        space, legal = self.actions[seat], self._legal.get(seat)
+        try:
+            read = conversion.from_value(space, action)
+        except (TypeError, ValueError, KeyError):
+            return action, False
+        if legal is None:
+            return read, space.contains(read)
+        return read, read in (conversion.numbers(legal, space) or ())
+
+    def _take(self, turn: Turn) -> None:
+        self.rewards = [0.0] * self.spec.seats
+        self._legal = {}
+        for view in turn.seats:
+            self.rewards[view.seat] = float(view.reward)
+            self._legal[view.seat] = given.legal(view.legal)
+            self._seen[view.seat] = conversion.to_value(
+                self.observations[view.seat], view.observation
+            )
+        self.to_act = list(turn.to_act)
+        self.terminated, self.truncated = turn.terminated, turn.truncated
+        self.outcome = turn.outcome
+        if self.over:
+            self.reason = "terminated" if turn.terminated else "truncated"
+
+    def _forfeit(self, seat: int) -> None:
+        blamed, other = self.spec.forfeit or (0.0, 0.0)
+        others = self.spec.seats - 1
+        self.rewards = [blamed if each == seat else other for each in range(self.spec.seats)]
+        if others:
+            self.outcome = [0.0 if each == seat else 1 / others for each in range(others + 1)]
+        self.terminated, self.reason = True, "illegal-action"
+        self.to_act, self._legal = [], {}
+
+
+class Seeds:
+    """The seeds of episodes: those of a run with the same master seed."""
+
+    def __init__(self) -> None:
+        self._master: int | None = None
+        self._index = 0
+
+    def next(self, seed: int | None) -> int:
+        """Return the seed of the next episode; ``seed`` begins another row of them."""
+        if seed is not None or self._master is None:
+            from gymnasium.utils import seeding
+
+            if seed is None:  # as everywhere with Gymnasium: unseeded is different each time
+                rng, _ = seeding.np_random(None)
+                seed = int(rng.integers(1 << 62))
+            self._master, self._index = seed, 0
+        number, self._index = self._index, self._index + 1
+        return derive(self._master, "episode", number)

@@ -1,0 +1,151 @@
+"""Offers legacy programs to a broker, and runs legacy experiments, until the program is stopped."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.environments.host import EnvironmentHost
+from dovetail.peer.serving import Host, serve_host
+from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.rlglue.agent import Joined, JoinOptions
+from dovetail_bridges.rlglue.environment import HostOptions, hosted
+from dovetail_bridges.rlglue.listener import Port
+
+log = logging.getLogger("dovetail.rlglue")
+
+LOOK = 0.25
+"""Seconds between two looks whether a legacy program is still there."""
+
+
+class Bridge:
+    """The threads of a bridge.
+
+    Args:
+        address: the broker's.
+        token: its access token.
+        say: takes lines for the user.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        token: str | None = None,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.stop = threading.Event()
+        self._address = address
+        self._token = token
+        self._say = say
+        self._threads: list[threading.Thread] = []
+        self._ports: list[Port] = []
+        self._failed: list[Exception] = []
+
+    def agent(self, name: str, port: Port, options: JoinOptions | None = None) -> None:
+        """Offer the legacy agent at a port as ``name``, while one is connected."""
+        agent = Joined(port, options)
+        self._say(f"agent {name}: RLGLUE_PORT={port.number}")
+        self._offer(
+            "agent", name, port, lambda: AgentHost(single=agent, name=name), agent.options.grace
+        )
+
+    def environment(self, name: str, port: Port, options: HostOptions | None = None) -> None:
+        """Offer the legacy environment at a port as ``name``, while one is connected."""
+        options = options or HostOptions()
+        kind = hosted(name, port, options)
+        self._say(f"environment {name}: RLGLUE_PORT={port.number}")
+        self._offer("environment", name, port, lambda: EnvironmentHost([kind]), options.grace)
+
+    def run(self, port: Port, target: Callable[[], None]) -> None:
+        """Run ``target`` in a thread; the bridge ends when it returns."""
+        self._start(port, lambda: self._until_done(target))
+
+    def wait(self) -> None:
+        """Wait until the program is told to stop, or something fails; then end everything.
+
+        Raises:
+            DovetailError: there is no broker, or it refuses a program.
+        """
+
+        def leave(number: int, frame: FrameType | None) -> None:
+            self.stop.set()
+
+        before = {each: signal.signal(each, leave) for each in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            while not self.stop.wait(0.5):
+                pass
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+            self.close()
+        if self._failed:
+            raise self._failed[0]
+
+    def close(self) -> None:
+        """End everything: native sides leave the broker, legacy programs hear ``RLTerm``."""
+        self.stop.set()
+        for thread in self._threads:
+            thread.join(2.0)
+        for port in self._ports:
+            port.close()
+        for thread in self._threads:
+            thread.join(5.0)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _start(self, port: Port, target: Callable[[], None]) -> None:
+        if port not in self._ports:
+            self._ports.append(port)
+        thread = threading.Thread(target=self._guarded, args=[target], daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _guarded(self, target: Callable[[], None]) -> None:
+        try:
+            target()
+        except Exception as error:
+            self._failed.append(error)
+            self.stop.set()
+
+    def _until_done(self, target: Callable[[], None]) -> None:
+        target()
+        self.stop.set()
+
+    def _offer(
+        self, role: str, name: str, port: Port, make: Callable[[], Host], grace: float
+    ) -> None:
+        def ready(_: object) -> None:
+            self._say(f"{role} {name} ready")
+
+        def serve() -> None:
+            while not self.stop.is_set():
+                if not port.wait(role, LOOK):
+                    continue
+                withdraw = threading.Event()
+                watch = threading.Thread(
+                    target=self._watch, args=[role, port, grace, withdraw], daemon=True
+                )
+                watch.start()
+                try:
+                    serve_host(make(), self._address, name, self._token, ready=ready, stop=withdraw)
+                    if not withdraw.is_set():
+                        raise DovetailError("the broker has left")
+                finally:
+                    withdraw.set()
+                    watch.join()
+                if not self.stop.is_set():
+                    log.warning("%s %s is withdrawn: no legacy program is connected", role, name)
+
+        self._start(port, serve)
+
+    def _watch(self, role: str, port: Port, grace: float, withdraw: threading.Event) -> None:
+        """Withdraw an offer when its program is gone for too long."""
+        missing = 0.0
+        while not withdraw.wait(LOOK):
+            missing = 0.0 if port.peer(role) is not None else missing + LOOK
+            if missing > grace or self.stop.is_set():
+                withdraw.set()

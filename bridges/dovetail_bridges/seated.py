@@ -1,0 +1,60 @@
+"""An agent that answers for whichever side is to move on a board that a foreign program controls."""
+
+from __future__ import annotations
+
+from dovetail.peer.agents.agent import Agent
+from dovetail.protocol.messages import Clock
+from dovetail_bridges.board import Board
+from dovetail_bridges.player import Player
+
+
+class Seated:
+    """An agent at a board.
+
+    Args:
+        agent: the agent.
+        seed: for its random choices.
+    """
+
+    def __init__(self, agent: Agent, seed: int = 0) -> None:
+        self.agent = agent
+        self._player = Player(agent, seed)
+        self._seat: int | None = None
+        self._board: Board | None = None
+        self._turn = 0
+
+    def decide(self, board: Board, clock: Clock | None = None) -> int:
+        """Return the agent's action for the side to move.
+
+        Raises:
+            DovetailError: the agent does not play this game, or failed.
+        """
+        seat: int = board.state.current_player()
+        if self._seat != seat or self._board is not board:
+            self.leave()
+            self._player.sit(board, board.init(), seat)
+            self._seat, self._board = seat, board
+        self._turn += 1
+        legal = board.state.legal_actions()
+        return int(self._player.decide(self._turn, [seat], board.observation(seat), legal, clock))
+
+    def leave(self) -> None:
+        """End the agent's episode: the foreign program knows how the game went on."""
+        board, self._board = self._board, None
+        if board is None or self._seat is None:
+            return
+        over = board.state.is_terminal()
+        turn = board.turn() if over else None
+        reward = turn.seats[self._seat].reward if turn is not None else 0.0
+        self._player.end(
+            board.observation(self._seat),
+            turn.outcome if turn is not None else None,
+            "terminated" if over else "cancelled",
+            reward,
+        )
+        self._seat = None
+
+    def close(self) -> None:
+        """Release the agent."""
+        self.leave()
+        self.agent.cleanup()

@@ -1,0 +1,215 @@
+"""An agent as a UCI engine, for GUIs and tournament managers."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from dovetail import __version__
+from dovetail.peer.agents.agent import Agent
+from dovetail.peer.agents.host import agent_name
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Clock
+from dovetail_bridges.board import Board
+from dovetail_bridges.seated import Seated
+from dovetail_bridges.uci.chess import checked, moves
+
+NUMBER = re.compile(r"-?[0-9]{1,12}")
+NUMBERS = {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
+MARGIN = 0.05
+"""Seconds of the clock that are kept back."""
+PATIENCE = 1.0
+"""Seconds that a late agent has when its program is closed."""
+SHARE = 30
+"""The part of the remaining time that a move may take, if nothing else limits it."""
+
+
+class Front:
+    """The engine's side of UCI: lines in, lines out.
+
+    A search runs in its own thread, so that ``isready`` and ``stop`` are answered meanwhile.  An
+    agent cannot be interrupted: if it is told to stop, or its time is nearly over, a legal move is
+    drawn from the seed and its late answer is dropped.
+
+    Args:
+        agent: the agent that plays chess.
+        say: takes each line of output.
+        seed: for the agent's random choices, and for drawn moves.
+    """
+
+    def __init__(self, agent: Agent, say: Callable[[str], None], seed: int = 0) -> None:
+        self._seated = Seated(agent, seed)
+        self._name = agent_name(agent)
+        self._say = say
+        self._rng = random.Random(seed)
+        self._board = Board("chess")
+        self._moves: list[str] = []
+        self._fen = ""
+        self._search: _Search | None = None
+        self._thinking = threading.Lock()
+        """Held while the agent is at work, which may be longer than a search."""
+
+    def handle(self, line: str) -> bool:
+        """Take a line; return whether to continue."""
+        words = line.split()
+        verb, rest = (words[0], words[1:]) if words else ("", [])
+        match verb:
+            case "uci":
+                self._say(f"id name Dovetail {self._name} {__version__}")
+                self._say("id author the Dovetail authors")
+                self._say("uciok")
+            case "isready":
+                self._say("readyok")
+            case "ucinewgame":
+                self._stop()
+                if self._thinking.acquire(blocking=False):  # else it leaves when it next sits down
+                    try:
+                        self._seated.leave()
+                    finally:
+                        self._thinking.release()
+                self._board, self._moves, self._fen = Board("chess"), [], ""
+            case "position":
+                self._stop()
+                try:
+                    self._position(rest)
+                except DovetailError as error:
+                    self._say(f"info string {error}")
+            case "go":
+                self._stop()
+                self._go(rest)
+            case "stop" | "ponderhit":
+                self._stop()
+            case "quit":
+                self._stop()
+                return False
+            case _:
+                pass  # an engine ignores what it does not know
+        return True
+
+    def close(self, patience: float = PATIENCE) -> None:
+        """Release the agent, unless it is still at work after so many seconds: then its thread ends with the program."""
+        self._stop()
+        if self._thinking.acquire(timeout=patience):
+            try:
+                self._seated.close()
+            finally:
+                self._thinking.release()
+
+    def _position(self, words: Sequence[str]) -> None:
+        at = words.index("moves") if "moves" in words else len(words)
+        head, played = list(words[:at]), list(words[at + 1 :])
+        if head[:1] == ["startpos"]:
+            fen = ""
+        elif head[:1] == ["fen"] and len(head) >= 5:
+            fen = " ".join([*head[1:], *["0", "1"][len(head) - 5 :]])
+        else:
+            raise DovetailError(f"position {' '.join(head)[:80]!r}; expected startpos or fen FEN")
+        # A late agent may still look at the board: then it keeps that one.
+        late = self._thinking.locked()
+        if late or fen != self._fen or played[: len(self._moves)] != self._moves:
+            board = Board("chess")
+            if fen:
+                board.begin(checked(fen))
+            self._board, self._fen, self._moves = board, fen, []
+        for move in played[len(self._moves) :]:
+            legal = moves(self._board.state)
+            if move not in legal:
+                raise DovetailError(f"the move {move!r} is illegal in {self._board.text()}")
+            self._board.state.apply_action(legal[move])
+            self._moves.append(move)
+
+    def _go(self, words: Sequence[str]) -> None:
+        if self._board.state.is_terminal():
+            self._say("bestmove 0000")
+            return
+        given = _numbers(words)
+        endless = "infinite" in words or "ponder" in words
+        white = self._board.text().split()[1] == "w"
+        own, other = ("wtime", "btime") if white else ("btime", "wtime")
+        # One time alone stands for both, as in fastchess's check.
+        left = given.get(own, given.get(other))
+        added = given.get("winc" if white else "binc", 0)
+        clock, limit = _clock(given.get("movetime"), left, added)
+        self._search = _Search(self, clock, None if endless else limit, endless)
+
+    def _stop(self) -> None:
+        search, self._search = self._search, None
+        if search is not None:
+            search.stop()
+
+
+class _Search:
+    """One ``go``: exactly one ``bestmove`` comes of it."""
+
+    def __init__(self, front: Front, clock: Clock, limit: float | None, endless: bool) -> None:
+        self._front = front
+        self._clock = clock
+        self._legal = moves(front._board.state)
+        self._board = front._board
+        self._begun = time.monotonic()
+        self._found: str | None = None
+        self._endless = endless
+        self._lock = threading.Lock()
+        self._said = threading.Event()
+        self._timer: threading.Timer | None = None
+        if limit is not None:
+            self._timer = threading.Timer(limit, self._answer)
+            self._timer.daemon = True
+            self._timer.start()
+        threading.Thread(target=self._think, daemon=True).start()
+
+    def _think(self) -> None:
+        front = self._front
+        with front._thinking:
+            if self._said.is_set():
+                return
+            try:
+                action = front._seated.decide(self._board, self._clock)
+                by_action = {each: move for move, each in self._legal.items()}
+                if action not in by_action:
+                    raise DovetailError(f"the agent's action {action} is illegal")
+                self._found = by_action[action]
+            except DovetailError as error:
+                front._say(f"info string {error}; a legal move is drawn instead")
+        if not self._endless:
+            self._answer()
+
+    def stop(self) -> None:
+        """Say the move now."""
+        self._answer()
+
+    def _answer(self) -> None:
+        with self._lock:
+            if self._said.is_set():
+                return
+            self._said.set()
+            move = self._found or self._front._rng.choice(sorted(self._legal))
+            spent = int(1000 * (time.monotonic() - self._begun))
+            self._front._say(f"info depth 1 score cp 0 nodes 1 time {spent} pv {move}")
+            self._front._say(f"bestmove {move}")
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _numbers(words: Sequence[str]) -> dict[str, int]:
+    found = {}
+    for name, value in pairwise(words):
+        if name in NUMBERS and NUMBER.fullmatch(value):
+            found[name] = int(value)
+    return found
+
+
+def _clock(movetime: int | None, left: int | None, added: int) -> tuple[Clock, float | None]:
+    """Return the agent's clock, and the seconds after which a move must be said; times come in milliseconds."""
+    if movetime is not None:
+        limit = max(0.01, movetime / 1000 - MARGIN)
+        return Clock(decision=limit), limit
+    if left is not None:
+        seconds = max(0.01, left / 1000 - MARGIN)
+        share = min(seconds, seconds / SHARE + added / 1000)
+        return Clock(decision=share, left=seconds), seconds
+    return Clock(), None

@@ -1,7 +1,0 @@
-"""GTP: Go engines as agents, and agents as GTP players."""
-
-from __future__ import annotations
-
-from dovetail.bridges.gtp.agent import Gtp
-
-__all__ = ["Gtp"]

@@ -1,7 +1,0 @@
-"""UCI: chess engines as agents, and agents as chess engines."""
-
-from __future__ import annotations
-
-from dovetail.bridges.uci.agent import Uci
-
-__all__ = ["Uci"]

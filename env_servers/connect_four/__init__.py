@@ -1,6 +1,0 @@
-"""Connect Four: ``rules`` by themselves, and the environment that serves them."""
-
-from dovetail.env_servers.connect_four.environment import Configuration, ConnectFour
-from dovetail.env_servers.connect_four.rules import Board
-
-__all__ = ["Board", "Configuration", "ConnectFour"]

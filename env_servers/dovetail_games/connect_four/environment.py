@@ -1,0 +1,210 @@
+"""Connect Four as an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.peer.environments.environment import (
+    DovetailError,
+    Environment,
+    Scene,
+    Spec,
+    Turn,
+    sole_action,
+)
+from dovetail.protocol.messages import Symmetry
+from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, column_name, square_name
+from dovetail.protocol.spaces import Box, Discrete
+from dovetail_games.connect_four.rules import Board
+
+if TYPE_CHECKING:
+    from dovetail.peer.environments.vector import VectorEnvironment
+
+
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of Connect Four."""
+
+    rows: Annotated[int, Meta(ge=1, le=20, description="height of the board in squares")] = 6
+    columns: Annotated[int, Meta(ge=1, le=20, description="width of the board in squares")] = 7
+    connect: Annotated[int, Meta(ge=2, le=20, description="discs in a row that win")] = 4
+
+
+class ConnectFour(Environment):
+    """Connect Four: two seats drop discs in turn; four in a row win.
+
+    Observation: uint8, shape (2, rows, columns), row 0 at the bottom; plane 0 has the discs of the
+    seat that looks, plane 1 the opponent's.  Actions: column numbers.  Rewards: 1 to the winner
+    and -1 to the loser at the end, 0 otherwise and for a draw.  There is no chance in it.
+    """
+
+    name = "connect_four"
+    seat_counts = (2,)
+    Configuration = Configuration
+
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        options = self.configuration
+        if options.connect > max(options.rows, options.columns):
+            raise DovetailError(
+                f"environment connect_four, option 'connect': {options.connect} in a row do not "
+                f"fit on {options.rows} rows and {options.columns} columns; "
+                f"at most {max(options.rows, options.columns)} do"
+            )
+        self.board = Board(options.rows, options.columns, options.connect)
+        self._planes: NDArray[np.uint8] = self._empty()
+
+    def _empty(self) -> NDArray[np.uint8]:
+        return np.zeros((2, self.board.rows, self.board.columns), np.uint8)
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        if cls is not ConnectFour or find_spec("numba") is None:
+            return None
+        from dovetail_games.connect_four.vector import ConnectFours
+
+        return ConnectFours(configuration, slots, cls(configuration).init())
+
+    def init(self) -> Spec:
+        rows, columns = self.board.rows, self.board.columns
+        return Spec(
+            name=self.name,
+            seats=2,
+            observation_spaces=[Box([2, rows, columns], 0, 1, "uint8")],
+            action_spaces=[Discrete(columns)],
+            reward_range=(-1.0, 1.0),
+            perfect_information=True,
+            afterstates=True,
+            forfeit=(-1.0, 1.0),
+            max_turns=rows * columns,
+            symmetries=[self._mirrored()],
+        )
+
+    def _mirrored(self) -> Symmetry:
+        rows, columns = self.board.rows, self.board.columns
+        across = list(reversed(range(columns)))
+        return Symmetry([row * columns + c for row in range(2 * rows) for c in across], across)
+
+    def start(self, seed: int) -> Turn:
+        board = self.board
+        self.board = Board(board.rows, board.columns, board.connect)
+        self._planes = self._empty()
+        return self._turn()
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        board = self.board
+        mover = board.mover
+        column = sole_action(actions, mover, over=board.over)
+        board.drop(column)
+        self._planes[mover, board.heights[column] - 1, column] = 1
+        return self._turn()
+
+    def _turn(self) -> Turn:
+        board = self.board
+        if not board.over:
+            mover = board.mover
+            return Turn.ask(mover, self.observation(mover), board.legal())
+        rewards = [0.0, 0.0]
+        winners = [0, 1] if board.winner is None else [board.winner]
+        if board.winner is not None:
+            rewards[board.winner], rewards[1 - board.winner] = 1.0, -1.0
+        return Turn.end(map(self.observation, (0, 1)), rewards, winners=winners)
+
+    def observation(self, seat: int) -> NDArray[np.uint8]:
+        """Return what a seat sees: uint8, shape (2, rows, columns), own discs first."""
+        return self._planes.copy() if seat == 0 else self._planes[::-1].copy()
+
+    def afterstates(self, seat: int) -> NDArray[np.uint8]:
+        """Return what the mover would see after each legal move.
+
+        uint8, shape (legal moves, 2, rows, columns), own discs first.
+        """
+        board = self.board
+        legal = board.legal()
+        states = np.repeat(self.observation(seat)[None], len(legal), axis=0)
+        for index, column in enumerate(legal):
+            states[index, 0, board.heights[column], column] = 1
+        return states
+
+    def place(self, seat: int, observation: Any) -> None:
+        """Go to a position; see ``Environment``."""
+        self._planes = np.array(observation if seat == 0 else observation[::-1], np.uint8)
+        self.board = Board.of(self._planes, self.board.connect)
+
+    def text(self, seat: int | None = None) -> str:
+        """Return the board: X began, O answers, the last disc in lower case."""
+        board = self.board
+        grid = [["."] * board.columns for _ in range(board.rows)]
+        for player, mark in enumerate("XO"):
+            for row, column in zip(*np.nonzero(self._planes[player]), strict=True):
+                grid[row][column] = mark
+        if board.last is not None:
+            row = board.heights[board.last] - 1
+            grid[row][board.last] = grid[row][board.last].lower()
+        width = len(str(board.columns - 1))
+        lines = [" ".join(mark.rjust(width) for mark in line) for line in reversed(grid)]
+        lines.append(" ".join(str(column).rjust(width) for column in range(board.columns)))
+        return "\n".join(lines)
+
+    def scene(self, seat: int | None = None) -> Scene:
+        """Return the squares row by row from the top, then the columns; any square of one chooses it."""
+        board = self.board
+        rows, columns = board.rows, board.columns
+        names = [f"column {column_name(column)}" for column in range(columns)]
+        cells = [
+            Cell(float(column), float(row), kind="hole", name=square_name(column, rows - 1 - row))
+            for row in range(rows)
+            for column in range(columns)
+        ]
+        cells += [
+            Cell(float(column), 0.0, 1.0, float(rows), "area", name)
+            for column, name in enumerate(names)
+        ]
+
+        def number(row: int, column: int) -> int:
+            return (rows - 1 - row) * columns + column
+
+        pieces = [
+            Piece(number(row, column), "disc", player)
+            for player in (0, 1)
+            for row, column in np.argwhere(self._planes[player]).tolist()
+        ]
+        choices = []
+        if not board.over and seat == board.mover:
+            choices = [
+                Choice(
+                    *(column, names[column], [rows * columns + column]),
+                    shows=[number(board.heights[column], column)],
+                    key=column_name(column),
+                )
+                for column in board.legal()
+            ]
+        marks = []
+        if board.last is not None:
+            marks.append(Mark("last", [number(board.heights[board.last] - 1, board.last)]))
+        if board.winner is not None:
+            marks.append(Mark("win", [number(*square) for square in self._won()]))
+        return Scene(
+            *(float(columns), float(rows), cells, pieces),
+            choices=choices,
+            seats=[Seated("X", note="began"), Seated("O")],
+            marks=marks,
+            moved="" if board.last is None else names[board.last],
+        )
+
+    def _won(self) -> list[tuple[int, int]]:
+        """Return the squares, as (row from the bottom, column), of every row that won."""
+        board = self.board
+        own = {(int(r), int(c)) for r, c in np.argwhere(self._planes[board.winner])}
+        found: dict[tuple[int, int], None] = {}
+        for row, column in sorted(own):
+            for up, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+                line = [(row + up * step, column + right * step) for step in range(board.connect)]
+                if own.issuperset(line):
+                    found.update(dict.fromkeys(line))
+        return list(found)

@@ -1,0 +1,419 @@
+"""Dominion as an environment."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+import numpy as np
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from dovetail.peer.environments.environment import Environment, Scene, Spec, Turn, View, sole_action
+from dovetail.protocol.scenes import Card as ShownCard
+from dovetail.protocol.scenes import Choice, Mark, Seated, Zone
+from dovetail.protocol.spaces import Box, Discrete
+from dovetail_games.dominion.cards import CARDS, KINDS, KINGDOM, NUMBER
+from dovetail_games.dominion.rules import (
+    ACTIONS,
+    BUY,
+    ENDS,
+    PASS,
+    TRASH,
+    Game,
+    Options,
+    Tie,
+    checked,
+    describe,
+)
+
+if TYPE_CHECKING:
+    from dovetail.peer.environments.vector import VectorEnvironment
+
+PHASES = ("action", "trash", "buy")
+MANY = 1_000
+"""More of anything than a game has."""
+
+
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of Dominion."""
+
+    players: Annotated[
+        int, Meta(ge=2, le=4, description="how many play", extra_json_schema={"x-seats": True})
+    ] = 2
+    kingdom: Annotated[
+        tuple[str, ...], Meta(description="the kinds of kingdom cards in the supply, by name")
+    ] = KINGDOM
+    kingdom_size: Annotated[
+        int, Meta(ge=0, le=10, description="how many kinds `kingdom` must name")
+    ] = 10
+    victory_pile: Annotated[
+        int, Meta(ge=1, le=100, description="Estates, Duchies and Provinces in the supply, each")
+    ] = 12
+    kingdom_pile: Annotated[int, Meta(ge=1, le=100, description="cards of each kingdom pile")] = 10
+    curses: Annotated[
+        int, Meta(ge=-1, le=100, description="Curses; -1 for ten for each player but one")
+    ] = -1
+    first: Annotated[Literal["random", "seat-0"], Meta(description="who begins")] = "random"
+    end: Annotated[
+        Literal["turn", "round"],
+        Meta(
+            description="turn: the game ends at the end of the turn; round: once all have had the same number of turns"
+        ),
+    ] = "turn"
+    tie: Annotated[
+        Tie,
+        Meta(
+            description="among equal points: fair: who had fewer turns, then at random; shared; "
+            "highest-seat"
+        ),
+    ] = "fair"
+    played: Annotated[
+        Literal["aside", "discard"],
+        Meta(description="where played cards lie until the end of the turn"),
+    ] = "aside"
+    chapel: Annotated[int, Meta(ge=1, le=10, description="cards that a Chapel may trash")] = 4
+    conspirator: Annotated[
+        int,
+        Meta(ge=1, le=10, description="actions played, itself included, that give its bonus"),
+    ] = 3
+    max_rounds: Annotated[
+        int, Meta(ge=1, le=100_000, description="rounds after which a game is truncated")
+    ] = 300
+    rewards: Annotated[
+        Literal["win", "difference", "purchase"],
+        Meta(
+            description="win: at the end, 1 and shares of -1; difference: at the end, own points minus "
+            "the mean of the others'; purchase: the points of each card when it is bought"
+        ),
+    ] = "win"
+
+
+class Dominion(Environment):
+    """Dominion: two to four seats buy cards from a common supply for their decks; most points win.
+
+    Observation: int16, shape (n,), the counts that ``layout`` names: own hand, deck, discards and
+    cards in play, supply, trash, the others' cards as far as they are known, and the state of the
+    turn.  Actions: see ``rules``.  Chance: the shuffles, and who begins.
+    """
+
+    name = "dominion"
+    seat_counts = (2, 3, 4)
+    Configuration = Configuration
+
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        self._moved: int | None = None
+        """The last action."""
+        self._told = ""
+        """The last action in words."""
+        options = self.configuration
+        self.options = checked(
+            Options(
+                options.players,
+                options.kingdom,
+                options.victory_pile,
+                options.kingdom_pile,
+                options.curses,
+                options.first,
+                options.end,
+                options.played,
+                options.chapel,
+                options.conspirator,
+                options.max_rounds,
+            ),
+            options.kingdom_size,
+        )
+        self.game = Game(self.options, random.Random(0))
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        if cls is not Dominion:
+            return None
+        from dovetail_games.dominion.vector import Tables
+
+        scalar = cls(configuration)
+        if scalar.options.max_rounds > np.iinfo(np.int16).max:
+            return None  # the environment refuses to observe more turns; arrays would wrap them
+        return Tables(configuration, slots, scalar.init(), scalar.game)
+
+    def init(self) -> Spec:
+        options = self.configuration
+        count = options.players
+        most = float(10 * options.victory_pile + 3 * count)
+        kind = options.rewards
+        worst = 1.0 if kind == "win" else most  # no loss at the table is dearer than a forfeit
+        limits = (-1.0, 6.0) if kind == "purchase" else (-most - 100, most + 100)
+        return Spec(
+            name=self.name,
+            seats=count,
+            observation_spaces=[Box([len(layout(count))], -1, MANY, "int16")],
+            action_spaces=[Discrete(ACTIONS)],
+            reward_range=(-1.0, 1.0) if kind == "win" else limits,
+            perfect_information=False,
+            chance=True,
+            forfeit=(-worst, worst / (count - 1)),
+        )
+
+    def start(self, seed: int) -> Turn:
+        self.game = Game(self.options, random.Random(seed))
+        self._moved, self._told = None, ""
+        return self._turn(self.game.seat)
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        game = self.game
+        seat = game.seat
+        action = sole_action(actions, seat, over=game.over)
+        told = self._describe(action)
+        game.act(action)
+        self._moved = action
+        self._told = told
+        return self._turn(seat)
+
+    def _describe(self, action: int) -> str:
+        """Return an action of the phase in words."""
+        return ENDS[self.game.phase] if action == PASS else describe(action)
+
+    def _turn(self, actor: int) -> Turn:
+        game, kind = self.game, self.configuration.rewards
+        rewards = [0.0] * len(game.players)
+        if kind == "purchase" and game.bought is not None:
+            rewards[actor] = float(CARDS[game.bought].points)
+        if not game.over:
+            seat = game.seat
+            others = []
+            if actor != seat and rewards[actor]:
+                others.append(View(actor, self.observation(actor), None, rewards[actor]))
+            seen = self.observation(seat)
+            return Turn.ask(seat, seen, game.legal(), rewards[seat], others=others)
+        outcome = None
+        if not game.cut:
+            outcome = game.outcome(self.configuration.tie)
+            rewards = [a + b for a, b in zip(rewards, self._final(outcome), strict=True)]
+        seen_by_all = map(self.observation, range(len(rewards)))
+        return Turn.end(seen_by_all, rewards, outcome=outcome, truncated=game.cut)
+
+    def _final(self, outcome: list[float]) -> list[float]:
+        count = len(outcome)
+        if self.configuration.rewards == "win":
+            return [(score * count - 1) / (count - 1) for score in outcome]
+        if self.configuration.rewards == "difference":
+            points = [player.points() for player in self.game.players]
+            return [p - (sum(points) - p) / (count - 1) for p in points]
+        return [0.0] * count
+
+    def observation(self, seat: int) -> NDArray[np.int16]:
+        """Return what a seat knows: int16, in the order of ``layout``."""
+        game = self.game
+        me = game.players[seat]
+        found = [*me.hand]
+        for pile in (me.draw, me.discard, me.in_play):
+            found += _counts(pile)
+        found += [n if kind in game.piles else -1 for kind, n in enumerate(game.supply)]
+        found += game.trash
+        for other in _others(seat, len(game.players)):
+            player = game.players[other]
+            hidden = _counts(player.draw)
+            found += [a + b for a, b in zip(player.hand, hidden, strict=True)]
+            found += _counts(player.discard)
+            found += _counts(player.in_play)
+            found += [sum(player.hand), player.turns]
+        acting = not game.over and game.seat == seat
+        phase = [float(acting and game.phase == each) for each in PHASES]
+        turn = [game.actions, game.buys, game.coins, game.played, game.to_trash]
+        found += [*map(int, phase), *turn, me.turns, (game.seat - seat) % len(game.players)]
+        return np.array(found, np.int16)
+
+    def fork(self, seat: int, seed: int) -> Self:
+        """Return a copy in which what a seat does not know is drawn again.
+
+        That is the order of its own deck, and what the others have in hand and deck.
+        """
+        other = super().fork(seat, seed)
+        game = other.game
+        rng = game.rng = random.Random(seed)
+        for number, player in enumerate(game.players):
+            if number != seat:
+                size = sum(player.hand)
+                unknown = [k for k, count in enumerate(player.hand) for _ in range(count)]
+                unknown += player.draw
+                unknown.sort()
+                rng.shuffle(unknown)
+                player.hand = _counts(unknown[:size])
+                player.draw = unknown[size:]
+            else:
+                player.draw.sort()
+                rng.shuffle(player.draw)
+        return other
+
+    def text(self, seat: int | None = None) -> str:
+        """Return supply and turn, and of hands only the seat's own."""
+        game = self.game
+        supply = ", ".join(
+            f"{CARDS[k].name} {game.supply[k]} ({CARDS[k].cost})" for k in game.piles
+        )
+        lines = [f"supply: {supply}"]
+        for number, player in enumerate(game.players):
+            mark = "*" if number == game.seat and not game.over else " "
+            cards = f"{sum(player.counts())} cards, {player.turns} turns"
+            lines.append(
+                f"{mark} seat {number}: {cards}; in play: {_names(_counts(player.in_play))}"
+            )
+        if seat is not None:
+            me = game.players[seat]
+            lines.append(f"your hand: {_names(me.hand)}")
+            lines.append(f"your discards: {_names(_counts(me.discard))}")
+        if game.over:
+            points = ", ".join(str(player.points()) for player in game.players)
+            lines.append(f"the game is over; points by seat: {points}")
+        else:
+            lines.append(
+                f"{game.phase} phase of seat {game.seat}: {game.actions} actions, {game.buys} buys, "
+                f"{game.coins} coins"
+            )
+            if seat == game.seat:
+                lines.append(", ".join(f"{a}: {self._describe(a)}" for a in game.legal()))
+        return "\n".join(lines)
+
+    def scene(self, seat: int | None = None) -> Scene:
+        """Return the cards; hands are shown to their owner only, as backs to the others."""
+        game = self.game
+        cards = [
+            ShownCard(
+                *("supply", CARDS[kind].name, game.supply[kind], None),
+                note=_rules(kind),
+                corner=str(CARDS[kind].cost),
+            )
+            for kind in game.piles
+        ]
+        in_supply = {kind: number for number, kind in enumerate(game.piles)}
+        in_hand: dict[int, int] = {}
+        for owner, player in enumerate(game.players):
+            if owner == seat:
+                for kind, count in enumerate(player.hand):
+                    if count:
+                        in_hand[kind] = len(cards)
+                        cards.append(
+                            ShownCard("hand", CARDS[kind].name, count, owner, note=_rules(kind))
+                        )
+            else:
+                cards.append(ShownCard("hand", "", sum(player.hand), owner))
+            cards.append(ShownCard("deck", "", len(player.draw), owner))
+            for zone, pile in (("discard", player.discard), ("play", player.in_play)):
+                for kind, count in enumerate(_counts(pile)):
+                    if count:
+                        cards.append(ShownCard(zone, CARDS[kind].name, count, owner))
+        cards += [
+            ShownCard("trash", CARDS[kind].name, count)
+            for kind, count in enumerate(game.trash)
+            if count
+        ]
+        choices = []
+        if not game.over and seat == game.seat:
+            for action in game.legal():
+                if action == PASS:
+                    choices.append(Choice(action, self._describe(action), key="p"))
+                    continue
+                at = in_supply[action - BUY] if BUY <= action < TRASH else in_hand[action % KINDS]
+                choices.append(Choice(action, describe(action), cards=[at]))
+        caption = "the game is over"
+        if not game.over:
+            # Treasures count when the player begins to buy.
+            beside = "" if game.phase == "buy" else " beside treasures"
+            caption = (
+                f"{game.phase} phase of player {game.seat + 1}: {_count(game.actions, 'action')}, "
+                f"{_count(game.buys, 'buy')}, {_count(game.coins, 'coin')}{beside}"
+            )
+        seats, zones = [], [Zone("supply", "Supply")]
+        for owner, player in enumerate(game.players):
+            name = f"Player {owner + 1}"
+            points = float(player.points())  # no secret: everybody saw what was bought
+            note = f"{sum(player.counts())} cards, {player.turns} turns"
+            seats.append(Seated(name, points, note))
+            whose = "Your" if owner == seat else f"{name}'s"
+            zones += [
+                Zone("play", f"{whose} cards in play", owner),
+                Zone("hand", f"{whose} hand", owner, "fan"),
+                Zone("deck", f"{whose} deck", owner, "pile"),
+                Zone("discard", f"{whose} discards", owner, "pile"),
+            ]
+        zones.append(Zone("trash", "Trash", None, "pile"))
+        marks, moved = [], self._told
+        if self._moved is not None and BUY <= self._moved < TRASH:
+            marks = [Mark("last", cards=[in_supply[self._moved - BUY]])]
+        return Scene(
+            cards=cards,
+            choices=choices,
+            caption=caption,
+            seats=seats,
+            marks=marks,
+            zones=zones,
+            moved=moved,
+        )
+
+
+def layout(players: int) -> list[str]:
+    """Return what each number of an observation counts.
+
+    Piles not in the game have -1 in the supply. ``others`` are named by how many seats after one's
+    own they sit.
+    """
+    names = [
+        f"{place}: {card.name}"
+        for place in ("hand", "deck", "discard", "in play", "supply", "trash")
+        for card in CARDS
+    ]
+    for after in range(1, players):
+        for place in ("hand and deck", "discard", "in play"):
+            names += [f"seat +{after}, {place}: {card.name}" for card in CARDS]
+        names += [f"seat +{after}, cards in hand", f"seat +{after}, turns"]
+    names += [f"phase: {phase}" for phase in PHASES]
+    names += ["actions", "buys", "coins", "actions played", "cards to trash", "own turns"]
+    return [*names, "seats until the seat to act"]
+
+
+def _others(seat: int, players: int) -> list[int]:
+    return [(seat + after) % players for after in range(1, players)]
+
+
+def _counts(pile: list[int]) -> list[int]:
+    found = [0] * KINDS
+    for kind in pile:
+        found[kind] += 1
+    return found
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _rules(kind: int) -> str:
+    """Return what a card does, for a person who does not know it."""
+    card = CARDS[kind]
+    found = [
+        f"+{_count(count, word)}"
+        for count, word in (
+            *((card.cards, "card"), (card.actions, "action"), (card.buys, "buy")),
+            (card.coins, "coin"),
+        )
+        if count
+    ]
+    if card.points:
+        found.append(f"{card.points:+} point{'s' * (abs(card.points) > 1)}")
+    if kind in _SPECIAL:
+        found.append(_SPECIAL[kind])
+    return "; ".join(found)
+
+
+_SPECIAL = {
+    NUMBER["Chapel"]: "trash cards from your hand",
+    NUMBER["Adventurer"]: "draw until you have found two treasures",
+    NUMBER["Conspirator"]: "if enough actions were played this turn: +1 card, +1 action",
+    NUMBER["Moneylender"]: "trash a Copper for +3 coins",
+}
+
+
+def _names(counts: list[int]) -> str:
+    named = [f"{count} {CARDS[kind].name}" for kind, count in enumerate(counts) if count]
+    return ", ".join(named) or "nothing"

@@ -1,0 +1,414 @@
+"""Dominion, compiled: a decision in each of many slots, with the draws of ``rules.Game``.
+
+What is done here follows ``rules`` step by step, since every shuffle depends on the order of the cards
+before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
+from dovetail.peer.vector_random import below
+from dovetail_games.dominion.cards import (
+    ADVENTURER,
+    BASIC,
+    CARDS,
+    CHAPEL,
+    CONSPIRATOR,
+    COPPER,
+    ESTATE,
+    KINDS,
+    MONEYLENDER,
+    PROVINCE,
+)
+from dovetail_games.dominion.rules import BUY, PASS, TRASH
+
+Array = NDArray[Any]
+
+DRAW, DISCARD, IN_PLAY = range(3)
+"""A player's piles; the top of the deck is its last card."""
+ACTING, TRASHING, BUYING = range(3)
+"""The phases."""
+SEAT, PHASE, ACTIONS, BUYS, COINS, PLAYED, TO_TRASH, BOUGHT, ENDED = range(9)
+"""The columns of ``Games.turn``; ``BOUGHT`` is ``NOTHING`` or the kind that the last action bought."""
+NOTHING = -1
+GOES_ON, OVER, CUT = range(3)
+"""What ``ENDED`` says."""
+FAIR, SHARED, HIGHEST = range(3)
+"""Who wins among equals."""
+
+
+class Rules(NamedTuple):
+    """The options of ``rules.Options``."""
+
+    supply: Array
+    """int64, shape (kinds,): at the start."""
+    random_first: bool
+    whole_round: bool
+    aside: bool
+    chapel: int
+    conspirator: int
+    max_rounds: int
+
+
+class Games(NamedTuple):
+    """A game in each row; all are int64 if nothing else is said."""
+
+    chance: Array
+    """uint32: the states of a ``Twisters``."""
+    supply: Array
+    """Shape (slots, kinds)."""
+    trash: Array
+    """Shape (slots, kinds)."""
+    hands: Array
+    """Shape (slots, seats, kinds)."""
+    piles: Array
+    """int8, shape (slots, seats, 3, cards): the kinds of the cards in deck, discards and play."""
+    sizes: Array
+    """Shape (slots, seats, 3): how many cards those have."""
+    turns: Array
+    """Shape (slots, seats)."""
+    turn: Array
+    """Shape (slots, 9)."""
+
+
+_COSTS = np.array([card.cost for card in CARDS])
+_COINS = np.array([card.coins for card in CARDS])
+_POINTS = np.array([card.points for card in CARDS])
+_CARDS = np.array([card.cards for card in CARDS])
+_ACTIONS = np.array([card.actions for card in CARDS])
+_BUYS = np.array([card.buys for card in CARDS])
+_TREASURE = np.array([card.treasure for card in CARDS])
+
+# -- cards ---------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _shuffle(cards: Array, size: int, chance: Array) -> None:
+    for at in range(size - 1, 0, -1):
+        other = below(chance, at + 1)
+        cards[at], cards[other] = cards[other], cards[at]
+
+
+@njit(cache=True)
+def _put(games: Games, slot: int, seat: int, pile: int, kind: int) -> None:
+    games.piles[slot, seat, pile, games.sizes[slot, seat, pile]] = kind
+    games.sizes[slot, seat, pile] += 1
+
+
+@njit(cache=True)
+def _top(games: Games, slot: int, seat: int) -> int:
+    """Take the top card of the deck, after shuffling the discards if there is none."""
+    piles, sizes = games.piles[slot, seat], games.sizes[slot, seat]
+    if sizes[DRAW] == 0:
+        count = sizes[DISCARD]
+        if count == 0:
+            return NOTHING
+        piles[DRAW, :count] = piles[DISCARD, :count]
+        sizes[DRAW], sizes[DISCARD] = count, 0
+        _shuffle(piles[DRAW], count, games.chance[slot])
+    sizes[DRAW] -= 1
+    return int(piles[DRAW, sizes[DRAW]])
+
+
+@njit(cache=True)
+def _take(games: Games, slot: int, seat: int, count: int) -> None:
+    for _ in range(count):
+        kind = _top(games, slot, seat)
+        if kind == NOTHING:
+            return
+        games.hands[slot, seat, kind] += 1
+
+
+@njit(cache=True)
+def _holds(hand: Array, first: int) -> bool:
+    """Return whether a hand has a card of a kind from ``first`` on."""
+    for kind in range(first, KINDS):
+        if hand[kind]:
+            return True
+    return False
+
+
+# -- a turn --------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _begin_turn(turn: Array) -> None:
+    turn[PHASE] = ACTING
+    turn[ACTIONS] = turn[BUYS] = 1
+    turn[COINS] = turn[PLAYED] = turn[TO_TRASH] = 0
+
+
+@njit(cache=True)
+def _begin_buying(turn: Array, hand: Array) -> None:
+    turn[PHASE] = BUYING
+    for kind in range(3):
+        turn[COINS] += hand[kind] * _COINS[kind]
+
+
+@njit(cache=True)
+def _finished(rules: Rules, supply: Array) -> bool:
+    empty = 0
+    for kind in range(KINDS):
+        empty += rules.supply[kind] > 0 and supply[kind] == 0
+    return supply[PROVINCE] == 0 or empty >= 3
+
+
+@njit(cache=True)
+def _end_turn(rules: Rules, games: Games, slot: int) -> None:
+    turn, turns = games.turn[slot], games.turns[slot]
+    seat = turn[SEAT]
+    hand = games.hands[slot, seat]
+    for kind in range(KINDS):
+        for _ in range(hand[kind]):
+            _put(games, slot, seat, DISCARD, kind)
+    hand[:] = 0
+    for at in range(games.sizes[slot, seat, IN_PLAY]):
+        _put(games, slot, seat, DISCARD, games.piles[slot, seat, IN_PLAY, at])
+    games.sizes[slot, seat, IN_PLAY] = 0
+    _take(games, slot, seat, 5)
+    turns[seat] += 1
+    full_round = turns.min() == turns.max()
+    if _finished(rules, games.supply[slot]) and (full_round or not rules.whole_round):
+        turn[ENDED] = OVER
+    elif full_round and turns[0] >= rules.max_rounds:
+        turn[ENDED] = CUT
+    else:
+        turn[SEAT] = (seat + 1) % len(turns)
+        _begin_turn(turn)
+
+
+@njit(cache=True)
+def _skip(rules: Rules, games: Games, slot: int) -> None:
+    """Leave phases in which nothing can be done."""
+    turn = games.turn[slot]
+    while True:
+        hand = games.hands[slot, turn[SEAT]]
+        if turn[PHASE] == TRASHING and (turn[TO_TRASH] == 0 or not _holds(hand, 0)):
+            turn[PHASE] = ACTING
+        if turn[PHASE] == ACTING and (turn[ACTIONS] == 0 or not _holds(hand, BASIC)):
+            _begin_buying(turn, hand)
+        if turn[PHASE] != BUYING or turn[BUYS] > 0:
+            return
+        _end_turn(rules, games, slot)
+        if turn[ENDED] != GOES_ON:
+            return
+
+
+@njit(cache=True)
+def _discard_forever(games: Games, slot: int, kind: int) -> None:
+    turn = games.turn[slot]
+    games.hands[slot, turn[SEAT], kind] -= 1
+    games.trash[slot, kind] += 1
+    if turn[PHASE] == TRASHING:
+        turn[TO_TRASH] -= 1
+
+
+@njit(cache=True)
+def _adventure(games: Games, slot: int, seat: int) -> None:
+    """Draw until two treasures have come; the rest is discarded."""
+    aside = np.empty(games.piles.shape[3], np.int8)
+    treasures = count = 0
+    while treasures < 2:
+        kind = _top(games, slot, seat)
+        if kind == NOTHING:
+            break
+        if _TREASURE[kind]:
+            games.hands[slot, seat, kind] += 1
+            treasures += 1
+        else:
+            aside[count] = kind
+            count += 1
+    for at in range(count):
+        _put(games, slot, seat, DISCARD, aside[at])
+
+
+@njit(cache=True)
+def _play(rules: Rules, games: Games, slot: int, kind: int) -> None:
+    turn = games.turn[slot]
+    seat = turn[SEAT]
+    hand = games.hands[slot, seat]
+    hand[kind] -= 1
+    _put(games, slot, seat, IN_PLAY if rules.aside else DISCARD, kind)
+    turn[PLAYED] += 1
+    turn[ACTIONS] += _ACTIONS[kind] - 1
+    turn[BUYS] += _BUYS[kind]
+    turn[COINS] += _COINS[kind]
+    _take(games, slot, seat, _CARDS[kind])
+    if kind == CONSPIRATOR and turn[PLAYED] >= rules.conspirator:
+        turn[ACTIONS] += 1
+        _take(games, slot, seat, 1)
+    elif kind == MONEYLENDER and hand[COPPER]:
+        _discard_forever(games, slot, COPPER)
+        turn[COINS] += 3
+    elif kind == CHAPEL:
+        turn[PHASE] = TRASHING
+        turn[TO_TRASH] = rules.chapel
+    elif kind == ADVENTURER:
+        _adventure(games, slot, seat)
+
+
+@njit(cache=True)
+def _act(rules: Rules, games: Games, slot: int, action: int) -> None:
+    turn = games.turn[slot]
+    turn[BOUGHT] = NOTHING
+    if action == PASS:
+        if turn[PHASE] == TRASHING:
+            turn[TO_TRASH] = 0
+        elif turn[PHASE] == ACTING:
+            _begin_buying(turn, games.hands[slot, turn[SEAT]])
+        else:
+            turn[BUYS] = 0
+    elif action >= TRASH:
+        _discard_forever(games, slot, action - TRASH)
+    elif action >= BUY:
+        kind = action - BUY
+        games.supply[slot, kind] -= 1
+        _put(games, slot, turn[SEAT], DISCARD, kind)
+        turn[COINS] -= _COSTS[kind]
+        turn[BUYS] -= 1
+        turn[BOUGHT] = kind
+    else:
+        _play(rules, games, slot, action)
+    _skip(rules, games, slot)
+
+
+# -- many games ----------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def begin_slots(slots: Array, rules: Rules, games: Games) -> None:
+    """Begin a game in each of some slots, whose chance is seeded."""
+    seats = games.hands.shape[1]
+    for slot in slots:
+        games.supply[slot] = rules.supply
+        games.trash[slot] = 0
+        games.hands[slot] = 0
+        games.sizes[slot] = 0
+        games.turns[slot] = 0
+        for seat in range(seats):
+            for number in range(10):
+                _put(games, slot, seat, DRAW, COPPER if number < 7 else ESTATE)
+            _shuffle(games.piles[slot, seat, DRAW], 10, games.chance[slot])
+        for seat in range(seats):
+            _take(games, slot, seat, 5)
+        turn = games.turn[slot]
+        turn[SEAT] = below(games.chance[slot], seats) if rules.random_first else 0
+        turn[ENDED] = GOES_ON
+        turn[BOUGHT] = NOTHING
+        _begin_turn(turn)
+        _skip(rules, games, slot)
+
+
+@njit(cache=True)
+def act_slots(slots: Array, actions: Array, rules: Rules, games: Games) -> None:
+    """Let the player to act do something in each of some slots; actions are legal."""
+    for row in range(len(slots)):
+        _act(rules, games, slots[row], actions[row])
+
+
+@njit(cache=True)
+def legal_slots(slots: Array, games: Games, out: Array) -> None:
+    """Fill zeroed bit masks: uint8, shape (slots, 7)."""
+    for row in range(len(slots)):
+        slot = slots[row]
+        turn = games.turn[slot]
+        hand, supply = games.hands[slot, turn[SEAT]], games.supply[slot]
+        out[row, PASS >> 3] |= 1 << (PASS & 7)
+        for kind in range(KINDS):
+            if turn[PHASE] == BUYING:
+                allowed = supply[kind] > 0 and _COSTS[kind] <= turn[COINS]
+                action = BUY + kind
+            elif turn[PHASE] == TRASHING:
+                allowed = hand[kind] > 0
+                action = TRASH + kind
+            else:
+                allowed = kind >= BASIC and hand[kind] > 0
+                action = kind
+            if allowed:
+                out[row, action >> 3] |= 1 << (action & 7)
+
+
+@njit(cache=True)
+def _count(cards: Array, size: int, out: Array) -> None:
+    for at in range(size):
+        out[cards[at]] += 1
+
+
+@njit(cache=True)
+def observe_slots(slots: Array, seats: Array, rules: Rules, games: Games, out: Array) -> None:
+    """Fill zeroed rows of int16 with what seats know, in the order of ``environment.layout``."""
+    players = games.hands.shape[1]
+    for row in range(len(slots)):
+        slot, seat = slots[row], seats[row]
+        turn, seen = games.turn[slot], out[row]
+        piles, sizes, turns = games.piles[slot], games.sizes[slot], games.turns[slot]
+        seen[:KINDS] = games.hands[slot, seat]
+        at = KINDS
+        for pile in range(3):
+            _count(piles[seat, pile], sizes[seat, pile], seen[at : at + KINDS])
+            at += KINDS
+        for kind in range(KINDS):
+            seen[at + kind] = games.supply[slot, kind] if rules.supply[kind] > 0 else -1
+        at += KINDS
+        seen[at : at + KINDS] = games.trash[slot]
+        at += KINDS
+        for after in range(1, players):
+            other = (seat + after) % players
+            hand = games.hands[slot, other]
+            for pile in range(3):
+                _count(piles[other, pile], sizes[other, pile], seen[at : at + KINDS])
+                if pile == DRAW:
+                    seen[at : at + KINDS] += hand
+                at += KINDS
+            seen[at] = hand.sum()
+            seen[at + 1] = turns[other]
+            at += 2
+        if turn[ENDED] == GOES_ON and turn[SEAT] == seat:
+            seen[at + turn[PHASE]] = 1
+        at += 3
+        for column in (ACTIONS, BUYS, COINS, PLAYED, TO_TRASH):
+            seen[at] = turn[column]
+            at += 1
+        seen[at] = turns[seat]
+        seen[at + 1] = (turn[SEAT] - seat) % players
+
+
+@njit(cache=True)
+def points_slots(slots: Array, games: Games, out: Array) -> None:
+    """Fill int64 rows with the victory points of all seats."""
+    for row in range(len(slots)):
+        slot = slots[row]
+        for seat in range(out.shape[1]):
+            points = (games.hands[slot, seat] * _POINTS).sum()
+            for pile in range(3):
+                for at in range(games.sizes[slot, seat, pile]):
+                    points += _POINTS[games.piles[slot, seat, pile, at]]
+            out[row, seat] = points
+
+
+@njit(cache=True)
+def outcome_slots(slots: Array, points: Array, tie: int, games: Games, out: Array) -> None:
+    """Fill rows of float64 with the score of each seat, as ``rules.Game.outcome``."""
+    players = points.shape[1]
+    for row in range(len(slots)):
+        turns, most = games.turns[slots[row]], points[row].max()
+        best = points[row] == most
+        out[row] = 0.0
+        if tie == SHARED:
+            out[row][best] = 1 / best.sum()
+            continue
+        if tie == FAIR:
+            best &= turns == turns[best].min()
+        left = best.sum() - 1
+        if tie == FAIR:
+            left = below(games.chance[slots[row]], left + 1)
+        for seat in range(players):
+            if best[seat]:
+                if left == 0:
+                    out[row, seat] = 1.0
+                left -= 1

@@ -1,0 +1,7 @@
+"""Tetris with one decision a piece: ``rules``, ``features``, and the environment that serves
+them."""
+
+from dovetail_games.tetris.environment import Configuration, Tetris
+from dovetail_games.tetris.rules import PIECES, Board
+
+__all__ = ["PIECES", "Board", "Configuration", "Tetris"]

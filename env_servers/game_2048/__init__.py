@@ -1,6 +1,0 @@
-"""2048: ``rules`` by themselves, and the environment that serves them."""
-
-from dovetail.env_servers.game_2048.environment import Configuration, Game2048
-from dovetail.env_servers.game_2048.rules import Board
-
-__all__ = ["Board", "Configuration", "Game2048"]

@@ -1,0 +1,200 @@
+"""An arena as one file: export, and import into a new folder.
+
+A ZIP archive with ``arena.toml``, the lines of each table as JSON, and the journal.
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import sqlalchemy as sa
+from msgspec import Meta
+
+from dovetail.protocol import json_text as jsontext
+from dovetail.protocol import outside
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport.keys import private
+from dovetail_experiments.arena import schema as s
+from dovetail_experiments.arena.description import BROKER_KEY, JOURNAL, NAME, Arena, folder, read
+from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.unpacked import Unpacked
+from dovetail_experiments.records import database
+
+DESCRIPTION = "arena.toml"
+BATCH = 1000
+"""Rows that are read or written at once."""
+UNREADABLE = (
+    *(OSError, EOFError, ValueError, RuntimeError, RecursionError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, sa.exc.SQLAlchemyError),
+)
+"""What reading an archive raises that is damaged, encrypted, or was made to do harm."""
+_State = Literal["active", "paused", "banned"]
+_Int = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+_Text = Annotated[str, Meta(max_length=1 << 16)]
+KINDS = {int: _Int, float: float, str: _Text}
+"""The type of a value by that of its column."""
+CHECKED: dict[tuple[str, str], Any] = {
+    ("entrants", "name"): Annotated[str, Meta(pattern=f"^(?:{NAME.pattern})$")],
+    ("entrants", "token"): Annotated[str, Meta(min_length=40, max_length=64)],
+    ("entrants", "state"): _State,
+    ("players", "state"): _State,
+}
+"""The same for columns whose values stand for something else."""
+
+
+def export(file: Path, arena: Arena, archive: Path) -> None:
+    """Write an arena into an archive; the arena may be running.
+
+    Entrants keep their access tokens, of which the archive has only hashes, or their keys. Then the archive has
+    the broker's key, too, so that they need not change theirs, and is its user's alone.
+
+    Raises:
+        DovetailError: the archive exists, or cannot be written.
+    """
+    where = folder(file, arena)
+    database_file, journal = where / FILE, where / JOURNAL
+    with Store(database_file):
+        pass  # says what is wrong with it
+    engine = database.engine(database.url_of(database_file), "BEGIN")
+    try:
+        with private(archive) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as out:
+            out.write(file, DESCRIPTION)
+            with engine.begin() as connection:  # one moment, also while games are played
+                for table in s.metadata.sorted_tables:
+                    with out.open(f"{table.name}.jsonl", "w") as lines:
+                        rows = connection.execution_options(yield_per=BATCH).execute(
+                            sa.select(table)
+                        )
+                        for row in rows.mappings():
+                            lines.write(jsontext.write(dict(row)).encode() + b"\n")
+            for each in (journal, where / BROKER_KEY):
+                if each.exists():
+                    out.write(each, each.name)
+    except FileExistsError:
+        raise DovetailError(f"{archive} exists; choose another name") from None
+    except (OSError, sa.exc.SQLAlchemyError) as error:
+        archive.unlink(missing_ok=True)
+        raise DovetailError(f"cannot write {archive}: {database.line(error)}") from None
+    finally:
+        engine.dispose()
+
+
+def restore(archive: Path, target: Path) -> Path:
+    """Make an arena of an archive in a folder that is new or empty; return the arena's file.
+
+    What fails leaves nothing: the arena is made beside the folder, and takes its place in the end.
+
+    Raises:
+        DovetailError: the archive is not one, unpacks to too much, or the folder has files.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DovetailError(f"{target} exists and is not an empty folder; choose another")
+    target = target.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".dovetail-", dir=target.parent) as beside:
+            made = Path(beside) / "arena"
+            made.mkdir(mode=0o700)
+            with zipfile.ZipFile(archive) as given:
+                _unpack(Unpacked(given, archive), made)
+            made.replace(target)
+    except UNREADABLE as error:
+        told = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+        raise DovetailError(f"cannot import {archive}: {told}") from None
+    return target / DESCRIPTION
+
+
+def _unpack(given: Unpacked, made: Path) -> None:
+    tables = s.metadata.sorted_tables
+    missing = [
+        name for name in (DESCRIPTION, *(f"{t.name}.jsonl" for t in tables)) if not given.has(name)
+    ]
+    if missing:
+        raise DovetailError(f"{given.path} is not an arena: it has no {missing[0]}")
+    file = made / DESCRIPTION
+    file.write_bytes(given.whole(DESCRIPTION, outside.TEXT))
+    try:
+        arena = read(file)
+    except DovetailError as error:
+        told = str(error).replace(str(file), DESCRIPTION)
+        raise DovetailError(f"cannot import {given.path}: {told}") from None
+    where = folder(file, arena)
+    if made.resolve() not in (where.resolve(), *where.resolve().parents):
+        raise DovetailError(
+            f"{given.path}: its `folder` lies outside of the new one; remove that key"
+        )
+    _fill(given, where / FILE, tables)
+    for each in (JOURNAL, BROKER_KEY):
+        if given.has(each):
+            with private(where / each) as sink:
+                for part in given.parts(each):
+                    sink.write(part)
+
+
+def _fill(given: Unpacked, path: Path, tables: list[sa.Table]) -> None:
+    rows = [row for batch in _rows(given, s.arena) for row in batch]
+    version = rows[0]["version"] if len(rows) == 1 else None
+    if version not in range(1, s.VERSION + 1):
+        raise DovetailError(
+            f"the archive has version {version} of an arena's tables; this program reads {s.VERSION}"
+        )
+    with Store(path, create=True):
+        pass
+    engine = database.engine(database.url_of(path), "BEGIN IMMEDIATE")
+    try:
+        with engine.begin() as connection:
+            for table in [each for each in tables if each is not s.arena]:
+                connection.execute(sa.delete(table))
+                for batch in _rows(given, table):
+                    connection.execute(sa.insert(table), batch)
+            wrong = connection.execute(sa.text("PRAGMA foreign_key_check")).first()
+            if wrong is not None:
+                raise DovetailError(
+                    f"{given.path} is not whole: a row of {wrong[0]} names one of {wrong[2]} that is not there"
+                )
+    finally:
+        engine.dispose()
+
+
+def _rows(given: Unpacked, table: sa.Table) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a table in batches, each checked against its columns."""
+    name, batch = f"{table.name}.jsonl", []
+    decoder = msgspec.json.Decoder(_shape(table))
+    for number, line in enumerate(given.lines(name), 1):
+        try:
+            row = decoder.decode(line)
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise DovetailError(f"{given.path}: {name}, line {number}: {error}") from None
+        batch.append({each.name: getattr(row, _field(each.name)) for each in table.columns})
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _shape(table: sa.Table) -> type[msgspec.Struct]:
+    """Return what a line of a table is: a value of its type for each column, and nothing else."""
+    fields: list[Any] = []
+    for each in table.columns:
+        kind: Any = CHECKED.get((table.name, each.name)) or KINDS[each.type.python_type]
+        name = _field(each.name)
+        # A column that an earlier version of the tables had not.
+        fields.append((name, kind | None, None) if each.nullable else (name, kind))
+    return msgspec.defstruct(
+        f"{table.name}_row",
+        sorted(fields, key=len),
+        rename={_field(each.name): f"{each.name}" for each in table.columns},  # no subclass of str
+        forbid_unknown_fields=True,
+    )
+
+
+def _field(column: str) -> str:
+    return f"of_{column}"  # `return` is a column, too

@@ -1,0 +1,254 @@
+"""Arena files: TOML that describes a competition; docs/arena.md has every key."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dovetail.peer import presets
+from dovetail.peer.address import ADDRESS
+from dovetail.peer.config_location import Source
+from dovetail.peer.plugins import offered_name
+from dovetail.peer.quoting import command
+from dovetail.peer.validation_messages import explained
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import ClockRule
+from dovetail_experiments.files.checking import configured, named, parametrised
+from dovetail_experiments.files.file import Mistake, Seed, located, table
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+"""What entrants, ladders and baselines may be called: it stands in addresses of pages and in labels."""
+JOURNAL, TOKEN = "journal", "token"
+"""Files in an arena's folder: every game, and the access token of its broker and its operator."""
+BROKER_KEY, OWN_KEY = "broker.key", "arena.key"
+"""Files in the folder of an arena with keys: the broker's key, and that of the arena's own programs."""
+OWN = ":arena"
+"""The name of that key; no invited entrant is called so."""
+Positive = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[ladders.baselines]]``: an agent that the arena runs itself."""
+
+    name: str
+    type: str
+    """A built-in agent, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    parameters: dict[str, Any] = {}
+    command: list[str] | None = None
+    """A program in any language that offers ``type``; the environment variables DOVETAIL_BROKER and
+    DOVETAIL_TOKEN say where, as for entrants."""
+
+
+class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[ladders]]``: a game and who plays it."""
+
+    name: str
+    game: str
+    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    configuration: dict[str, Any] = {}
+    seats: Positive = 2
+    command: list[str] | None = None
+    """A program in any language that offers ``game``."""
+    clock: ClockRule = ClockRule()
+    answer_timeout: Annotated[float, Meta(gt=0)] = 30.0
+    """Seconds for any answer without a clock."""
+    max_turns: Positive | None = None
+    """Games longer than this are drawn."""
+    openings: Annotated[int, Meta(ge=0)] = 0
+    """How many first turns are drawn from the seed, the same in all games of a unit."""
+    lookahead: bool = False
+    """Whether agents may ask the environment what would follow, as those that search do."""
+    entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
+    """Who may enter; ``*`` is everyone who has been invited."""
+    programs: Positive = 8
+    """How many programs of an entrant may play at once; newcomers play first, so more would keep others waiting."""
+    mode: Literal["evaluate", "learn"] = "evaluate"
+    """Whether agents may change by what they play."""
+    window: Positive | None = None
+    """How many units the table is of, the latest; for agents that learn."""
+    pinned: str = ""
+    """The baseline whose rating is 0 in the table; the mean of all agents is if it names none."""
+    width: Annotated[float, Meta(gt=0)] = 1.0
+    """How far apart opponents are, in standard deviations of all ratings."""
+    uniform: Share = 0.1
+    """The share of opponents that are drawn without regard to ratings."""
+    baselines: list[Baseline] = []
+
+    @property
+    def offered(self) -> str:
+        """What the program that plays the game calls it."""
+        return self.game if self.command else offered_name(self.game, "environment")
+
+    @property
+    def players(self) -> int:
+        """How many meet in a unit; a game of one seat is played by two, each alone on the same seed."""
+        return max(2, self.seats)
+
+    def admits(self, entrant: str) -> bool:
+        """Whether an entrant may play here."""
+        return "*" in self.entrants or entrant in self.entrants
+
+
+class SeasonPlan(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[[seasons]]``: a season that begins by itself."""
+
+    name: str
+    begins: datetime
+    """In local time if it names no other."""
+    final: datetime | None = None
+    """When its final begins."""
+    rounds: Positive = 1
+    """How often all meet each other in the final."""
+
+
+class Arena(Struct, frozen=True, forbid_unknown_fields=True):
+    """A whole file."""
+
+    name: str
+    ladders: Annotated[list[Ladder], Meta(min_length=1)]
+    seed: Seed = 0
+    seasons: list[SeasonPlan] = []
+    """In the order in which they begin; without them an operator begins seasons."""
+    bind: str = ADDRESS
+    """Where the arena's broker listens."""
+    address: str = ""
+    """Where agents reach it, if that is not ``bind``."""
+    folder: str = ""
+    """Where everything is kept; beside the file, under its name, if not given."""
+    games: Positive = 2
+    """How many units are played at once."""
+    faults: Positive = 3
+    """How many losses by fault in a row pause an agent."""
+    keys: bool = False
+    """Whether each entrant has a pair of keys instead of an access token, and everything is encrypted."""
+    insecure: bool = False
+    """Listen beyond this machine although nothing is encrypted."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many meet in a unit, by ladder."""
+        return {each.name: each.players for each in self.ladders}
+
+    def ladder(self, name: str) -> Ladder:
+        """Return a ladder.
+
+        Raises:
+            DovetailError: there is none of this name.
+        """
+        for each in self.ladders:
+            if each.name == name:
+                return each
+        there = ", ".join(each.name for each in self.ladders)
+        raise DovetailError(f"there is no ladder {name!r}; there are {there}")
+
+
+def read(path: Path) -> Arena:
+    """Return the arena that a file describes.
+
+    Raises:
+        DovetailError: the file cannot be read or does not describe an arena; one line says what and where.
+    """
+    found = table(path, {})
+    try:
+        arena = msgspec.convert(found, Arena)
+    except msgspec.ValidationError as error:
+        raise DovetailError(explained(error, Arena, found, Source(path))) from None
+    _dated(path, arena.seasons)
+    ladders = [each.name for each in arena.ladders]
+    for name in ladders:
+        _named(path, "ladder", name, ladders)
+    for ladder in arena.ladders:
+        names = [each.name for each in ladder.baselines]
+        if ladder.pinned and (ladder.pinned not in names or ladder.seats > 2):
+            raise DovetailError(
+                f"{path}: the ladder {ladder.name!r} pins {ladder.pinned!r}; name one of its baselines, in a "
+                "game of at most two seats"
+            )
+        for name in names:
+            _named(path, f"baseline of {ladder.name!r}", name, names)
+    return arena
+
+
+def check(path: Path, arena: Arena) -> None:
+    """Check games, agents and their options where they are written in Python and on this machine.
+
+    Raises:
+        DovetailError: a name or an option is wrong; one line says where and what.
+    """
+    with located(Source(path)):
+        for number, ladder in enumerate(arena.ladders):
+            if ladder.command is None:
+                _playable(ladder, number)
+            for at, each in enumerate(ladder.baselines):
+                if each.command is None:
+                    parametrised(each.type, each.parameters, "ladders", number, "baselines", at)
+
+
+def _playable(ladder: Ladder, number: int) -> None:
+    """Make a ladder's game once."""
+    given = ladder.configuration
+    kind = configured(ladder.game, given, "ladders", number)
+    owner = f"environment {ladder.game}"
+    try:
+        presets.tried(presets.preset(kind, given, owner), owner)
+    except DovetailError as error:
+        steps = ("ladders", number, "configuration", *named(str(error), given))
+        raise Mistake(str(error), *steps) from None
+
+
+def _dated(path: Path, seasons: list[SeasonPlan]) -> None:
+    names = [each.name for each in seasons]
+    for name in names:
+        _named(path, "season", name, names)
+    dates = [
+        when.astimezone()
+        for each in seasons
+        for when in (each.begins, each.final)
+        if when is not None
+    ]
+    if dates != sorted(dates):
+        raise DovetailError(
+            f"{path}: the seasons are not in order; each must begin after the final of the one before"
+        )
+
+
+def _named(path: Path, what: str, name: str, names: list[str]) -> None:
+    if not NAME.fullmatch(name):
+        raise DovetailError(
+            f"{path}: the {what} is called {name!r}; use up to 40 letters, digits, '_', '-' or '.'"
+        )
+    if names.count(name) > 1:
+        raise DovetailError(f"{path}: two {what}s are called {name!r}; rename one")
+
+
+def folder(path: Path, arena: Arena) -> Path:
+    """Return the folder of an arena whose file is at ``path``."""
+    return path.parent / (arena.folder or path.stem)
+
+
+def reached(arena: Arena) -> str:
+    """Return where a program on the same machine reaches an arena's broker."""
+    transport, _, rest = arena.bind.partition("://")
+    host, _, port = rest.rpartition(":")
+    anywhere = transport == "tcp" and host in ("0.0.0.0", "*", "[::]")
+    return f"tcp://127.0.0.1:{port}" if anywhere else arena.bind
+
+
+def token(path: Path, arena: Arena) -> str:
+    """Return the access token of an arena's broker.
+
+    Raises:
+        DovetailError: the arena was never run, or is another user's.
+    """
+    try:
+        return (folder(path, arena) / TOKEN).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise DovetailError(
+            f"cannot read {error.filename}: {error.strerror}; run `{command('arena', path)}` first"
+        ) from None

@@ -1,0 +1,142 @@
+"""Who may play in an arena, by what they show; and the log of what happened to them."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+import sqlalchemy as sa
+
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
+from dovetail_experiments.arena import schema as s
+from dovetail_experiments.arena.tables import Tables, add_line
+
+State = Literal["active", "paused", "banned"]
+
+
+class Entrants(Tables):
+    """The entrants and the log in an arena's database."""
+
+    def invite(self, name: str) -> str:
+        """Return a new access token of an entrant; an earlier one, or its key, is void from now on."""
+        token = secrets.token_hex(24)
+        self._admit(name, _hash(token))
+        return token
+
+    def admit(self, name: str, public: str) -> None:
+        """Let an entrant in with a public key; an earlier key, or its access token, is void from now on.
+
+        Raises:
+            DovetailError: the key is another entrant's.
+        """
+        self._admit(name, public)
+
+    def _admit(self, name: str, shown: str) -> None:
+        e = s.entrants.c
+        with self._writing() as connection:
+            holder = connection.execute(sa.select(e.name).where(e.token == shown)).scalar()
+            if holder not in (None, name):
+                raise DovetailError(f"this is the key of {holder!r}; each entrant needs its own")
+            mine = sa.update(s.entrants).where(e.name == name).values(token=shown)
+            known = connection.execute(mine).rowcount
+            if not known:
+                new = sa.insert(s.entrants).values(name=name, token=shown, invited=time.time())
+                connection.execute(new)
+            add_line(connection, "invited", name, "again; what it had is void" if known else "")
+
+    def entrant(self, given: str) -> str | None:
+        """Return whose access token this is; None if it is unknown or its entrant is banned."""
+        query = sa.select(s.entrants.c.name).where(
+            s.entrants.c.token == _hash(given), s.entrants.c.state != "banned"
+        )
+        with self._reader.begin() as connection:
+            found: str | None = connection.execute(query).scalar()
+            return found
+
+    def shown(self, name: str) -> str | None:
+        """Return the hash of an entrant's access token, or its public key; None if it may not enter."""
+        e = s.entrants.c
+        query = sa.select(e.token).where(e.name == name, e.state != "banned")
+        with self._reader.begin() as connection:
+            found: str | None = connection.execute(query).scalar()
+            return found
+
+    def keys(self) -> dict[str, tuple[str, bool]]:
+        """Return the public key of each entrant that has one, and whether it may use it, by name."""
+        e = s.entrants.c
+        with self._reader.begin() as connection:
+            rows = connection.execute(sa.select(e.name, e.token, e.state).order_by(e.name))
+            return {
+                row.name: (row.token, row.state != "banned")
+                for row in rows
+                if len(row.token) == keys.LENGTH
+            }
+
+    def tokens(self) -> dict[str, str]:
+        """Return whose each valid access token is, by the token's hash."""
+        e = s.entrants.c
+        with self._reader.begin() as connection:
+            rows = connection.execute(sa.select(e.name, e.token).where(e.state != "banned"))
+            return {row.token: row.name for row in rows if len(row.token) != keys.LENGTH}
+
+    def entrants(self) -> dict[str, State]:
+        """Return the state of each entrant, by name."""
+        with self._reader.begin() as connection:
+            rows = connection.execute(sa.select(s.entrants).order_by(s.entrants.c.name))
+            return {row.name: row.state for row in rows}
+
+    def mark(self, who: str, state: State, why: str) -> None:
+        """Pause, ban or resume an entrant, or one program as ``ENTRANT/PROGRAM``, in all ladders.
+
+        A baseline is a program of no entrant: ``/PROGRAM``.
+
+        Raises:
+            DovetailError: there is no such entrant or program.
+        """
+        entrant, slash, program = who.partition("/")
+        p = s.players.c
+        with self._writing() as connection:
+            mine = sa.update(s.players).where(p.entrant == entrant)
+            if slash:
+                found = connection.execute(
+                    mine.where(p.program == program).values(state=state, why=why, faults=0)
+                ).rowcount
+            else:
+                found = connection.execute(
+                    sa.update(s.entrants)
+                    .where(s.entrants.c.name == entrant)
+                    .values(state=state, why=why)
+                ).rowcount
+                if state == "active":  # what was paused for its faults as well
+                    connection.execute(
+                        mine.where(p.state == "paused").values(state=state, why="", faults=0)
+                    )
+            if not found:
+                raise DovetailError(
+                    f"there is no entrant or program {who!r}; `dovetail arena standings` lists them"
+                )
+            add_line(connection, {"active": "resumed"}.get(state, state), who, why)
+
+    def note(self, about: str, text: str) -> None:
+        """Write a note into the log."""
+        with self._writing() as connection:
+            add_line(connection, "note", about, text)
+
+    def log(
+        self, last: int = 50, about: Sequence[str] | None = None
+    ) -> list[tuple[float, str, str, str]]:
+        """Return the latest lines of the log, or those about some, the oldest first: when, what, whom, text."""
+        query = sa.select(s.log).order_by(s.log.c.id.desc()).limit(last)
+        if about is not None:
+            query = query.where(s.log.c.about.in_(about))
+        with self._reader.begin() as connection:
+            rows = [(r.at, r.what, r.about, r.text) for r in connection.execute(query)]
+        return rows[::-1]
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,100 @@
+"""The arena's own programs: an environment for each game and the baselines, started again if they end."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dovetail.peer import plugins
+from dovetail.protocol import json_text as jsontext
+from dovetail.transport import keys
+from dovetail_experiments.arena.description import Arena, Baseline, Ladder
+from dovetail_experiments.arena.referee import baseline
+from dovetail_experiments.stages.processes import Processes
+
+log = logging.getLogger("dovetail")
+
+AGAIN = 5.0
+"""Seconds until a program that has ended is started again."""
+
+
+class Programs:
+    """Environments and baselines of an arena, each a process.
+
+    Args:
+        arena: whose.
+        folder: where their keys and what they print are kept.
+        own: the access token or the key file for environments.
+        server: the broker's public key, if it has one.
+    """
+
+    def __init__(self, arena: Arena, folder: Path, own: str | Path, server: str = "") -> None:
+        self._own = own
+        self._folder = folder
+        self.known: dict[str, str] = {}
+        """Whose each baseline's token or public key is; they are made at each start."""
+        self._environments: dict[str, Ladder] = {}
+        self._baselines: dict[str, tuple[Baseline, str | Path]] = {}
+        for ladder in arena.ladders:
+            if ladder.command is None:
+                plugins.find("environment", ladder.game)  # reports the problem sooner
+            known = [(e.game, e.command, e.configuration) for e in self._environments.values()]
+            if (ladder.game, ladder.command, ladder.configuration) not in known:
+                self._environments[f"environment-{ladder.name}"] = ladder
+            for each in ladder.baselines:
+                if each.command is None:
+                    plugins.find("agent", each.type)
+                name, who = f"baseline-{ladder.name}-{each.name}", baseline(ladder, each.name)
+                if server:
+                    path, key = folder / "keys" / f"{name}.key", keys.make(server)
+                    path.unlink(missing_ok=True)
+                    keys.write(path, key, who)
+                    self._baselines[name] = each, path
+                    self.known[key.public] = who
+                else:
+                    token = secrets.token_hex(24)
+                    self._baselines[name] = each, token
+                    self.known[token] = who
+        self._mark = secrets.token_hex(4)
+        """What no entrant knows of the names of our programs, so that none takes them before they do."""
+        self._again: dict[str, float] = {}
+
+    @contextmanager
+    def running(self, address: str) -> Iterator[None]:
+        """Run them at a broker while a context lasts."""
+        with Processes(address=address, logs=self._folder / "logs") as self._processes:
+            for name in (*self._environments, *self._baselines):
+                self._start(name)
+            yield
+
+    def tend(self) -> None:
+        """Start again what has ended, after a while."""
+        now = time.monotonic()
+        for name, text in self._processes.ended().items():
+            if name not in self._again:
+                log.warning("%s; starting it again in %g s", text, AGAIN)
+                self._again[name] = now + AGAIN
+            elif now >= self._again[name]:
+                del self._again[name]
+                self._start(name)
+
+    def _start(self, name: str) -> None:
+        if name in self._environments:
+            ladder, shown = self._environments[name], self._own
+            command = ladder.command
+            # Set where it is served, too: some options are the local user's only.
+            given = ladder.configuration.items()
+            more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
+            words = ["env", ladder.game, "--name", f"{name}-{self._mark}", *more]
+        else:
+            agent, shown = self._baselines[name]
+            command, words = agent.command, ["agent", agent.type, "--name", f"{name}-{self._mark}"]
+        token, key = (None, shown) if isinstance(shown, Path) else (shown, None)
+        if command is not None:
+            self._processes.command(name, command, token, key)
+        else:
+            self._processes.start(name, words, token, key)

@@ -1,0 +1,522 @@
+"""The referee: finds out who is there, pairs them, has units played at the broker and writes down the results."""
+
+from __future__ import annotations
+
+import logging
+import random
+import statistics
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from dovetail.client.client import Experiment, Run
+from dovetail.peer.plugins import offered_name
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seats import seated
+from dovetail.protocol.seeds import derive
+from dovetail_experiments.arena.calendar import keep
+from dovetail_experiments.arena.description import NAME, Arena, Ladder
+from dovetail_experiments.arena.games import Game, forfeited, game
+from dovetail_experiments.arena.pairing import Candidate, choose
+from dovetail_experiments.arena.rows import Unit
+from dovetail_experiments.arena.store import Player, Store
+
+log = logging.getLogger("dovetail")
+
+LOOK = 0.5
+"""Seconds between two looks at who is connected and what the operator has changed."""
+CREATING = 30.0
+"""Seconds within which a program must make an agent of a type that it offers."""
+TRIES = 3
+"""How often a unit is begun that fails without a player's fault before it is dropped."""
+REST = 2 * LOOK
+"""Seconds for which a ladder rests after a unit that could not be played."""
+AGAIN = 30.0
+"""Seconds until a program that failed at that is asked again."""
+
+TRIAL, TRIAL_MOST = 60.0, 3600.0
+"""Seconds until an agent that is paused for its faults may play against a baseline to show that it is mended; twice
+as many after each time that it is not, up to so many."""
+
+Where = tuple[str, str]
+"""A peer and what it offers."""
+
+
+def entrant(peer: Mapping[str, Any]) -> str:
+    """Return whose a peer in the catalogue is; no entrant's name for the arena's environments and pages.
+
+    All that the arena knows of identities: the broker says whose access token or key a peer showed.
+    """
+    return str(peer.get("entrant", ""))
+
+
+def baseline(ladder: Ladder, name: str) -> str:
+    """Return the entrant whose token a baseline's program shows; no invited entrant is called so."""
+    return f"baseline:{ladder.name}/{name}"
+
+
+@dataclass(slots=True)
+class _Made:
+    """An agent of a type that a program offers."""
+
+    request: int | None
+    """Under way, if it is not there yet."""
+    instance: int = 0
+    again: float = 0.0
+
+
+@dataclass(slots=True)
+class _Match:
+    """A unit that is being played."""
+
+    unit: Unit
+    season: int
+    attempt: int
+    runs: list[Run]
+    episodes: dict[int, m.Episode] = field(default_factory=dict)
+    """By number of the game."""
+
+
+class Referee:
+    """A competition in progress.
+
+    Args:
+        arena: what is played.
+        store: what is known.
+        experiment: a peer of the arena's broker.
+    """
+
+    def __init__(self, arena: Arena, store: Store, experiment: Experiment) -> None:
+        self._arena = arena
+        self._store = store
+        self._experiment = experiment
+        self._made: dict[tuple[str, Where], _Made] = {}
+        """By ladder, since a baseline's parameters are the ladder's."""
+        self._seats: dict[int, int | str] = {}
+        """By player, what a run calls it; those who are there."""
+        self._reach: dict[int, int] = {}
+        """By player, the agent that a message for it goes to; those who are there."""
+        self._told: dict[int, tuple[int, str]] = {}
+        """By player that its program was told is out, that agent and why."""
+        self._players: dict[int, Player] = {}
+        self._numbers: dict[tuple[str, str, str], int] = {}
+        """Players by ladder, entrant and program."""
+        self._full: set[tuple[str, str]] = set()
+        """Ladders and entrants that have more programs there than may play."""
+        self._ratings: dict[int, float] = {}
+        self._counts: dict[int, tuple[int, int]] = {}
+        self._planned: list[Unit] = []
+        self._playing: dict[int, _Match] = {}
+        self._games: set[str] = set()
+        self._checked: set[str] = set()
+        """Ladders whose first unit has been checked against what the game declares."""
+        self._turns: dict[str, int] = {}
+        self._trials: dict[int, tuple[float, float]] = {}
+        """By player paused for its faults, when its next trial begins, and seconds until the one after."""
+        self._begun: dict[str, int] = {}
+        """By ladder, when its latest unit began, counted in units of all ladders."""
+        self._rests: dict[str, float] = {}
+        """Until when no unit of a ladder begins, by its name."""
+        self._season = store.season()
+        self._looked = -LOOK
+        self._begin_season()
+
+    def _begin_season(self) -> None:
+        number = self._season.number
+        self._plan()
+        self._counts = self._store.counts(number)
+        everyone = list(self._store.players())
+        self._ratings = {p: mu for p, (mu, _) in self._store.ratings(number, everyone).items()}
+
+    def _plan(self) -> None:
+        planned = self._store.planned(self._season.number)
+        self._planned = [each for each in planned if each.id not in self._playing]
+
+    @property
+    def playing(self) -> int:
+        """How many units are being played."""
+        return len(self._playing)
+
+    def step(self, timeout: float = 0.05) -> None:
+        """Do what is to be done now, then wait for the broker for so many seconds.
+
+        Raises:
+            DovetailError: the broker is gone, or the store cannot be written.
+        """
+        now = time.monotonic()
+        if now - self._looked >= LOOK:
+            self._looked = now
+            self._look(now)
+        self._begin()
+        self._experiment.wait(timeout)
+        for match in list(self._playing.values()):
+            self._settle(match)
+
+    # -- who is there -----------------------------------------------------------------------------
+
+    def _look(self, now: float) -> None:
+        season = keep(self._store, self._arena, datetime.now().astimezone())
+        if season != self._season:  # also when its final begins
+            self._season = season
+            self._begin_season()
+        if season.final and not season.ended and not self._planned and not self._playing:
+            self._store.end(season)
+            log.warning("the final of season %s is over", season.name)
+        before, self._players = self._players, self._store.players()
+        for number, each in self._players.items():
+            if number in before and before[number].state == "active" != each.state:
+                why = f": {each.why}" if each.why else ""
+                log.warning("%s in %s is %s%s", each.name, each.ladder, each.state, why)
+        catalogue = self._experiment.catalogue()
+        self._games = {each["name"] for each in catalogue["environments"]}
+        instances = {each["instance"] for each in catalogue["instances"]}
+        numbers = {(e["peer"], e["agent"]): e["instance"] for e in catalogue["instances"]}
+        peers = {each["name"]: each for each in catalogue["peers"] if each["state"] == "ready"}
+        seats: dict[int, int | str] = {}
+        reach: dict[int, int] = {}
+        wanted = set()
+        for ladder, peer, offer, found in self._entered(catalogue["agents"], peers):
+            if found in seats:
+                continue
+            at = (offer["peer"], offer["name"])
+            where = (ladder.name, at)
+            if offer.get("instance"):
+                if at in numbers:  # else it left between two pages of the catalogue
+                    seats[found] = offer["name"]
+                    reach[found] = numbers[at]
+                continue
+            wanted.add(where)
+            made = self._instance(ladder, where, entrant(peer), found, instances, now)
+            if made:
+                seats[found] = reach[found] = made
+        for where in set(self._made) - wanted:
+            del self._made[where]
+        self._seats, self._reach = seats, reach
+        self._tell()
+
+    def _tell(self) -> None:
+        """Send the program of each agent that is paused or banned a notice, and another one when it is back."""
+        for number, instance in self._reach.items():
+            player = self._players[number]
+            out = player.state != "active"
+            if self._told.get(number) == ((instance, player.why) if out else None):
+                continue
+            text = f"{player.name} is {player.state} in {player.ladder}"
+            if out:
+                self._told[number] = instance, player.why
+                text += f": {player.why}" if player.why else ""
+            else:
+                del self._told[number]
+            body = {"notice": text}
+            self._experiment.forget(
+                self._experiment.post(m.ExperimentMessage(0, instance, body=body, timeout=CREATING))
+            )
+
+    def _entered(
+        self, offers: Iterable[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]
+    ) -> list[tuple[Ladder, Mapping[str, Any], Mapping[str, Any], int]]:
+        """Return the offers that enter ladders: ladder, peer, offer and player, the first that connected in front.
+
+        Of each entrant's programs no more than the ladder's ``programs`` enter.
+        """
+        found = []
+        present: dict[tuple[str, str], set[str]] = {}
+        full: set[tuple[str, str]] = set()
+        known = len(self._numbers)
+        for offer in offers:
+            peer = peers.get(offer["peer"])
+            if peer is None:
+                continue
+            for ladder in self._arena.ladders:
+                key = self._enters(ladder, peer, offer["name"])
+                if key is None:
+                    continue
+                _, who, program = key
+                mine = present.setdefault((ladder.name, who), set())
+                if who and program not in mine and len(mine) >= ladder.programs:
+                    full.add((ladder.name, who))
+                    continue
+                mine.add(program)
+                if key not in self._numbers:
+                    self._numbers[key] = self._store.enter(*key)
+                found.append((ladder, peer, offer, self._numbers[key]))
+        if len(self._numbers) > known:
+            self._players = self._store.players()
+        for name, who in sorted(full - self._full):
+            most = self._arena.ladder(name).programs
+            self._store.note(
+                who, f"{name}: more than {most} programs at once; the others do not play"
+            )
+        self._full = full
+        return found
+
+    def _enters(
+        self, ladder: Ladder, peer: Mapping[str, Any], offered: str
+    ) -> tuple[str, str, str] | None:
+        """Return the ladder, entrant and program that an offer is in a ladder, None if it is none there."""
+        who = entrant(peer)
+        program, at, only = offered.partition("@")
+        own = {baseline(ladder, each.name): each for each in ladder.baselines}
+        if who in own:
+            if offered != (own[who].type if own[who].command else offered_name(own[who].type)):
+                return None
+            return ladder.name, "", own[who].name
+        if not NAME.fullmatch(who) or not ladder.admits(who) or (at and only != ladder.name):
+            return None
+        return ladder.name, who, program
+
+    def _instance(
+        self,
+        ladder: Ladder,
+        where: tuple[str, Where],
+        who: str,
+        player: int,
+        instances: set[int],
+        now: float,
+    ) -> int:
+        """Return the agent that a program has made of a type, 0 while there is none."""
+        made = self._made.get(where)
+        if made is None or (made.request is None and made.instance not in instances | {0}):
+            made = self._made[where] = _Made(None)
+        if made.request is not None:
+            answer = self._experiment.answer(made.request)
+            if isinstance(answer, m.Reply):
+                made.request, made.instance = None, int(answer.body["instance"])
+            elif answer is not None:
+                text = answer.message if isinstance(answer, m.Error) else type(answer).__name__
+                made.request, made.again = None, now + AGAIN
+                self._store.note(self._players[player].name, f"cannot be made: {text}")
+        elif not made.instance and now >= made.again:
+            peer, offered = where[1]
+            parameters = next(
+                (e.parameters for e in ladder.baselines if baseline(ladder, e.name) == who), {}
+            )
+            seed = derive(self._master(), ladder.name, "player", player)
+            made.request = self._experiment.post(
+                m.ExperimentCreate(0, offered, parameters, seed=seed, peer=peer, timeout=CREATING)
+            )
+        return made.instance
+
+    def _master(self) -> int:
+        return self._store.master(self._season.number, self._arena.seed)
+
+    # -- pairing ----------------------------------------------------------------------------------
+
+    def _there(self, ladder: str) -> list[Player]:
+        """Return who is connected and may play."""
+        return [
+            each
+            for each in self._players.values()
+            if each.ladder == ladder and each.state == "active" and each.id in self._seats
+        ]
+
+    def _busy(self, player: int) -> bool:
+        """Whether an agent plays, in this ladder or in another."""
+        return any(
+            self._seats[player] == self._seats.get(each)
+            for match in self._playing.values()
+            for each in match.unit.players
+        )
+
+    def _begin(self) -> None:
+        """Begin units while there is room and anyone to play them."""
+
+        def turn(ladder: Ladder) -> tuple[int, int]:
+            playing = sum(m.unit.ladder == ladder.name for m in self._playing.values())
+            return playing, self._begun.get(ladder.name, 0)
+
+        fair = sorted(self._arena.ladders, key=turn)
+        progress = True
+        while progress and len(self._playing) < self._arena.games:
+            progress = False
+            for ladder in fair:
+                if len(self._playing) >= self._arena.games:
+                    return
+                unit = self._next(ladder)
+                if unit is not None:
+                    progress = True
+                    self._begun[ladder.name] = max(self._begun.values(), default=0) + 1
+                    self._play(ladder, unit)
+
+    def _next(self, ladder: Ladder) -> Unit | None:
+        """Return a unit to play: one that was interrupted, or a new one."""
+        if ladder.offered not in self._games:
+            return None
+        if time.monotonic() < self._rests.get(ladder.name, 0.0):
+            return None
+        while True:
+            there = {each.id: each for each in self._there(ladder.name)}
+            reserved: set[int] = set()
+            for unit in [each for each in self._planned if each.ladder == ladder.name]:
+                out = [p for p in unit.players if self._out(p)]
+                if out:
+                    self._planned.remove(unit)
+                    self._store.drop(unit, f"{self._players[out[0]].name} was taken out")
+                elif all(each in there for each in unit.players):
+                    if not any(self._busy(each) or each in reserved for each in unit.players):
+                        self._planned.remove(unit)
+                        return unit
+                    reserved.update(unit.players)
+            trial = self._trial(ladder)
+            if trial is not None or self._season.final or self._season.ended:
+                return trial
+            chosen = self._choose(ladder, [p for n, p in there.items() if n not in reserved])
+            if not chosen:
+                return None
+            number = self._season.number
+            self._planned.append(self._store.plan(number, ladder.name, self._arena.seed, chosen))
+
+    def _trial(self, ladder: Ladder) -> Unit | None:
+        """Return games that do not count, between an agent that was paused for its faults and baselines."""
+        now = time.monotonic()
+        free = [p.id for p in self._there(ladder.name) if not p.entrant and not self._busy(p.id)]
+        for number, each in self._players.items():
+            if each.state != "paused" or each.faults < self._arena.faults:
+                self._trials.pop(number, None)
+            elif each.ladder == ladder.name and number in self._seats:
+                at, wait = self._trials.setdefault(number, (now + TRIAL, 2 * TRIAL))
+                if now >= at and len(free) >= ladder.players - 1 and not self._busy(number):
+                    self._trials[number] = now + wait, min(2 * wait, TRIAL_MOST)
+                    seed = derive(self._master(), ladder.name, "trial", number, round(wait))
+                    return Unit(
+                        -number, ladder.name, seed, [number, *free[: ladder.players - 1]], 0
+                    )
+        return None
+
+    def _choose(self, ladder: Ladder, there: list[Player]) -> list[int]:
+        """Return who meets next; empty if no one can begin."""
+        candidates = [
+            Candidate(
+                each.id,
+                each.entrant,
+                *self._counts.get(each.id, (0, 0)),
+                self._rating(each.id),
+                not self._busy(each.id),
+            )
+            for each in there
+        ]
+        turn = self._turns.get(ladder.name, 0)
+        # The numbers of units make the draw differ from one start of the arena to the next.
+        total = sum(count for count, _ in self._counts.values())
+        rng = random.Random(derive(self._master(), ladder.name, "pairing", total, turn))
+        rated = [self._rating(p.id) for p in self._players.values() if p.ladder == ladder.name]
+        chosen = choose(
+            candidates,
+            ladder.players,
+            turn,
+            rng,
+            width=ladder.width,
+            uniform=ladder.uniform,
+            spread=statistics.pstdev(rated) if rated else 0.0,
+        )
+        if chosen:
+            self._turns[ladder.name] = turn + 1
+        return chosen
+
+    def _out(self, player: int) -> bool:
+        found = self._players.get(player)
+        return found is None or found.state != "active"
+
+    def _rating(self, player: int) -> float:
+        return self._ratings.get(player, 25.0)
+
+    # -- playing ----------------------------------------------------------------------------------
+
+    def _play(self, ladder: Ladder, unit: Unit) -> None:
+        attempt = self._store.begin(unit) if unit.id > 0 else 1
+        match = _Match(unit, self._season.number, attempt, [])
+        alone = ladder.seats == 1
+        for place, players in enumerate(
+            [[each] for each in unit.players] if alone else [unit.players]
+        ):
+            agents = [self._seats[player] for player in players]
+            part = f".{place}" if alone else ""
+            try:
+                run = self._experiment.run(
+                    ladder.offered,
+                    agents,
+                    configuration=ladder.configuration,
+                    episodes=1 if alone else ladder.seats,
+                    seed=unit.seed,
+                    mode=ladder.mode,
+                    rotate=not alone,
+                    clock=ladder.clock,
+                    answer_timeout=ladder.answer_timeout,
+                    max_turns=ladder.max_turns,
+                    retries=0,
+                    lookahead=ladder.lookahead,
+                    check=ladder.name not in self._checked,
+                    opening_turns=ladder.openings,
+                    # The last part numbers attempts: a journal's reader then leaves earlier ones out.
+                    label=f"{ladder.name}/{unit.id}{part}/{attempt}",
+                    names=[self._players[player].name for player in players],
+                )
+            except DovetailError as error:
+                for begun in match.runs:
+                    begun.cancel()
+                self._failed(match, str(error))
+                return
+            match.runs.append(run)
+        self._checked.add(ladder.name)
+        self._playing[unit.id] = match
+
+    def _settle(self, match: _Match) -> None:
+        """Take the results of a unit, and write it down once it is over."""
+        for place, run in enumerate(match.runs):
+            for episode in run.take():
+                match.episodes[place if len(match.runs) > 1 else episode.index] = episode
+        dones = [run.done for run in match.runs]
+        if any(done is None for done in dones):
+            return
+        self._playing.pop(match.unit.id)
+        played = _counted(match)
+        if played is None:
+            texts = [done.message for done in dones if done is not None and done.message]
+            texts += [each.message or each.reason for each in match.episodes.values()]
+            self._failed(match, next(iter(texts), "it was cancelled"))
+            return
+        unit = match.unit
+        if unit.id < 0:
+            wrong = [f"{each.reason} ({each.message})" for each in played if each.fault == 0]
+            self._store.tried(unit.players[0], wrong[-1] if wrong else "")
+            self._looked = -LOOK
+            return
+        found = self._store.finish(match.season, unit, played, self._arena.faults, match.attempt)
+        if not found or match.season != self._season.number:
+            return
+        order = 1 + max((last for _, last in self._counts.values()), default=0)
+        for player, (mu, _) in zip(unit.players, found, strict=True):
+            self._ratings[player] = mu
+            self._counts[player] = (self._counts.get(player, (0, 0))[0] + 1, order)
+        if any(each.fault is not None for each in played):
+            self._looked = -LOOK  # one of them may be paused now
+
+    def _failed(self, match: _Match, why: str) -> None:
+        """Play a unit again later, unless it has failed too often."""
+        log.warning("unit %d of %s: %s", match.unit.id, match.unit.ladder, why)
+        self._store.drop(match.unit, why, TRIES, match.attempt)
+        self._plan()
+        self._rests[match.unit.ladder] = time.monotonic() + REST
+
+
+def _counted(match: _Match) -> list[Game] | None:
+    """Return the games of a unit; None if it does not count as it is, and must be played again."""
+    size = len(match.unit.players)
+    alone = len(match.runs) > 1
+    found: list[Game] = []
+    for number in range(size):
+        seating = [number] if alone else seated(range(size), number)
+        episode = match.episodes.get(number)
+        counts = None if episode is None else game(episode, number, seating)
+        done = match.runs[number if alone else 0].done
+        if counts is None and done is not None and done.blame is not None:
+            # Those who leave in the middle of a unit, or refuse it, lose what was still to be played.
+            seat = seating.index(number if alone else done.blame)
+            counts = forfeited(number, seating, seat, done.message)
+        if counts is None:
+            return None
+        found.append(counts)
+    return found

@@ -1,0 +1,134 @@
+"""Units as rows of the tables, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from dovetail_experiments.arena import schema as s
+from dovetail_experiments.arena.games import Game
+
+Rating = tuple[float, float]
+"""OpenSkill's mu and sigma."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Games to be played together."""
+
+    id: int
+    ladder: str
+    seed: int
+    players: list[int]
+    tries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A unit that counts."""
+
+    id: int
+    order: int
+    finished: float
+    players: list[int]
+    points: list[float]
+    ratings: list[Rating]
+    games: list[Game]
+    software: str = ""
+    """What the arena was that played it."""
+
+
+def units(connection: sa.Connection, which: sa.Select[Any]) -> list[Played]:
+    """Return the units whose numbers a query selects, in the order in which they ended."""
+    u = s.units.c
+    found: dict[int, Played] = {}
+    query = sa.select(s.units).where(u.id.in_(which)).order_by(u.played)
+    for row in connection.execute(query):
+        found[row.id] = Played(row.id, row.played, row.finished, [], [], [], [], row.software)
+    wanted = sa.select(s.places).where(s.places.c.unit.in_(which)).order_by(s.places.c.place)
+    for row in connection.execute(wanted):
+        unit = found[row.unit]
+        unit.players.append(row.player)
+        unit.points.append(row.points)
+        unit.ratings.append((row.mu, row.sigma))
+    seats: dict[tuple[int, int], list[Any]] = {}
+    taken = sa.select(s.seats).where(s.seats.c.unit.in_(which)).order_by(s.seats.c.seat)
+    for seat in connection.execute(taken).mappings():
+        seats.setdefault((seat["unit"], seat["number"]), []).append(seat)
+    games = sa.select(s.games).where(s.games.c.unit.in_(which)).order_by(s.games.c.number)
+    for game in connection.execute(games).mappings():
+        of: list[Any] = seats[game["unit"], game["number"]]
+        found[game["unit"]].games.append(
+            Game(
+                game["number"],
+                [each["place"] for each in of],
+                [each["score"] for each in of],
+                [each["return"] for each in of],
+                [each["decisions"] for each in of],
+                [each["seconds"] for each in of],
+                game["seed"],
+                game["episode"],
+                game["reason"],
+                game["blame"],
+                game["turns"],
+                game["digest"],
+                json.loads(game["opening"]),
+                game["message"],
+            )
+        )
+    return list(found.values())
+
+
+def ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> dict[int, Rating]:
+    """Return the present ratings of players that have one in a season."""
+    u, p = s.units.c, s.places.c
+    last = (
+        sa.select(p.player, sa.func.max(u.played).label("last"))
+        .join(s.units, p.unit == u.id)
+        .where(u.season == season, p.player.in_(players))
+        .group_by(p.player)
+        .subquery()
+    )
+    query = (
+        sa.select(p.player, p.mu, p.sigma)
+        .join(s.units, p.unit == u.id)
+        .join(last, (last.c.player == p.player) & (last.c.last == u.played))
+    )
+    rows = connection.execute(query)
+    return {row.player: (row.mu, row.sigma) for row in rows}
+
+
+def game_row(unit: int, game: Game) -> Mapping[str, Any]:
+    """Return a game's row."""
+    return {
+        "unit": unit,
+        "number": game.number,
+        "seed": game.seed,
+        "episode": game.episode,
+        "reason": game.reason,
+        "blame": game.blame,
+        "turns": game.turns,
+        "digest": game.digest,
+        "opening": msgspec.json.encode(game.opening, enc_hook=repr).decode(),
+        "message": game.message,
+    }
+
+
+def seat_rows(unit: int, game: Game) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a game's seats."""
+    for seat, place in enumerate(game.seating):
+        yield {
+            "unit": unit,
+            "number": game.number,
+            "seat": seat,
+            "place": place,
+            "score": game.scores[seat],
+            "return": game.returns[seat],
+            "decisions": game.decisions[seat],
+            "seconds": game.seconds[seat],
+        }

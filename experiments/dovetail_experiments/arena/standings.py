@@ -1,0 +1,215 @@
+"""The table of a ladder: strengths with intervals from all units, and the live order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+
+from msgspec import Struct
+
+from dovetail.peer import provenance
+from dovetail_experiments.arena.description import Ladder
+from dovetail_experiments.arena.rows import Played
+from dovetail_experiments.arena.store import Player, Store
+from dovetail_experiments.statistics.estimates import Estimate, without_interval
+from dovetail_experiments.statistics.ranked import Ranking, ranked
+from dovetail_experiments.statistics.ratings import PRIOR, ratings
+from dovetail_experiments.statistics.scores import Sample
+from dovetail_experiments.statistics.units import key
+
+
+class Row(Struct):
+    """What a player reached."""
+
+    player: int
+    name: str
+    baseline: bool
+    state: str
+    elo: Estimate
+    """Around the mean of the players that met, or a baseline."""
+    one_sided: str = ""
+    """``least`` or ``most``, where only one end of the interval means anything."""
+    points: float = 0.0
+    """The mean over its units, 1 for always first to 0 for always last."""
+    units: int = 0
+    games: int = 0
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+    faults: int = 0
+    live: float = math.nan
+    """OpenSkill's mu less three sigma: cautious, and the order of the games matters."""
+    component: int = 0
+    """Ratings of players that no chain of games connects cannot be compared."""
+
+
+class Table(Struct):
+    """A ladder's table, the best first."""
+
+    rows: list[Row]
+    units: int
+    """How many count in the ratings: what deterministic players repeat counts once."""
+    played: int
+    """How many were played."""
+    warning: str = ""
+    """What to say if they were played by different software."""
+
+
+def standings(store: Store, ladder: Ladder, season: int, seed: int) -> Table:
+    """Return the table of a ladder in a season, by its number; ``seed`` is the arena's."""
+    return table(
+        store.players(ladder.name),
+        store.played(season, ladder.name, last=ladder.window),
+        ladder.seats,
+        seed,
+        ladder.pinned,
+    )
+
+
+def table(
+    players: Mapping[int, Player],
+    played: Sequence[Played],
+    seats: int,
+    seed: int = 0,
+    pinned: str = "",
+) -> Table:
+    """Return the table of a ladder.
+
+    Args:
+        players: of the ladder, by number.
+        played: its units of a season.
+        seats: of its game.
+        seed: of the bootstrap for more than two seats.
+        pinned: the baseline whose rating is 0, in games of at most two; empty for the mean.
+    """
+    rows = {
+        each.id: Row(each.id, each.name, not each.entrant, each.state, without_interval(math.nan))
+        for each in players.values()
+    }
+    for unit in played:
+        _count(unit, rows)
+    met = [row.player for row in rows.values() if row.units]
+    names = [str(each) for each in met]
+    counted = 0
+    if seats <= 2 and met:
+        meetings = _meetings(played, seats)
+        counted = round(sum(sample.n for sample in meetings.values()))
+        # Half a drawn game for each player, over all whom it has met.
+        prior = min(PRIOR, PRIOR * len(names) / max(1, len(meetings)))
+        by_name = {(str(a), str(b)): each for (a, b), each in meetings.items()}
+        found = ratings(names, by_name, prior, sparse=True)
+        zero = next((n for n in names if pinned and rows[int(n)].name == pinned), None)
+        estimates = found.elo if zero is None else found.around(zero)
+        for row in (rows[each] for each in met):
+            name = str(row.player)
+            row.elo = estimates[name]
+            row.one_sided = "least" * (name in found.undefeated) or "most" * (name in found.winless)
+            row.component = next(
+                number for number, each in enumerate(found.components) if name in each
+            )
+    elif met:
+        rankings = _rankings(played)
+        counted = len(rankings)
+        many = ranked(names, rankings, seed)
+        for each in met:
+            rows[each].elo = many[str(each)]
+    order = sorted(
+        rows.values(), key=lambda row: (not row.units, row.component, -_number(row.elo.value))
+    )
+    warning = provenance.mixed((each.software for each in played), "units")
+    return Table(order, counted, len(played), warning)
+
+
+def elo(row: Row) -> str:
+    """Return a rating with its interval as text; empty for a player that has not played."""
+    if not row.units:
+        return ""
+    if not row.elo.known:
+        return f"{row.elo.value:+.0f}"
+    if math.isinf(row.elo.low) and math.isinf(row.elo.high):
+        return f"{row.elo.value:+.0f}"
+    low, high = f"{row.elo.low:+.0f}", f"{row.elo.high:+.0f}"
+    if row.one_sided:
+        return f"at least {low}" if row.one_sided == "least" else f"at most {high}"
+    return f"{row.elo.value:+.0f} ({low}..{high})"
+
+
+def _number(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _count(unit: Played, rows: Mapping[int, Row]) -> None:
+    for place, who in enumerate(unit.players):
+        row = rows[who]
+        row.points += (unit.points[place] - row.points) / (row.units + 1)
+        row.units += 1
+        mu, sigma = unit.ratings[place]
+        row.live = mu - 3 * sigma
+    alone = all(len(game.seating) == 1 for game in unit.games)
+    for game in unit.games:
+        for seat, place in enumerate(game.seating):
+            row = rows[unit.players[place]]
+            row.games += 1
+            row.faults += game.blame == seat
+            mine = unit.points[place] if alone else game.scores[seat]
+            best = max(unit.points if alone else game.scores)
+            first = (unit.points if alone else game.scores).count(best)
+            row.losses += mine < best
+            row.draws += mine == best and first > 1
+            row.wins += mine == best and first == 1
+
+
+def _meetings(played: Sequence[Played], seats: int) -> dict[tuple[int, int], Sample]:
+    """Return the scores of the first of each two players that met, of units that count."""
+    by_pair: dict[tuple[int, int], list[Played]] = {}
+    for unit in played:
+        one, other = sorted(unit.players)
+        by_pair.setdefault((one, other), []).append(unit)
+    cells = 3 if seats == 1 else 5
+    return {
+        pair: Sample.observed((_points(unit, pair[0]) for unit in _counted(found)), cells)
+        for pair, found in by_pair.items()
+    }
+
+
+def _points(unit: Played, player: int) -> float:
+    return unit.points[unit.players.index(player)]
+
+
+def _counted(played: Sequence[Played]) -> list[Played]:
+    """Return units without the repeats of deterministic players.
+
+    Units of the same players with the same opening are one if all are equal, since then no player
+    draws at random; otherwise each counts. Equal actions with another outcome, in a game of chance,
+    are another game.
+    """
+    groups: dict[Hashable, list[Played]] = {}
+    for unit in played:
+        groups.setdefault((*sorted(unit.players), key(unit.games[0].opening)), []).append(unit)
+    equal = {each: len({_moves(unit) for unit in found}) == 1 for each, found in groups.items()}
+    return [unit for each, found in groups.items() for unit in found[: 1 if equal[each] else None]]
+
+
+def _moves(unit: Played) -> Hashable:
+    """Return what equal units of the same players share; unknown actions are unlike any others."""
+    return frozenset(
+        (
+            tuple(unit.players[place] for place in game.seating),
+            game.digest or (unit.id, game.number),
+            tuple(game.scores),
+        )
+        for game in unit.games
+    )
+
+
+def _rankings(played: Sequence[Played]) -> list[list[Ranking]]:
+    return [
+        [
+            {
+                str(unit.players[place]): -score
+                for place, score in zip(game.seating, game.scores, strict=True)
+            }
+            for game in unit.games
+        ]
+        for unit in _counted(played)
+    ]

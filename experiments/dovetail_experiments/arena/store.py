@@ -1,0 +1,264 @@
+"""The arena's one file: its seasons and players, and with what it inherits entrants, the log and units.
+
+Each change is one transaction, so that a program killed between two of them leaves a whole state: a unit is
+planned, and is played again until it stands there with all its games and the ratings after it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seeds import derive
+from dovetail_experiments.arena import schema as s
+from dovetail_experiments.arena.entrants import Entrants, State
+from dovetail_experiments.arena.pairing import round_robin
+from dovetail_experiments.arena.tables import add_line, named
+from dovetail_experiments.arena.units import Units, add_unit
+from dovetail_experiments.records import database
+
+FILE = "arena.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A program in a ladder."""
+
+    id: int
+    ladder: str
+    entrant: str
+    """Empty for a baseline."""
+    program: str
+    state: State
+    """The entrant's state, if that is worse than its own."""
+    why: str
+    faults: int = 0
+    """Losses by fault in a row; 0 if it was its operator who paused it."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return named(self.entrant, self.program)
+
+
+@dataclass(frozen=True, slots=True)
+class Season:
+    """A stretch of time with a table of its own."""
+
+    number: int
+    name: str
+    began: float
+    ended: float | None
+    final: float | None = None
+    """When its final began, if it did."""
+
+
+class Store(Entrants, Units):
+    """An arena's database.
+
+    Args:
+        path: the file.
+        create: whether to create it if it is not there.
+
+    Raises:
+        DovetailError: it cannot be opened, is not an arena's, or a newer version wrote it.
+    """
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        if not create and not path.is_file():
+            raise DovetailError(f"{path} does not exist; `dovetail arena FILE` creates it")
+        super().__init__(path)
+        try:
+            if create:
+                _for_owner(path)
+                with self._engine.connect() as connection:
+                    # Pages and the broker read while the arena writes.
+                    connection.connection.cursor().execute("PRAGMA journal_mode=WAL")
+                with self._engine.begin() as connection:
+                    s.metadata.create_all(connection)
+                    if connection.execute(sa.select(s.arena.c.version)).scalar() is None:
+                        connection.execute(sa.insert(s.arena).values(version=s.VERSION))
+            with self._reader.begin() as connection:
+                found = connection.execute(sa.select(s.arena.c.version)).scalar()
+            if found in _STEPS:
+                with self._engine.begin() as connection:
+                    found = _upgrade(connection)
+        except (sa.exc.SQLAlchemyError, OSError) as error:
+            raise DovetailError(f"cannot use {path}: {database.line(error)}") from None
+        if found != s.VERSION:
+            raise DovetailError(
+                f"{path} has version {found} of an arena's tables; this program reads {s.VERSION}"
+            )
+        if create:
+            self.season()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- seasons ----------------------------------------------------------------------------------
+
+    def season(self, name: str | None = None) -> Season:
+        """Return the present season, or begin one of this name, which ends the one before.
+
+        Raises:
+            DovetailError: there was a season of this name.
+        """
+        c = s.seasons.c
+        with self._writing() as connection:
+            rows = connection.execute(sa.select(s.seasons).order_by(c.number)).all()
+            if name is None and rows:
+                return Season(*rows[-1])
+            name = name or "1"
+            if any(row.name == name for row in rows):
+                raise DovetailError(f"there was a season {name!r}; choose another name")
+            now = time.time()
+            number = len(rows) + 1
+            connection.execute(sa.update(s.seasons).where(c.ended.is_(None)).values(ended=now))
+            connection.execute(sa.insert(s.seasons).values(number=number, name=name, began=now))
+            connection.execute(
+                sa.update(s.units)
+                .where(s.units.c.played.is_(None), s.units.c.dropped.is_(None))
+                .values(dropped="the season ended")
+            )
+            add_line(connection, "season", name, "")
+        return Season(number, name, now, None)
+
+    def final(self, seed: int, ladders: Mapping[str, int], rounds: int = 1) -> dict[str, int]:
+        """Begin the final of the season, a round robin; return how many units each ladder plays.
+
+        Everyone plays who has played in the season and is not paused or banned. Units under way still count.
+
+        Args:
+            seed: the arena's.
+            ladders: how many meet in a unit of each ladder.
+            rounds: how often everyone meets everyone else.
+
+        Raises:
+            DovetailError: the final has begun already, or there are too few players.
+        """
+        season = self.season()
+        if season.final is not None:
+            raise DovetailError(
+                f"the final of season {season.name!r} has begun already; begin another season after it"
+            )
+        counts, found = self.counts(season.number), {}
+        master = self.master(season.number, seed)
+        for name, size in ladders.items():
+            players = {
+                number: each.entrant
+                for number, each in self.players(name).items()
+                if each.state == "active" and number in counts
+            }
+            rng = random.Random(derive(master, name, "final", season.number))
+            found[name] = [unit for _ in range(rounds) for unit in round_robin(players, size, rng)]
+        if not any(found.values()):
+            raise DovetailError("too few agents have played in this season for a final")
+        u = s.units.c
+        with self._writing() as connection:
+            connection.execute(
+                sa.update(s.units)
+                .where(u.played.is_(None), u.dropped.is_(None), u.tries == 0)
+                .values(dropped="the final began")
+            )
+            connection.execute(
+                sa.update(s.seasons)
+                .where(s.seasons.c.number == season.number)
+                .values(final=time.time())
+            )
+            for name, units in found.items():
+                for each in units:
+                    add_unit(connection, season.number, name, master, each)
+            add_line(connection, "final", season.name, f"{sum(map(len, found.values()))} units")
+        return {name: len(units) for name, units in found.items()}
+
+    def end(self, season: Season, why: str = "the final is over") -> None:
+        """Write down that a season is over."""
+        with self._writing() as connection:
+            connection.execute(
+                sa.update(s.seasons)
+                .where(s.seasons.c.number == season.number)
+                .values(ended=time.time())
+            )
+            add_line(connection, "ended", season.name, why)
+
+    def seasons(self) -> list[Season]:
+        """Return all seasons, the oldest first."""
+        with self._reader.begin() as connection:
+            rows = connection.execute(sa.select(s.seasons).order_by(s.seasons.c.number))
+            return [Season(*row) for row in rows]
+
+    # -- players ----------------------------------------------------------------------------------
+
+    def enter(self, ladder: str, entrant: str, program: str) -> int:
+        """Return the number of a program in a ladder; it is new if it was never there."""
+        c = s.players.c
+        query = sa.select(c.id).where(
+            c.ladder == ladder, c.entrant == entrant, c.program == program
+        )
+        with self._writing() as connection:
+            found = connection.execute(query).scalar()
+            if found is not None:
+                return int(found)
+            key = connection.execute(
+                sa.insert(s.players).values(
+                    ladder=ladder, entrant=entrant, program=program, entered=time.time()
+                )
+            ).inserted_primary_key
+            assert key is not None
+            add_line(connection, "entered", named(entrant, program), ladder)
+            return int(key[0])
+
+    def players(self, ladder: str | None = None) -> dict[int, Player]:
+        """Return the players of a ladder, or of all, by number."""
+        query = sa.select(
+            s.players,
+            s.entrants.c.state.label("entrant_state"),
+            s.entrants.c.why.label("entrant_why"),
+        ).join(s.entrants, s.players.c.entrant == s.entrants.c.name, isouter=True)
+        if ladder is not None:
+            query = query.where(s.players.c.ladder == ladder)
+        found = {}
+        with self._reader.begin() as connection:
+            for row in connection.execute(query.order_by(s.players.c.id)):
+                worse = row.entrant_state in ("paused", "banned") and row.state != "banned"
+                state, why = (row.entrant_state, row.entrant_why) if worse else (row.state, row.why)
+                faults = 0 if worse else row.faults
+                found[row.id] = Player(
+                    row.id, row.ladder, row.entrant, row.program, state, why, faults
+                )
+        return found
+
+
+def _for_owner(path: Path) -> None:
+    """Make the folder and the file of an arena for its owner alone; keep others out of those that are there."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    for each in path.parent.glob(f"{path.name}*"):  # what SQLite makes beside it has its mode
+        each.chmod(0o600)
+
+
+_STEPS = {
+    1: "ALTER TABLE seasons ADD COLUMN final FLOAT",
+    2: "ALTER TABLE units ADD COLUMN software VARCHAR NOT NULL DEFAULT ''",
+}
+"""By version, what makes the next one of it."""
+
+
+def _upgrade(connection: sa.Connection) -> int:
+    """Bring tables of an earlier version up to date, unless another program just has; return the version."""
+    found = int(connection.execute(sa.select(s.arena.c.version)).scalar_one())
+    while found in _STEPS:
+        connection.execute(sa.text(_STEPS[found]))
+        found += 1
+    connection.execute(sa.update(s.arena).values(version=found))
+    return found

@@ -1,0 +1,220 @@
+"""The units of an arena: planned, played and rated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from dovetail.peer import provenance
+from dovetail.protocol.seeds import derive
+from dovetail_experiments.arena import schema as s
+from dovetail_experiments.arena.games import Game, worth
+from dovetail_experiments.arena.rows import (
+    Played,
+    Rating,
+    Unit,
+    game_row,
+    ratings,
+    seat_rows,
+    units,
+)
+from dovetail_experiments.arena.tables import Tables, add_line, named
+from dovetail_experiments.statistics.ranked import after
+
+
+class Units(Tables):
+    """The units in an arena's database, and what they do to ratings and faults."""
+
+    def plan(self, season: int, ladder: str, seed: int, players: Sequence[int]) -> Unit:
+        """Write down that a unit will be played, and return it; ``seed`` is the arena's."""
+        master = self.master(season, seed)
+        with self._writing() as connection:
+            return add_unit(connection, season, ladder, master, players)
+
+    def planned(self, season: int) -> list[Unit]:
+        """Return the units that were planned and not finished, the oldest first."""
+        u, p = s.units.c, s.places.c
+        query = (
+            sa.select(u.id, u.ladder, u.seed, u.tries, p.player)
+            .join(s.places, p.unit == u.id)
+            .where(u.season == season, u.played.is_(None), u.dropped.is_(None))
+            .order_by(u.id, p.place)
+        )
+        found: dict[int, Unit] = {}
+        with self._reader.begin() as connection:
+            for row in connection.execute(query):
+                unit = found.setdefault(row.id, Unit(row.id, row.ladder, row.seed, [], row.tries))
+                unit.players.append(row.player)
+        return list(found.values())
+
+    def begin(self, unit: Unit) -> int:
+        """Count a try to play a unit; return its number."""
+        mine = s.units.c.id == unit.id
+        with self._writing() as connection:
+            connection.execute(sa.update(s.units).where(mine).values(tries=s.units.c.tries + 1))
+            return int(connection.execute(sa.select(s.units.c.tries).where(mine)).scalar_one())
+
+    def drop(self, unit: Unit, why: str, tries: int = 0, attempt: int | None = None) -> None:
+        """Give a planned unit up, if it was tried so often, and not begun again since ``attempt``."""
+        u = s.units.c
+        with self._writing() as connection:
+            connection.execute(
+                sa.update(s.units)
+                .where(u.id == unit.id, u.tries >= tries, _is(attempt))
+                .values(dropped=why)
+            )
+
+    def finish(
+        self,
+        season: int,
+        unit: Unit,
+        played: Sequence[Game],
+        most: int,
+        attempt: int | None = None,
+    ) -> list[Rating]:
+        """Record a unit with all its games, in one transaction; return its players' ratings.
+
+        Args:
+            season: that ratings are of.
+            unit: as planned.
+            played: its games.
+            most: how many losses by fault in a row pause a player.
+            attempt: of the unit, as ``begin`` returned it; nothing is recorded if another has begun since.
+        """
+        points = worth(played, len(unit.players))
+        p, u = s.players.c, s.units.c
+        with self._writing() as connection:
+            order = 1 + (connection.execute(sa.select(sa.func.max(u.played))).scalar() or 0)
+            before = ratings(connection, season, unit.players)
+            waiting = u.played.is_(None) & u.dropped.is_(None) & _is(attempt)
+            taken = connection.execute(
+                sa.update(s.units)
+                .where((u.id == unit.id) & waiting)
+                .values(played=order, finished=time.time(), software=str(provenance.here()))
+            )
+            if taken.rowcount != 1:  # it counts already, or its season is over
+                return []
+            ranking = {str(who): -each for who, each in zip(unit.players, points, strict=True)}
+            rated = after({str(who): each for who, each in before.items()}, ranking)
+            for place, (who, each) in enumerate(zip(unit.players, points, strict=True)):
+                mu, sigma = rated[str(who)]
+                connection.execute(
+                    sa.update(s.places)
+                    .where(s.places.c.unit == unit.id, s.places.c.place == place)
+                    .values(points=each, mu=mu, sigma=sigma)
+                )
+            for game in played:
+                connection.execute(sa.insert(s.games).values(**game_row(unit.id, game)))
+            connection.execute(
+                sa.insert(s.seats), [each for game in played for each in seat_rows(unit.id, game)]
+            )
+            for place, who in enumerate(unit.players):
+                mine = p.id == who
+                faults = connection.execute(sa.select(p.faults).where(mine)).scalar_one()
+                last = None
+                for game in played:
+                    if place in game.seating:
+                        faults = faults + 1 if game.fault == place else 0
+                        last = game if game.fault == place else last
+                connection.execute(sa.update(s.players).where(mine).values(faults=faults))
+                if last is not None:
+                    text = f"{most} losses by fault in a row, the last in unit {unit.id}: {last.reason}"
+                    text += f" ({last.message})" if last.message else ""
+                    _pause(connection, mine & (p.faults >= most), text)
+        return [rated[str(who)] for who in unit.players]
+
+    def tried(self, player: int, fault: str) -> None:
+        """Take how an agent that was paused for its faults did against a baseline; it is back if ``fault`` is empty."""
+        mine = (s.players.c.id == player) & (s.players.c.state == "paused")
+        with self._writing() as connection:
+            if fault:
+                text = f"losses by fault; the last against a baseline: {fault}"
+                connection.execute(sa.update(s.players).where(mine).values(why=text))
+                return
+            for row in connection.execute(sa.select(s.players).where(mine)).all():
+                connection.execute(
+                    sa.update(s.players).where(mine).values(state="active", why="", faults=0)
+                )
+                text = f"{row.ladder}: played without a fault against a baseline"
+                add_line(connection, "resumed", named(row.entrant, row.program), text)
+
+    def ratings(self, season: int, players: Sequence[int]) -> dict[int, Rating]:
+        """Return the present ratings of players that have one in a season."""
+        with self._reader.begin() as connection:
+            return ratings(connection, season, players)
+
+    def counts(self, season: int) -> dict[int, tuple[int, int]]:
+        """Return how many units each player has played in a season, and the order of its last."""
+        u, p = s.units.c, s.places.c
+        query = (
+            sa.select(p.player, sa.func.count(), sa.func.max(u.played))
+            .join(s.units, p.unit == u.id)
+            .where(u.season == season, u.played.is_not(None))
+            .group_by(p.player)
+        )
+        with self._reader.begin() as connection:
+            return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
+
+    def latest(self, season: int, ladder: str) -> int:
+        """Return the order of the last unit that counts; 0 if there is none."""
+        u = s.units.c
+        query = sa.select(sa.func.max(u.played)).where(u.season == season, u.ladder == ladder)
+        with self._reader.begin() as connection:
+            return connection.execute(query).scalar() or 0
+
+    def played(
+        self, season: int, ladder: str, *, player: int | None = None, last: int | None = None
+    ) -> list[Played]:
+        """Return the units of a ladder that count, in the order in which they ended.
+
+        Args:
+            season: its number.
+            ladder: its name.
+            player: only those of this player.
+            last: only so many, the latest.
+        """
+        u = s.units.c
+        query = sa.select(u.id).where(u.season == season, u.ladder == ladder, u.played.is_not(None))
+        if player is not None:
+            of = sa.select(s.places.c.unit).where(s.places.c.player == player)
+            query = query.where(u.id.in_(of))
+        if last is not None:
+            query = query.order_by(u.played.desc()).limit(last)
+        with self._reader.begin() as connection:
+            return units(connection, query)
+
+
+def add_unit(
+    connection: sa.Connection, season: int, ladder: str, master: int, players: Sequence[int]
+) -> Unit:
+    """Plan a unit, as part of a change; its seed is derived from the season's master."""
+    number = 1 + (connection.execute(sa.select(sa.func.max(s.units.c.id))).scalar() or 0)
+    unit = Unit(number, ladder, derive(master, ladder, "unit", number), list(players), 0)
+    connection.execute(
+        sa.insert(s.units).values(
+            id=number, season=season, ladder=ladder, seed=unit.seed, planned=time.time()
+        )
+    )
+    connection.execute(
+        sa.insert(s.places),
+        [{"unit": number, "place": i, "player": p} for i, p in enumerate(players)],
+    )
+    return unit
+
+
+def _is(attempt: int | None) -> sa.ColumnElement[bool]:
+    """Return the condition that an attempt is a unit's last; None is any."""
+    return sa.true() if attempt is None else s.units.c.tries == attempt
+
+
+def _pause(connection: sa.Connection, which: sa.ColumnElement[bool], why: str) -> None:
+    """Pause players that are active, and say why in the log."""
+    p = s.players.c
+    mine = which & (p.state == "active")
+    for row in connection.execute(sa.select(s.players).where(mine)).all():
+        connection.execute(
+            sa.update(s.players).where(p.id == row.id).values(state="paused", why=why)
+        )
+        add_line(connection, "paused", named(row.entrant, row.program), f"{row.ladder}: {why}")

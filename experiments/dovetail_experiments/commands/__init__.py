@@ -1,0 +1,47 @@
+"""The commands of the command line for experiments."""
+
+from __future__ import annotations
+
+COMMANDS = {
+    "play": (
+        "dovetail_experiments.commands.play",
+        "Play against an agent in the terminal, within this program or through a running broker.",
+    ),
+    "run": (
+        "dovetail_experiments.commands.experiments",
+        "Run an experiment file: start its programs, play, report the results, stop the programs.",
+    ),
+    "demo": (
+        "dovetail_experiments.commands.experiments",
+        "Watch two learners, each in its own process, learn Connect Four by playing each other.",
+    ),
+    "bench": (
+        "dovetail_experiments.commands.experiments",
+        "Measure turns per second and compare them with bare references; needs a checkout of the project.",
+    ),
+    "results": (
+        "dovetail_experiments.commands.results",
+        "Query the results of an experiment.",
+    ),
+    "export": (
+        "dovetail_experiments.commands.results",
+        "Write the results of an experiment, or its games as text, to a file.",
+    ),
+    "tensorboard": (
+        "dovetail_experiments.commands.results",
+        "Write learning curves and what agents measured as logs for TensorBoard.",
+    ),
+    "report": (
+        "dovetail_experiments.commands.results",
+        "Write OUT/report.html: one page with everything that was played (so far, if it is still running).",
+    ),
+    "states": (
+        "dovetail_experiments.commands.results",
+        "List, take out, compare and put back the saved states of learners.",
+    ),
+    "arena": (
+        "dovetail_experiments.commands.arena",
+        "Run and operate a standing competition.",
+    ),
+}
+"""The module of each command, and the first sentence of its help."""

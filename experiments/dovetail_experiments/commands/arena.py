@@ -1,0 +1,464 @@
+"""``dovetail arena``: a standing competition."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.broker import loopback
+from dovetail.cli.common import (
+    ADDRESS,
+    Connect,
+    KeyFile,
+    Token,
+    UsageError,
+    log_to_stderr,
+    show,
+)
+from dovetail.cli.group import Group, group
+from dovetail.cli.standard_streams import reserved
+from dovetail.peer.quoting import command
+from dovetail.peer.terminal_escape import plain
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
+
+if TYPE_CHECKING:
+    from dovetail_experiments.arena.description import Arena
+    from dovetail_experiments.arena.standings import Row, Table
+    from dovetail_experiments.arena.store import Store
+
+
+class _Group(Group):
+    """``dovetail arena FILE`` is short for ``dovetail arena run FILE``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+File = Annotated[
+    Path,
+    typer.Option(
+        "--file", "-f", metavar="FILE", envvar="DOVETAIL_ARENA", help="The arena's description."
+    ),
+]
+FILE = Path("arena.toml")
+Who = Annotated[
+    str,
+    typer.Argument(
+        metavar="WHO", help="An entrant, one program as ENTRANT/PROGRAM, or a baseline as /NAME."
+    ),
+]
+Why = Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, which pages show.")]
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    arena = group(
+        _Group,
+        name="arena",
+        help="Run and operate a standing competition.\n\n"
+        "`dovetail arena FILE` runs the arena that FILE describes; the other commands are for its operator "
+        "and work whether or not it runs.",
+    )
+    for each in (run, invite, standings, pause, resume, ban, note, final, season, log, export):
+        arena.command()(each)
+    arena.command("import")(import_)
+    arena.command("sign-in")(sign_in)
+    app.add_typer(arena)
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The arena's description, in TOML.")],
+) -> None:
+    """Run an arena until Ctrl-C; started again, it continues where it was, even after kill -9.
+
+    Example: dovetail arena arena.toml
+    """
+    from dovetail.broker.core.core import Settings
+    from dovetail.broker.durable.append_file import InUse
+    from dovetail.broker.durable.journal import Journal
+    from dovetail.broker.shell.serve import in_thread
+    from dovetail.client.client import Experiment
+    from dovetail_experiments.arena.description import JOURNAL, OWN_KEY, check, folder
+    from dovetail_experiments.arena.programs import Programs
+    from dovetail_experiments.arena.referee import Referee
+    from dovetail_experiments.commands.arena_keys import Entrance, Tokens
+
+    arena = _read(file)
+    if not (arena.keys or arena.insecure or loopback(arena.bind)):
+        raise UsageError(
+            f"other machines reach {arena.bind}, and nothing is encrypted; set `keys = true`, or bind "
+            "tcp://127.0.0.1 and use a tunnel such as `ssh -L`, or set `insecure = true` in a network that you "
+            "trust"
+        )
+    check(file, arena)
+    log_to_stderr()
+    where = folder(file, arena)
+    os.umask(0o077)  # what entrants play, and what their programs print, is the operator's alone
+    _for_owner(where)
+    try:
+        journal = Journal(where / JOURNAL)
+    except InUse as error:
+        raise DovetailError(
+            f"the arena {arena.name} is already running: another process uses {error.path}; stop that one "
+            f"first, or set another `folder` in a copy of {file}"
+        ) from None
+    token = _token(file, arena)
+    stop = _stopped()
+    with _store(file, arena, create=True) as store:
+        entrance = Entrance(where, store) if arena.keys else None
+        if entrance is None:
+            own, key, settings = token, keys.WITHOUT, Settings(token=token)
+            programs = Programs(arena, where, token)
+        else:
+            own, key, settings = None, keys.read(where / OWN_KEY), Settings()
+            programs = Programs(arena, where, where / OWN_KEY, entrance.key.public)
+            entrance.let_in(programs.known)
+
+        tokens = None if entrance else Tokens(store, programs.known)
+        broker = in_thread(
+            arena.bind,
+            settings=settings,
+            journal=journal,
+            finish=0.0,
+            entrant=None if tokens is None else tokens.entrant,
+            revoked=None if tokens is None else tokens.revoked,
+            access=entrance,
+        )
+        with (
+            broker as address,
+            programs.running(address),
+            Experiment.connect(
+                address, name=f"arena-{secrets.token_hex(4)}", token=own, key=key
+            ) as experiment,
+        ):
+            referee = Referee(arena, store, experiment)
+            print(f"arena {arena.name} ready at {address}", flush=True)
+            while not stop.is_set():
+                programs.tend()
+                referee.step()
+
+
+def invite(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the entrant in the tables.")],
+    public: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="In an arena with keys: admit this public key, which the entrant made with "
+            "`dovetail keys make`.",
+        ),
+    ] = None,
+    file: File = FILE,
+) -> None:
+    """Make an entrant's access token or key, and print the line with which its agents connect.
+
+    If the name was invited before, its old token or key is revoked.
+
+    Example: dovetail arena invite alice
+
+    Example: dovetail arena invite alice --public 'rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7'
+    """
+    from dovetail_experiments.arena.description import NAME, folder
+
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is not a name; use up to 40 letters, digits, '_', '-' or '.'")
+    if public is not None and (wrong := keys.problem(public)):
+        raise UsageError(wrong)
+    arena = _read(file)
+    to = f"export DOVETAIL_BROKER={arena.address or arena.bind}"
+    with _store(file, arena, create=True) as store:
+        if not arena.keys:
+            if public is not None:
+                raise UsageError(f"--public needs an arena with keys; set `keys = true` in {file}")
+            print(f"{to} DOVETAIL_TOKEN={store.invite(name)}")
+            return
+        from dovetail_experiments.commands.arena_keys import server_key
+
+        server = server_key(folder(file, arena)).public
+        if public is not None:
+            store.admit(name, public)
+            print(f"{to} DOVETAIL_SERVER_KEY='{server}'")
+            return
+        key = keys.make(server)
+        store.admit(name, key.public)
+    # No character of a key ends a quoted word of a shell (Z85).
+    parts = f"'public = \"{key.public}\"' 'secret = \"{key.secret}\"' 'server = \"{server}\"'"
+    path = f'"$PWD/{name}.key"'
+    print(f"(umask 077; rm -f {path}; printf '%s\\n' {parts} > {path}); {to} DOVETAIL_KEY={path}")
+
+
+def standings(
+    file: File = FILE,
+    ladder: Annotated[str | None, typer.Option(metavar="NAME", help="Only this ladder.")] = None,
+    season: Annotated[str | None, typer.Option(metavar="NAME", help="An earlier season.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the table of each ladder.
+
+    Example: dovetail arena standings --json
+    """
+    import msgspec
+
+    from dovetail_experiments.arena.standings import standings as found_in
+
+    arena = _read(file)
+    ladders = arena.ladders if ladder is None else [arena.ladder(ladder)]
+    found: dict[str, Any] = {}
+    with _store(file, arena) as store:
+        seasons = {each.name: each.number for each in store.seasons()}
+        chosen = season or list(seasons)[-1]
+        if chosen not in seasons:
+            raise UsageError(f"there is no season {chosen!r}; there are {', '.join(seasons)}")
+        for each in ladders:
+            found[each.name] = found_in(store, each, seasons[chosen], arena.seed)
+    if json:
+        with reserved() as out:
+            print(msgspec.json.encode({"season": chosen, "ladders": found}).decode(), file=out)
+        return
+    for each in ladders:
+        title = f"{each.name}, season {chosen}"
+        show(*_shown(title, found[each.name], each.pinned or "the mean"))
+
+
+def _shown(title: str, table: Table, zero: str) -> list[Any]:
+    from rich.markup import escape
+    from rich.table import Table as Shown
+
+    from dovetail_experiments.arena.standings import elo
+
+    shown = Shown(title=escape(title), title_justify="left", title_style="bold")
+    for column in ("", "player", "Elo", "points", "units", "won", "drawn", "lost", "faults", ""):
+        shown.add_column(column, justify="left" if column in ("player", "") else "right")
+    for number, row in enumerate(table.rows, 1):
+        cells = (
+            *(
+                str(number),
+                row.name,
+                elo(row),
+                f"{row.points:.3f}" if row.units else "",
+                row.units,
+            ),
+            *(row.wins, row.draws, row.losses, row.faults, _state(row)),
+        )
+        shown.add_row(*(escape(str(each)) for each in cells))
+    repeats = table.played - table.units
+    caption = f"{table.units} units count; Elo around {zero} with 95 % intervals"
+    if repeats:
+        caption += f"; left out, since they repeat games of others: {repeats}"
+    if table.warning:
+        caption += f"; {table.warning}"
+    return [shown, caption]
+
+
+def _state(row: Row) -> str:
+    if row.state == "active":
+        return "baseline" if row.baseline else ""
+    return row.state
+
+
+def pause(who: Who, why: Why = "", file: File = FILE) -> None:
+    """Stop pairing an entrant or program; a game in progress is finished.
+
+    Example: dovetail arena pause alice/greedy --why "restarts too often"
+    """
+    _mark(file, who, "paused", why)
+
+
+def resume(who: Who, file: File = FILE) -> None:
+    """Resume pairing an entrant or program that was paused or banned.
+
+    Example: dovetail arena resume alice/greedy
+    """
+    _mark(file, who, "active", "")
+
+
+def ban(who: Who, why: Why = "", file: File = FILE) -> None:
+    """Stop pairing an entrant or program, and revoke a banned entrant's access token.
+
+    Example: dovetail arena ban mallory --why "plays two games at once"
+    """
+    _mark(file, who, "banned", why)
+
+
+def _mark(file: Path, who: str, state: Any, why: str) -> None:
+    with _store(file, _read(file)) as store:
+        store.mark(who, state, why)
+
+
+def note(
+    text: Annotated[str, typer.Argument(metavar="TEXT")],
+    about: Annotated[
+        str, typer.Option(metavar="WHO", help="The entrant or program that it is about.")
+    ] = "",
+    file: File = FILE,
+) -> None:
+    """Write a note into the arena's log.
+
+    Example: dovetail arena note "power failure in room 12" --about alice
+    """
+    with _store(file, _read(file)) as store:
+        store.note(about, text)
+
+
+def final(
+    rounds: Annotated[
+        int, typer.Option(min=1, metavar="TIMES", help="How many times all agents meet each other.")
+    ] = 1,
+    file: File = FILE,
+) -> None:
+    """End the season with a round robin of all agents that have played in it and are not paused.
+
+    No other unit begins. Units of an agent that is away wait for it; pause it to drop them. When all are played,
+    the season is over and its tables stay. `dovetail arena season` begins another one.
+
+    Example: dovetail arena final --rounds 2
+    """
+    arena = _read(file)
+    with _store(file, arena) as store:
+        for name, units in store.final(arena.seed, arena.sizes, rounds).items():
+            print(f"{name}: {units} units")
+
+
+def season(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new season.")],
+    file: File = FILE,
+) -> None:
+    """End the season, keep its tables, and begin a new one with new ratings.
+
+    Example: dovetail arena season 2027
+    """
+    with _store(file, _read(file)) as store:
+        store.season(name)
+
+
+def log(
+    file: File = FILE,
+    last: Annotated[int, typer.Option(min=1, metavar="LINES", help="Number of lines.")] = 50,
+) -> None:
+    """Print who was invited, entered, paused and banned, and why.
+
+    Example: dovetail arena log --last 10
+    """
+    with _store(file, _read(file)) as store:
+        for at, what, about, text in store.log(last):
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+            print(plain(" ".join(filter(None, [when, what, about, text]))))
+
+
+def export(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="The file to write.")],
+    file: File = FILE,
+) -> None:
+    """Write everything into one archive; the arena may be running.
+
+    Example: dovetail arena export course.zip
+    """
+    from dovetail_experiments.arena import archive as archives
+
+    archives.export(file, _read(file), archive)
+
+
+def import_(
+    archive: Annotated[
+        Path, typer.Argument(metavar="ARCHIVE", help="An archive that `export` wrote.")
+    ],
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new or empty folder.")],
+) -> None:
+    """Make an arena from an archive.
+
+    Example: dovetail arena import course.zip course
+    """
+    from dovetail_experiments.arena import archive as archives
+
+    print(f"run it with: {command('arena', archives.restore(archive, target))}")
+
+
+def sign_in(
+    code: Annotated[
+        str, typer.Argument(metavar="CODE", help="The code that the arena's page shows.")
+    ],
+    connect: Connect = ADDRESS,
+    token: Token = None,
+    key: KeyFile = None,
+) -> None:
+    """Sign your browser in on the arena's page with your key, which stays on this machine.
+
+    It takes the same environment variables as your agents. Stop it with Ctrl-C once you are signed in.
+
+    Example: dovetail arena sign-in 3f9c01d2ab74e655
+    """
+    from dovetail_experiments.arena import sign_in as signing
+
+    stop = _stopped()
+    signing.show(
+        code,
+        connect,
+        token,
+        stop,
+        lambda: print(
+            f"connected to {connect}; press the button on the page, then Ctrl-C here", flush=True
+        ),
+    )
+
+
+# -- parts ------------------------------------------------------------------------------------------
+
+
+def _stopped() -> threading.Event:
+    """Return what the first SIGINT or SIGTERM sets; the second one interrupts."""
+    stop = threading.Event()
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, leave)
+    return stop
+
+
+def _for_owner(where: Path) -> None:
+    """Keep other users out of what an earlier version left readable for them."""
+    for name in ("journal*", "logs", "keys", "logs/*"):
+        for each in where.glob(name):
+            each.chmod(0o700 if each.is_dir() else 0o600)
+
+
+def _read(file: Path) -> Arena:
+    from dovetail.peer.extras import needed
+    from dovetail_experiments.arena.description import read
+
+    needed("sqlalchemy")
+    return read(file)
+
+
+def _store(file: Path, arena: Arena, *, create: bool = False) -> Store:
+    from dovetail_experiments.arena.description import folder
+    from dovetail_experiments.arena.store import FILE, Store
+
+    return Store(folder(file, arena) / FILE, create=create)
+
+
+def _token(file: Path, arena: Arena) -> str:
+    """Return the broker's own access token, for environments and pages; it stays the same."""
+    from dovetail_experiments.arena.description import TOKEN, folder, token
+
+    path = folder(file, arena) / TOKEN
+    with contextlib.suppress(FileExistsError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with keys.private(path) as out:
+            out.write(secrets.token_hex(24).encode())
+    return token(file, arena)

@@ -1,0 +1,225 @@
+"""``dovetail run``, ``demo`` and ``bench``: commands that play without a person and report."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.common import (
+    FAILED,
+    GiveUp,
+    KeyFile,
+    MaybeConnect,
+    Set,
+    Token,
+    UsageError,
+    log_to_stderr,
+    settings,
+    warn,
+)
+from dovetail.cli.standard_streams import reserved
+from dovetail.peer.broker_watchdog import GIVE_UP
+from dovetail.protocol.errors import DovetailError
+
+RESULTS = "results.json"
+"""The file of an experiment's folder with its results as JSON."""
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(run)
+    app.command()(demo)
+    app.command(
+        context_settings={
+            "allow_extra_args": True,
+            "ignore_unknown_options": True,
+            "help_option_names": [],
+        }
+    )(bench)
+
+
+def run(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="An experiment file (TOML), or the name of one that comes with Dovetail.",
+            autocompletion=complete_file,
+        ),
+    ],
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Database for results, as an SQLAlchemy URL; default: a SQLite file in the folder.",
+        ),
+    ] = None,
+    connect: MaybeConnect = None,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="Run everything in this program, without sockets.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Results go to DIR/NAME, with NAME from the file; default: out."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume this experiment where it was interrupted.")
+    ] = False,
+    extend: Annotated[
+        bool,
+        typer.Option(
+            "--extend", help="Play the meetings of players added to a finished tournament."
+        ),
+    ] = False,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", min=0, help="Seeds and trials played at once; 0 for one on each core."
+        ),
+    ] = 1,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Divide the episodes among N brokers, each on its own core with its own programs; 0 for one on "
+            "each core. For files without learning.",
+            show_default="1, or as the file says",
+        ),
+    ] = None,
+    give_up: GiveUp = GIVE_UP,
+    token: Token = None,
+    key: KeyFile = None,
+    set_: Set = None,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Log programs, agents, runs and every episode on stderr."
+        ),
+    ] = False,
+) -> None:
+    """Run an experiment file: start its programs, play, report the results, stop the programs.
+
+    --set changes keys of the file, such as phases.0.episodes=100 or seed=7.
+
+    Example: dovetail run experiments/dovetail_experiments/examples/connect_four_two_learners.toml
+    """
+    if connect is not None and in_process:
+        raise UsageError("--connect and --in-process cannot be used together")
+    path = located(file)
+    from dovetail.peer.cores import available
+    from dovetail_experiments.stages.runner import Options
+    from dovetail_experiments.stages.trials import execute
+
+    cores = available()
+
+    log_to_stderr()
+    logging.getLogger("dovetail").setLevel(logging.INFO if verbose else logging.NOTSET)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as gracefully as Ctrl-C
+    try:
+        with reserved() if json_ else contextlib.nullcontext() as results:
+            with _silent(json_ or quiet):
+                done = execute(
+                    path,
+                    store=store,
+                    out=out,
+                    overrides=settings(set_),
+                    resume=resume,
+                    extend=extend,
+                    jobs=jobs or cores,
+                    options=Options(
+                        connect, token, in_process, give_up, cores if shards == 0 else shards
+                    ),
+                )
+            if results is not None:
+                results.write((done.folder / RESULTS).read_text(encoding="utf-8"))
+    except KeyboardInterrupt:
+        warn(
+            "interrupted; run the same command with --resume to continue after the last finished stage"
+        )
+        raise
+
+
+def packaged() -> dict[str, Path]:
+    """Return the experiment files that come with Dovetail, by name."""
+    import dovetail_experiments as here
+
+    found = [path for root in here.__path__ for path in Path(root, "examples").glob("*.toml")]
+    return {path.stem: path for path in sorted(found)}
+
+
+def complete_file(incomplete: str) -> list[str]:
+    """Complete the name of an experiment file in a shell."""
+    return [name for name in packaged() if name.startswith(incomplete)]
+
+
+def located(file: Path) -> Path:
+    """Return the path of an experiment file, or of the packaged one of that name.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    if file.is_file():
+        return file
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder; name an experiment file in it, or a packaged one")
+    found = packaged()
+    if str(file) in found:
+        return found[str(file)]
+    close = difflib.get_close_matches(file.stem, found, 1)
+    meant = f"did you mean the packaged {close[0]!r}? " if close else ""
+    raise UsageError(
+        f"experiment file {file} does not exist; {meant}these come with Dovetail: {', '.join(found)}"
+    )
+
+
+@contextlib.contextmanager
+def _silent(asked: bool) -> Iterator[None]:
+    """Print nothing on stdout, if asked."""
+    if not asked:
+        yield
+        return
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+        yield
+
+
+def demo() -> None:
+    """Watch two learners, each in its own process, learn Connect Four by playing each other.
+
+    Example: dovetail demo
+    """
+    from dovetail_experiments.demo import main
+
+    code = main()
+    if code:
+        raise typer.Exit(code)
+
+
+def bench(context: typer.Context) -> None:
+    """Measure turns per second and compare them with bare references; needs a checkout of the project.
+
+    Example: dovetail bench
+    """
+    if not Path("bench", "__main__.py").is_file():
+        raise DovetailError("there is no bench folder here; run this in a checkout of the project")
+    code = subprocess.run([sys.executable, "-m", "bench", *context.args], check=False).returncode
+    if code:
+        raise typer.Exit(code if 0 < code < 256 else FAILED)

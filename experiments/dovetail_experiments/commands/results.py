@@ -1,0 +1,425 @@
+"""``dovetail results``, ``export``, ``states`` and ``report``: what experiments left."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.common import UsageError, show, width
+from dovetail.cli.group import group
+from dovetail.cli.standard_streams import reserved
+from dovetail.protocol.errors import DovetailError
+
+if TYPE_CHECKING:
+    from dovetail_experiments.records.records import Records, Saved
+    from dovetail_experiments.reports.games import Played
+
+Where = Annotated[
+    str,
+    typer.Argument(
+        metavar="OUT", help="The folder of an experiment (out/NAME), its database, or a URL."
+    ),
+]
+TableName = Annotated[
+    str,
+    typer.Option(
+        "--table",
+        metavar="NAME",
+        help="results (a row for each seat of each episode), executions, settings, stages, "
+        "episodes, seats, measures or states.",
+    ),
+]
+Columns = Annotated[
+    str, typer.Option("--columns", metavar="A,B", help="Only these columns, in this order.")
+]
+Conditions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where", metavar="CONDITION", help="Such as agent=td or trained>=1000; may be repeated."
+    ),
+]
+By = Annotated[
+    str,
+    typer.Option("--by", metavar="A,B", help="Group by these columns; print counts and means."),
+]
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(results)
+    app.command()(export)
+    app.command()(tensorboard)
+    app.command()(report)
+    states = group(
+        name="states", help="List, take out, compare and put back the saved states of learners."
+    )
+    states.command(name="list")(list_states)
+    states.command()(take)
+    states.command()(compare)
+    states.command()(put)
+    app.add_typer(states)
+
+
+def results(
+    out: Where,
+    table: TableName = "results",
+    columns: Columns = "",
+    where: Conditions = None,
+    by: By = "",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of rows; default: 50 in a table.")
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", metavar="FORM", help="csv, jsonl or json instead of a table."),
+    ] = None,
+) -> None:
+    """Query the results of an experiment.
+
+    Example: dovetail results out/sweep --by variant,agent --where kind=evaluation
+    """
+    from dovetail_experiments.records import export as files
+
+    if form not in (None, "csv", "jsonl", "json"):
+        raise UsageError(f"--format {form}: use csv, jsonl or json, or `dovetail export`")
+    with open_records(out) as records:
+        names, found = _selected(records, table, columns, where, by, limit)
+        if form is not None:
+            with reserved() as output:
+                files.text(output, names, found, form)
+            return
+        _table(names, found, limit or 50, bool(columns or by))
+
+
+def export(
+    out: Where,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Ends in .csv, .jsonl, .json or .parquet; .txt for the games."
+        ),
+    ],
+    table: TableName = "results",
+    columns: Columns = "",
+    where: Conditions = None,
+    by: By = "",
+    all_: Annotated[
+        bool,
+        typer.Option("--all", help="For .txt: include interrupted episodes, which do not count."),
+    ] = False,
+) -> None:
+    """Write the results of an experiment, or its games as text, to a file.
+
+    Example: dovetail export out/connect_four_two_learners games.txt
+    """
+    from dovetail_experiments.records import export as files
+
+    with open_records(out) as records:
+        if file.suffix == ".txt":
+            count = _games(records, Path(out), file, all_)
+            print(f"{file}: {count:,} games")
+            return
+        names, found = _selected(records, table, columns, where, by, None)
+        count = files.rows(file, names, found)
+    print(f"{file}: {count:,} rows of {table}")
+
+
+def report(
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The folder of an experiment (out/NAME).")
+    ],
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The experiment's database, if it is not in the folder."),
+    ] = None,
+    exact: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Games of each tournament and evaluation whose moves are compared with exact values.",
+        ),
+    ] = 50,
+) -> None:
+    """Write OUT/report.html: one page with everything that was played (so far, if it is still running).
+
+    Example: dovetail report out/connect_four_two_learners
+    """
+    from dovetail_experiments.reports.reporting import make
+
+    if not out.is_dir():
+        raise UsageError(f"{out} is not a folder; name the one that `dovetail run` wrote")
+    print(f"report     {make(out, store, exact)}")
+
+
+def open_records(out: str) -> Records:
+    """Return the records of an experiment's folder, database or URL."""
+    from dovetail_experiments.records.records import Records
+
+    return Records(out)
+
+
+def _selected(
+    records: Records,
+    table: str,
+    columns: str,
+    where: list[str] | None,
+    by: str,
+    limit: int | None,
+) -> tuple[list[str], Any]:
+    from itertools import chain
+
+    wanted = [each.strip() for each in columns.split(",") if each.strip()]
+    keys = [each.strip() for each in by.split(",") if each.strip()]
+    if wanted and keys:
+        raise UsageError("--columns and --by cannot be used together")
+    found = records.rows(table, columns=wanted, where=where or [], by=keys, limit=limit)
+    first = next(found, None)
+    if first is None:
+        return wanted or keys or records.columns(table), iter(())
+    return list(first), chain([first], found)
+
+
+FIRST = ("agent", "score", "return", "played", "trained", "episode", "seat", "reason", "turns")
+"""Columns of the results that are shown before others where not all fit."""
+UNFOLDED = 10_000
+"""The width of a table that goes to a file or another program."""
+
+
+def fitting(names: Sequence[str], rows: Sequence[Sequence[str]], wide: int) -> list[int]:
+    """Return which columns of a table fit side by side: those in ``FIRST`` first, empty ones last.
+
+    >>> fitting(["execution", "agent", "score"], [["1", "td", "0.5"]], 20)
+    [1, 2]
+    """
+    from rich.cells import cell_len
+
+    sizes = [
+        3 + max(cell_len(text) for text in (name, *(row[number] for row in rows)))
+        for number, name in enumerate(names)
+    ]
+
+    def rank(number: int) -> tuple[bool, int, int]:
+        name, empty = names[number], not any(row[number] for row in rows)
+        return empty, FIRST.index(name) if name in FIRST else len(FIRST), number
+
+    left, found = wide - 1, []
+    for number in sorted(range(len(names)), key=rank):
+        if sizes[number] <= left:
+            left -= sizes[number]
+            found.append(number)
+    return sorted(found) or [min(range(len(names)), key=rank)]
+
+
+def _table(names: list[str], rows: Any, limit: int, chosen: bool) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    cells = [
+        [_cell(name, row[name]) for name in names] for row in itertools.islice(rows, limit + 1)
+    ]
+    more = len(cells) > limit
+    del cells[limit:]
+    if not cells:
+        show("no rows")
+        return
+    wide = width()
+    fit = list(range(len(names)))
+    if wide is not None and not chosen:
+        fit = fitting(names, cells, wide)
+    shown = Table()
+    for number in fit:
+        shown.add_column(names[number], overflow="fold")
+    for row in cells:
+        shown.add_row(*(escape(row[number]) for number in fit))
+    show(shown, wide=wide or UNFOLDED)
+    if more:
+        show(f"only the first {limit} rows; see --limit, --where and --by")
+    if len(fit) < len(names):
+        hidden = ", ".join(name for number, name in enumerate(names) if number not in fit)
+        show(f"without {hidden}: choose with --columns, or see all with --format csv")
+
+
+def _cell(name: str, value: Any) -> str:
+    if name in ("started", "finished") and value is not None:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def tensorboard(
+    out: Where,
+    logdir: Annotated[
+        Path, typer.Argument(metavar="LOGDIR", help="Where to write; each execution gets a folder.")
+    ],
+) -> None:
+    """Write learning curves and what agents measured as logs for TensorBoard.
+
+    Example: dovetail tensorboard out/sweep runs && tensorboard --logdir runs
+    """
+    from dovetail_experiments.records.tensorboard import write
+
+    with open_records(out) as records:
+        for folder, count in write(records, logdir):
+            print(f"{folder}: {count:,} values")
+
+
+def journals(folder: Path) -> list[Path]:
+    """Return the journals of an experiment's folder, in order.
+
+    Raises:
+        DovetailError: there is none.
+    """
+    files = itertools.chain.from_iterable(
+        folder.glob(f"{each}games-*.journal") for each in ("", "trials/*/")
+    )
+    found = sorted(files, key=lambda p: (len(p.name), p.name))
+    if not found:
+        raise DovetailError(f"{folder} has no games-N.journal; name the folder of an experiment")
+    return found
+
+
+def _games(records: Records, folder: Path, file: Path, all_: bool) -> int:
+    from dovetail_experiments.records import export as files
+    from dovetail_experiments.reports import games
+
+    kept = journals(folder)
+    known = labels(records)
+    count = 0
+
+    def write(to: Any) -> None:
+        nonlocal count
+        for journal in kept:
+            for text in games.texts(journal, known, all_=all_):
+                to.write(f"{text}\n")
+                count += 1
+
+    files.written(file, write)
+    return count
+
+
+def labels(records: Records) -> Mapping[str, Played]:
+    """Return what a record knows of the labels in its journals."""
+    from dovetail_experiments.reports.games import Played
+
+    executions = {row["id"]: row["name"] for row in records.rows("executions")}
+    seatings: dict[int, list[str]] = {}
+    for row in records.rows("seatings"):
+        seatings.setdefault(row["stage"], []).append(row["agent"])
+    return {
+        f"{row['execution']}/{row['number']}/{row['attempt']}": Played(
+            executions[row["execution"]],
+            row["name"],
+            seatings.get(row["id"], []),
+            bool(row["rotate"]),
+        )
+        for row in records.rows("stages")
+    }
+
+
+# -- states --------------------------------------------------------------------------------------
+
+
+def list_states(out: Where) -> None:
+    """List the saved states of an experiment's learners.
+
+    Example: dovetail states list out/connect_four_two_learners
+    """
+    from hashlib import sha256
+
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table()
+    for column in ("state", "type", "variant", "seed", "after stage", "bytes", "sha256"):
+        table.add_column(column, overflow="fold")
+    with open_records(out) as records:
+        for each in records.states():
+            name = f"{out}:{each.agent}@{each.execution}"
+            digest = sha256(each.state).hexdigest()[:12]
+            numbers = (str(each.seed), str(each.stage), f"{len(each.state):,}")
+            table.add_row(*map(escape, (name, each.type, each.variant, *numbers, digest)))
+    show(table if table.row_count else f"{out} has no states: nothing in it learned")
+
+
+State = Annotated[
+    str,
+    typer.Argument(
+        metavar="STATE", help="OUT:AGENT or OUT:AGENT@EXECUTION, such as out/NAME:first."
+    ),
+]
+
+
+def take(
+    state: State,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
+) -> None:
+    """Write a learner's state to a file.
+
+    Example: dovetail states take out/connect_four_two_learners:first first.state
+    """
+    from dovetail_experiments.reports.output import write
+
+    found = _state(state)
+    write(file, found.state)
+    print(f"{file}: {len(found.state):,} bytes of {found.agent} ({found.type or 'unknown type'})")
+
+
+def compare(
+    one: Annotated[str, typer.Argument(metavar="ONE", help="OUT:AGENT or a file.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="OUT:AGENT or a file.")],
+) -> None:
+    """Say whether two states are equal, and where they differ.
+
+    Example: dovetail states compare out/a:first out/b:first
+    """
+    from dovetail_experiments.records.records import read_state
+    from dovetail_experiments.records.states import differences
+
+    lines = differences(read_state(one), read_state(other))
+    for line in lines or ["the states are equal"]:
+        print(line)
+    if lines:
+        raise typer.Exit(1)
+
+
+def put(
+    state: State,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A saved state: a file, or OUT:AGENT.")
+    ],
+) -> None:
+    """Put a state into a record in place of a learner's; the replaced state is kept in a file.
+
+    `dovetail run --resume` continues with it.
+
+    Example: dovetail states put out/connect_four_two_learners:first first.state
+    """
+    from dovetail_experiments.records.records import read_state
+    from dovetail_experiments.records.states import check, replace
+    from dovetail_experiments.reports.output import write
+
+    found = _state(state)
+    data = read_state(file)
+    check(found, data, file)
+    where = state.rpartition(":")[0]
+    folder = Path(where) if Path(where).is_dir() else Path(where).parent
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    kept = (folder if folder.is_dir() else Path()) / (
+        f"{found.agent}@{found.execution}-{stamp}.state"
+    )
+    write(kept, found.state)
+    replace(where, found, data)
+    print(f"{state}: {len(data):,} bytes; the replaced state is in {kept}")
+
+
+def _state(text: str) -> Saved:
+    from dovetail_experiments.records.records import saved
+
+    where, colon, agent = text.rpartition(":")
+    if not colon or not where or not agent:
+        raise UsageError(f"{text!r} does not name a state; write OUT:AGENT, such as out/NAME:first")
+    return saved(where, agent)

@@ -1,0 +1,129 @@
+"""Seats a person for ``dovetail play``, in this program or at a running broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dovetail._version import __version__
+from dovetail.cli.common import UsageError, log_to_stderr, warn
+from dovetail.cli.common import agent as find_agent
+from dovetail.cli.common import environment as find_environment
+from dovetail.client.client import Experiment
+from dovetail.peer import options
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.broker_watchdog import GIVE_UP
+from dovetail.peer.link import Link
+from dovetail.peer.plugins import offered_name
+from dovetail.peer.presets import declared
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+
+
+def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
+    """Return how many seats a game has; two if only the broker has it."""
+    try:
+        kind = find_environment(env, configuration if local else None)
+    except DovetailError:
+        if local:
+            raise
+        return 2
+    try:
+        read = options.read(kind.Configuration, configuration, f"environment {env}")
+        return declared(kind(read)).seats
+    except DovetailError as error:
+        raise UsageError(str(error)) from None
+
+
+Place = tuple["Experiment", str, str, str | None]
+"""The experiment, the names of environment and opponent in it, and the program that creates humans."""
+
+
+@contextmanager
+def here(
+    env: str, against: str, configuration: dict[str, Any], parameters: dict[str, Any]
+) -> Iterator[Place]:
+    """Play in this program."""
+    from dovetail.client.inprocess import InProcess
+    from dovetail.peer.agents.host import type_name as agent_name
+    from dovetail.peer.environments.host import type_name
+
+    kind = find_environment(env, configuration)
+    opponent, human = find_agent(against, parameters), find_agent("human")
+    types = [human] if opponent is human else [human, opponent]
+    with InProcess([kind], types) as experiment:
+        yield experiment, type_name(kind), agent_name(opponent), None
+
+
+@contextmanager
+def there(env: str, against: str, address: str, token: str | None) -> Iterator[Place]:
+    """Play at a running broker."""
+    log_to_stderr()
+    host = AgentHost([find_agent("human")])
+    software = f"dovetail-python {__version__}"
+    hello = m.Hello(m.VERSION, "agent", "", host.offers(), token, software=software)
+    connected = False
+
+    def say(text: str) -> None:
+        if not connected:  # from then on the experiment's connection warns
+            warn(text)
+
+    seat = Link(address, hello, warn=say)
+    connected = True
+    try:
+        assert seat.session.welcome is not None
+        name = seat.session.welcome.name
+        hello = m.Hello(m.VERSION, "experiment", token=token, software=software)
+        link = Link(address, hello, give_up=GIVE_UP)
+        with Experiment(_Both(link, seat, host)) as experiment:
+            yield experiment, offered_name(env, "environment"), offered_name(against), name
+    finally:
+        seat.close()
+
+
+class _Both:
+    """The experiment's connection, which serves the person's seat while it waits.
+
+    One thread does both, so that Ctrl-C reaches the person's prompt.
+    """
+
+    def __init__(self, link: Link, seat: Link, host: AgentHost) -> None:
+        self._link, self._seat, self._host = link, seat, host
+        self._ended = 0
+        """Episodes whose end the person has seen, minus those whose result the experiment has."""
+
+    @property
+    def departed(self) -> bool:
+        """Whether the broker has sent ``bye``."""
+        return self._link.departed
+
+    def send(self, messages: Sequence[m.Message]) -> None:
+        """Send messages to the broker."""
+        self._link.send(messages)
+
+    def receive(self, timeout: float | None) -> list[m.Message]:
+        """Let the person play; return the experiment's messages.
+
+        A result is held until the person has seen the end of the game, for at most a second.
+        """
+        came = self._link.receive(0.02)
+        results = sum(isinstance(each, m.Episode) for each in came)
+        end = time.monotonic() + 1.0
+        while True:
+            asked = self._seat.receive(0.02)
+            if asked:
+                self._seat.send(self._host.handle(asked))
+            self._ended += sum(isinstance(each, m.End) for each in asked)
+            if self._ended >= results or time.monotonic() > end:
+                self._ended = max(0, self._ended - results)
+                return came
+
+    def join(self, hello: m.Hello) -> Link:
+        """Return another connection to the broker."""
+        return self._link.join(hello)
+
+    def close(self) -> None:
+        """Leave."""
+        self._link.close()

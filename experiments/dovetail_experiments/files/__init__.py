@@ -1,0 +1,1 @@
+"""Experiment files: their structure, checks, sweeps and openings."""

@@ -1,0 +1,650 @@
+"""Experiment files: TOML that names environment, agents, phases and evaluations.
+
+docs/experiments.md describes the form; these structs are what it must be.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dovetail.client.results import ClockPart
+from dovetail.peer.config_location import Source, Step
+from dovetail.peer.validation_messages import explained, meant
+from dovetail.protocol import outside
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Breach, Crash, Mode
+from dovetail.protocol.ready import ready
+from dovetail.protocol.seeds import derive, keyed
+from dovetail_experiments.files.relative_paths import beside
+from dovetail_experiments.statistics.sprt import Sprt
+
+Positive = Annotated[int, Meta(ge=1)]
+Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""A database has no larger integers."""
+Secret = Annotated[
+    str,
+    Meta(
+        pattern="^([0-9a-f]{32})?$",
+        extra={"form": "32 hexadecimal digits in lower case, or nothing"},
+    ),
+]
+
+
+class EnvironmentPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[environment]``."""
+
+    name: str
+    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    configuration: dict[str, Any] = {}
+    command: list[str] | None = None
+    """A program in any language that offers ``name``; as for agents."""
+    hosted: bool = False
+    """Whether it runs inside the broker's process instead of its own; faster, with the same results."""
+
+
+class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[agents.NAME]``."""
+
+    type: str
+    """A built-in agent, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    parameters: dict[str, Any] = {}
+    seed: Seed | None = None
+    """Derived from the experiment's seed and the agent's name if not given."""
+    command: list[str] | None = None
+    """A program in any language that offers ``type``; ``{address}`` stands for the broker's, which is also in
+    the environment variable DOVETAIL_BROKER."""
+    state: str | None = None
+    """A file with a saved state to begin from."""
+    register: list[str] = []
+    """What its parameters may name, each ``KIND:NAME=FILE.py:THING`` as for ``dovetail agent --register``."""
+    hosted: bool = False
+    """Whether it runs inside the broker's process; for agents that answer at once, since nothing else plays
+    while it thinks."""
+
+
+Openings = Annotated[int, Meta(ge=0)] | str | list[list[Any]]
+"""``auto``, a number of plies, a file, or lines; see ``PlayPart.openings``."""
+
+
+class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``sprt``: a test that ends a pairing early."""
+
+    elo0: float = 0.0
+    elo1: float = 20.0
+    alpha: float = 0.05
+    beta: float = 0.05
+    model: Literal["normalised", "logistic"] = "normalised"
+
+    def __post_init__(self) -> None:
+        Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
+
+    @property
+    def test(self) -> Sprt:
+        """The test."""
+        return Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
+
+
+class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What phases and evaluations share."""
+
+    name: str
+    seats: Annotated[list[str], Meta(min_length=1)]
+    """Agents by seat; an agent may have several."""
+    episodes: Positive = 100
+    concurrency: Positive = 1
+    rotate: bool = False
+    """Seats move on by one each episode."""
+    seed: Seed | None = None
+    """Derived from the experiment's seed and the name if not given."""
+    clock: ClockPart = ClockPart()
+    max_turns: Positive | None = None
+    on_timeout: Breach = "forfeit"
+    on_illegal: Breach = "forfeit"
+    on_crash: Crash = "interrupt"
+    lookahead: bool = False
+    """Whether agents may ask the environment what would follow."""
+    check: bool | None = None
+    """Whether episodes are checked against what the game declares: all, none, or the first ones if nothing is said."""
+    stacked: bool = False
+    """Whether to play in groups, many episodes in one message, where everything allows it."""
+    openings: Openings = 0
+    """So many first plies are drawn at random, the same for every seating; or lines of actions, or the name of a
+    file with a line each; or ``auto``: drawn if the players turn out to be deterministic."""
+    truncated: Literal["apart", "draw"] = "apart"
+    """What a game counts that is truncated without an outcome: nothing, in a column of its own, or as drawn."""
+    substitute: str | None = None
+    """At a running broker: the agent that plays in place of one that is lost, until it is back."""
+
+    def taking_part(self) -> list[str]:
+        """Return the agents that have a seat, or may come to have one."""
+        return [*self.seats, *([] if self.substitute is None else [self.substitute])]
+
+    @property
+    def round(self) -> int:
+        """How many episodes in a row share an opening."""
+        return len(self.seats) if self.rotate else 1
+
+
+class Phase(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[[phases]]``: played one after the other."""
+
+    mode: Mode = "learn"
+    evaluate_every: Annotated[int, Meta(ge=0)] = 0
+    """Episodes between evaluations, also before the first and after the last; 0 for none."""
+    frozen: list[str] = []
+    """Agents that do not learn in it."""
+
+
+class Evaluation(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[[evaluations]]``: played with learning off, the same episodes each time."""
+
+    openings: Openings = "auto"
+
+
+class Pairing(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Players of a tournament who meet; the file's form of it is ``Tournament``."""
+
+    tournament: str
+    round_number: int = 0
+    sprt: SprtPart | None = None
+    best_of: Positive | None = None
+    openings_seed: Seed = 0
+    """Openings are the same for all pairings."""
+
+
+Format = Literal["round-robin", "gauntlet", "knockout", "swiss"]
+
+
+class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[[tournaments]]``: players meet with learning off, after all phases."""
+
+    name: str
+    players: Annotated[list[str], Meta(min_length=1)]
+    format: Format = "round-robin"
+    seats: Positive = 2
+    """Of the game. With one seat each player plays alone, all with the same seeds."""
+    episodes: Positive = 100
+    """Of each meeting at most, divided evenly among the seatings."""
+    rounds: Positive | None = None
+    """Of a Swiss tournament; as many as a knockout would have if not given."""
+    challengers: Positive = 1
+    """Of a gauntlet: so many of the first players meet the others, who do not meet each other."""
+    sprt: SprtPart | None = None
+    """Ends a meeting when it is decided."""
+    best_of: Positive | None = None
+    """Ends a meeting when a player has more than half of the points of so many games."""
+    openings: Openings = "auto"
+    parallel: Annotated[int, Meta(ge=0)] = 1
+    """Meetings at once; 0 for one on each core."""
+    truncated: Literal["apart", "draw"] = "apart"
+    cap: float | None = None
+    """In games of one seat, the return at which an episode is stopped: truncated episodes reached at least theirs."""
+    concurrency: Positive = 1
+    clock: ClockPart = ClockPart()
+    max_turns: Positive | None = None
+    on_timeout: Breach = "forfeit"
+    on_illegal: Breach = "forfeit"
+    on_crash: Crash = "forfeit"
+    lookahead: bool = False
+    check: bool | None = None
+    stacked: bool = False
+
+    def taking_part(self) -> list[str]:
+        """Return the players."""
+        return self.players
+
+    def problem(self) -> str:
+        """Return what contradicts itself; empty if nothing does."""
+        if len(set(self.players)) < len(self.players):
+            return "a player is named twice"
+        if self.seats > 1 and len(self.players) < self.seats and not self.snapshots:
+            return f"{self.seats} seats need as many players; there are {len(self.players)}"
+        if self.episodes % self.seats:
+            word = "a multiple of 2" if self.seats == 2 else f"a multiple of {self.seats}"
+            return f"episodes must be {word}, one in each seating, not {self.episodes}"
+        if self.seats != 2:
+            for key, wrong in (
+                ("format", self.format != "round-robin"),
+                ("sprt", self.sprt is not None),
+                ("best_of", self.best_of is not None),
+            ):
+                if wrong:
+                    return f"{key} is for two seats; remove it, or set seats = 2"
+        if self.format == "gauntlet" and self.challengers >= len(self.players):
+            return "a gauntlet needs players other than its challengers"
+        if self.sprt is not None and self.best_of is not None:
+            return "sprt and best_of both end a meeting; remove one"
+        if self.best_of is not None and self.best_of > self.episodes:
+            return f"best_of = {self.best_of} needs as many episodes; there are {self.episodes}"
+        return ""
+
+    @property
+    def snapshots(self) -> bool:
+        """Whether players are named that exist only after a league."""
+        return any("@" in name for name in self.players)
+
+    def pairing(self, players: Sequence[str], number: int, seed: int) -> Pairing:
+        """Return a meeting of players.
+
+        Args:
+            players: as many as there are seats.
+            number: of the round.
+            seed: the experiment's master.
+        """
+        openings_seed = derive(seed, "openings", self.name)
+        again = "" if self.format in ("round-robin", "gauntlet") else f" (round {number + 1})"
+        return Pairing(
+            name=f"{self.name}: {' - '.join(players)}{again}",
+            tournament=self.name,
+            round_number=number,
+            seats=list(players),
+            episodes=self.episodes,
+            concurrency=self.concurrency,
+            rotate=self.seats > 1,
+            seed=derive(seed, "tournament", self.name) if self.seats == 1 else None,
+            clock=self.clock,
+            max_turns=self.max_turns,
+            on_timeout=self.on_timeout,
+            on_illegal=self.on_illegal,
+            on_crash=self.on_crash,
+            lookahead=self.lookahead,
+            check=self.check,
+            stacked=self.stacked,
+            openings=0 if self.seats == 1 else self.openings,
+            openings_seed=openings_seed,
+            truncated=self.truncated,
+            sprt=self.sprt,
+            best_of=self.best_of,
+        )
+
+
+Policy = Literal["latest", "uniform", "prioritised"]
+
+
+class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[[leagues]]``: one agent learns against a pool of others and of its own former states."""
+
+    name: str
+    learner: str
+    pool: list[str] = []
+    """Agents that are opponents from the beginning; they do not learn."""
+    seats: Annotated[int, Meta(ge=2)] = 2
+    policy: Policy = "uniform"
+    """Who is the next opponent: the latest snapshot, any with equal chance, or those who win most."""
+    episodes: Positive = 1000
+    block: Positive = 100
+    """Episodes against the same opponent."""
+    snapshot_every: Positive = 1000
+    """Episodes after which the learner's state joins the pool, and the evaluations are played."""
+    keep: Positive = 20
+    """Snapshots that stay in the pool; the oldest leave it."""
+    concurrency: Positive = 1
+    rotate: bool = True
+    clock: ClockPart = ClockPart()
+    max_turns: Positive | None = None
+    on_timeout: Breach = "forfeit"
+    on_illegal: Breach = "forfeit"
+    on_crash: Crash = "interrupt"
+    lookahead: bool = False
+    check: bool | None = None
+    stacked: bool = False
+
+    def taking_part(self) -> list[str]:
+        """Return the agents that have a seat from the beginning."""
+        return [self.learner, *self.pool]
+
+    def kept_at(self) -> list[int]:
+        """Return the numbers of episodes after which the learner's state is kept."""
+        return sorted({*range(0, self.episodes, self.snapshot_every), self.episodes})
+
+
+class Block(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Episodes of a league against one opponent; the file's form of it is ``League``."""
+
+    league: str
+    last: bool
+    """Whether the learner's state joins the pool after it."""
+
+
+Part = PlayPart | League | Tournament
+"""A part of a file, or what a stage of one plays."""
+
+
+class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[processes]``: how the local processes run."""
+
+    pin: bool = False
+    """Keep all on one core; faster where turns are short, for waking a core costs more."""
+    transport: Literal["ipc", "tcp"] = "ipc"
+    """What they talk over: a Unix socket, or a loopback port, since not every ZeroMQ has the former."""
+    shards: Positive = 1
+    """How many brokers share the episodes, each on its own core with its own peers; for files without learning."""
+
+
+class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """An experiment."""
+
+    name: Annotated[
+        str,
+        Meta(
+            pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$",
+            extra={"form": "letters, digits, '.', '_' and '-', without '.' at its beginning"},
+        ),
+    ]
+    environment: EnvironmentPart
+    agents: dict[str, AgentPart]
+    phases: list[Phase] = []
+    evaluations: list[Evaluation] = []
+    tournaments: list[Tournament] = []
+    leagues: list[League] = []
+    description: str = ""
+    seed: Seed = 0
+    processes: ProcessesPart = ProcessesPart()
+    secret: Secret | None = None
+    """What all seeds are derived from together with ``seed``; empty for ``seed`` alone.  See ``sealing``."""
+    derivation: Annotated[int, Meta(ge=1, le=2)] = 2
+    """How seeds are derived (SPEC.md, Seeds); 1 repeats what former versions played."""
+
+    @property
+    def root(self) -> int:
+        """The master of everything that is drawn while it is played."""
+        return self._root(self.seed)
+
+    def _root(self, seed: int) -> int:
+        return keyed(self.secret, seed) if self.secret and self.derivation > 1 else seed
+
+    def parts(self) -> list[Phase | Evaluation]:
+        """Return what is played whatever the results are: not tournaments, not leagues."""
+        return [*self.phases, *self.evaluations]
+
+    def agent_seed(self, name: str) -> int:
+        """Return the seed of an agent."""
+        seed = self.agents[name].seed
+        return derive(self.root, "agent", name) if seed is None else seed
+
+    def play_seed(self, part: PlayPart) -> int:
+        """Return the master seed of a phase's or evaluation's runs."""
+        if part.seed is None:
+            return derive(self.root, kind_of(part), part.name)
+        root = self._root(part.seed)
+        return root if root == part.seed else derive(root, "part")
+
+    def used(self) -> list[str]:
+        """Return the agents that have a seat anywhere, in the order of the file."""
+        parts: list[Part] = [*self.parts(), *self.leagues, *self.tournaments]
+        seated = {base(name) for part in parts for name in part.taking_part()}
+        return [name for name in self.agents if name in seated]
+
+    def learners(self) -> list[str]:
+        """Return the agents that learn in some phase or league."""
+        learning = {
+            name
+            for phase in self.phases
+            if phase.mode == "learn"
+            for name in phase.seats
+            if name not in phase.frozen
+        } | {league.learner for league in self.leagues}
+        return [name for name in self.agents if name in learning]
+
+
+ready(ExperimentFile)
+
+
+def text(file: ExperimentFile) -> str:
+    """Return an experiment as the store keeps it.
+
+    Without the keys that came with derivation 2 if it has the first: so did former versions, whose
+    interrupted runs can then be resumed.
+    """
+    table = msgspec.to_builtins(file)
+    if file.derivation == 1 and file.secret is None:
+        del table["secret"], table["derivation"]
+    return msgspec.json.encode(table).decode()
+
+
+def stored(text: str) -> ExperimentFile:
+    """Return an experiment that the store keeps.
+
+    Raises:
+        msgspec.ValidationError: another version of Dovetail wrote it.
+    """
+    return msgspec.convert({"derivation": 1, **msgspec.json.decode(text)}, ExperimentFile)
+
+
+def base(name: str) -> str:
+    """Return the agent that a snapshot such as ``first@1000`` is of."""
+    return name.partition("@")[0]
+
+
+def kind_of(part: PlayPart) -> str:
+    """Return ``phase``, ``league``, ``evaluation`` or ``tournament``."""
+    kinds = {Phase: "phase", Block: "league", Pairing: "tournament"}
+    return kinds.get(type(part), "evaluation")
+
+
+APART = ("seeds", "repeats", "sweep", "report")
+"""Keys that say how often an experiment is played; ``sweep`` reads them."""
+
+
+class Mistake(DovetailError):
+    """A mistake in an experiment file; ``steps`` is its place, which ``located`` puts before it."""
+
+    def __init__(self, message: str, *steps: Step) -> None:
+        super().__init__(message)
+        self.steps = steps
+
+
+@contextmanager
+def located(source: Source) -> Iterator[None]:
+    """Say of each mistake where the file has it."""
+    try:
+        yield
+    except Mistake as error:
+        raise DovetailError(f"{source.at(*error.steps)}: {error}") from None
+
+
+def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
+    """Return the experiment in a file, with some of its keys overridden, without its seeds and sweep.
+
+    An override's key is a path such as ``seed`` or ``agents.first.parameters.hidden`` or
+    ``phases.0.episodes``.
+
+    Raises:
+        DovetailError: the file cannot be read or is not an experiment; one line says what and where.
+    """
+    found = table(path, overrides or {})
+    source = Source(path, tuple(overrides or ()))
+    return made(source, {key: each for key, each in found.items() if key not in APART}, {})
+
+
+def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables of a file, with some of its keys overridden.
+
+    Paths in it that begin with ``./`` start at its folder.  Those of ``overrides`` are the command line's.
+
+    Raises:
+        DovetailError: the file cannot be read, or is not TOML.
+    """
+    try:
+        found = outside.table(path)
+    except OSError as error:
+        raise DovetailError(f"cannot read {path}: {error.strerror}") from None
+    if path.suffix == ".json":
+        # Only a run writes JSON (``experiment.json``), and since derivation 2 it names the derivation.
+        found.setdefault("derivation", 1)
+    found = beside(found, path.parent)
+    with located(Source(path, tuple(overrides))):
+        for key, value in overrides.items():
+            _override(found, key, value)
+    return found
+
+
+def made(source: Source, table: Mapping[str, Any], settings: Mapping[str, Any]) -> ExperimentFile:
+    """Return the experiment that tables describe, with some keys set.
+
+    Args:
+        source: where they are from, for errors.
+        table: the tables; they stay as they are.
+        settings: values by key, as of ``read``.
+
+    Raises:
+        DovetailError: they do not describe an experiment.
+    """
+    table = copy.deepcopy(dict(table))
+    with located(source):
+        for key, value in settings.items():
+            _override(table, key, value)
+        try:
+            file = msgspec.convert(table, ExperimentFile)
+        except msgspec.ValidationError as error:
+            raise DovetailError(explained(error, ExperimentFile, table, source, APART)) from None
+        for mistake in _mistakes(file):
+            raise mistake
+    return file
+
+
+def place_of(file: ExperimentFile, part: Part) -> tuple[str, int]:
+    """Return the place in a file of a part, or of what a stage is played for: a list, and the number there."""
+    if isinstance(part, Pairing | Tournament):
+        name = part.tournament if isinstance(part, Pairing) else part.name
+        return _numbered("tournaments", file.tournaments, name)
+    if isinstance(part, Block | League):
+        return _numbered(
+            "leagues", file.leagues, part.league if isinstance(part, Block) else part.name
+        )
+    if isinstance(part, Phase):
+        return _numbered("phases", file.phases, part.name)
+    return _numbered("evaluations", file.evaluations, part.name)
+
+
+def _numbered(kind: str, parts: Sequence[_Named], name: str) -> tuple[str, int]:
+    return (kind, next(number for number, each in enumerate(parts) if each.name == name))
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+def _mistakes(file: ExperimentFile) -> Iterator[Mistake]:
+    if not (file.phases or file.tournaments or file.leagues or file.evaluations):
+        yield Mistake(
+            "there is nothing to play; add [[phases]], [[leagues]], [[evaluations]] or [[tournaments]]"
+        )
+    for what, seated, *steps in _seated(file):
+        for name in seated:
+            if name not in file.agents:
+                hint = meant(name, file.agents) or f"; there are {', '.join(file.agents)}"
+                yield Mistake(
+                    f"{what!r} seats {name!r}, but there is no [agents.{name}]{hint}", *steps
+                )
+    if file.derivation == 1 and file.secret:
+        yield Mistake("derivation 1 has no secret; remove one of the two", "secret")
+    yield from _contradictions(file)
+    if file.environment.hosted and file.environment.command is not None:
+        yield Mistake(
+            "[environment] has a command, which cannot be hosted; remove `hosted`",
+            "environment",
+            "hosted",
+        )
+    for name, agent in file.agents.items():
+        if agent.hosted and agent.command is not None:
+            yield Mistake(
+                f"[agents.{name}] has a command, which cannot be hosted; remove `hosted`",
+                "agents",
+                name,
+                "hosted",
+            )
+        if agent.register and agent.command is not None:
+            yield Mistake(
+                f"[agents.{name}] has a command; put --register into it instead of `register`",
+                "agents",
+                name,
+                "register",
+            )
+    names: set[str] = set()
+    for kind in ("phases", "evaluations", "leagues", "tournaments"):
+        for number, part in enumerate(getattr(file, kind)):
+            if part.name in names:
+                yield Mistake(
+                    f"two phases, evaluations, leagues or tournaments are called {part.name!r}; "
+                    "rename one",
+                    kind,
+                    number,
+                    "name",
+                )
+            names.add(part.name)
+
+
+def _seated(file: ExperimentFile) -> Iterator[tuple[Any, ...]]:
+    """Yield what seats agents: its name, the agents, and the place of their names."""
+    for part in file.parts():
+        yield part.name, part.seats, *place_of(file, part), "seats"
+        if part.substitute is not None:
+            yield part.name, [part.substitute], *place_of(file, part), "substitute"
+    for number, league in enumerate(file.leagues):
+        yield league.name, [league.learner], "leagues", number, "learner"
+        yield league.name, league.pool, "leagues", number, "pool"
+    for number, tournament in enumerate(file.tournaments):
+        players = [base(name) for name in tournament.players]
+        yield tournament.name, players, "tournaments", number, "players"
+
+
+def _contradictions(file: ExperimentFile) -> Iterator[Mistake]:
+    learners = {league.learner for league in file.leagues}
+    for number, phase in enumerate(file.phases):
+        for name in phase.frozen:
+            if name not in phase.seats:
+                text = f"{phase.name!r} freezes {name!r}, who has no seat in it"
+                yield Mistake(f"{text}{meant(name, phase.seats)}", "phases", number, "frozen")
+    for number, tournament in enumerate(file.tournaments):
+        if problem := tournament.problem():
+            yield Mistake(f"{tournament.name!r}: {problem}", "tournaments", number)
+        for name in tournament.players:
+            if "@" in name and base(name) not in learners:
+                yield Mistake(
+                    f"{tournament.name!r}: {name!r} is a snapshot, but no league trains {base(name)!r}",
+                    "tournaments",
+                    number,
+                    "players",
+                )
+            elif "@" in name and (hint := _unreached(file, name)):
+                text = f"{tournament.name!r}: there is no snapshot {name!r}; {hint}"
+                yield Mistake(text, "tournaments", number, "players")
+
+
+def _unreached(file: ExperimentFile, name: str) -> str:
+    """Return which snapshots there are if ``name`` is none of them, nor all; empty otherwise."""
+    learner, _, at = name.partition("@")
+    leagues = [each for each in file.leagues if each.learner == learner]
+    if at == "*" or any(at in map(str, each.kept_at()) for each in leagues):
+        return ""
+    kept = (
+        f"{each.name!r} keeps one every {each.snapshot_every} episodes, from 0 to {each.episodes}"
+        for each in leagues
+    )
+    return ", and ".join(kept)
+
+
+def _override(table: Any, key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    done: list[str] = []
+    try:
+        for part in path:
+            table = table[int(part)] if isinstance(table, list) else table.setdefault(part, {})
+            done.append(part)
+        table[int(last) if isinstance(table, list) else last] = value
+    except (ValueError, IndexError, TypeError, AttributeError):
+        there = (
+            f"; {'.'.join(done)} has {len(table)}, counted from 0"
+            if isinstance(table, list)
+            else ""
+        )
+        raise Mistake(f"there is no such place in the file{there}", *path, last) from None

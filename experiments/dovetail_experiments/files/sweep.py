@@ -1,0 +1,384 @@
+"""Seeds and sweeps: one experiment file that stands for many executions.
+
+The keys ``seeds`` or ``repeats``, ``[sweep]`` and ``[report]`` of a file are read here; everything
+else is an experiment (``file``), which each execution plays with one seed and one set of values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dovetail.peer.config_location import Source
+from dovetail.peer.extras import needed
+from dovetail.peer.validation_messages import explained, meant
+from dovetail.protocol import json_text as jsontext
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seeds import derive
+from dovetail_experiments.files import file as files
+from dovetail_experiments.files.file import ExperimentFile, Mistake, Seed, located
+
+Value = bool | int | float | str | list[Any] | dict[str, Any]
+Positive = Annotated[int, Meta(ge=1)]
+
+
+class Range(Struct, frozen=True, forbid_unknown_fields=True):
+    """A range of numbers; integers if both ends are."""
+
+    low: int | float
+    high: int | float
+    log: bool = False
+    """Whether orders of magnitude are equally likely."""
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ValueError(f"low = {self.low} is not below high = {self.high}")
+        if self.log and self.low <= 0:
+            raise ValueError(f"low = {self.low} must be above 0 where log = true")
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has integers only."""
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+    def draw(self, rng: random.Random) -> int | float:
+        """Return a value at random."""
+        if not self.log:
+            if self.whole:
+                return rng.randint(int(self.low), int(self.high))
+            return rng.uniform(self.low, self.high)
+        value = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
+        return min(max(round(value), int(self.low)), int(self.high)) if self.whole else value
+
+
+class Objective(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a search maximises: an agent's mean in the last playing of an evaluation, over the seeds."""
+
+    evaluation: str
+    agent: str
+
+
+class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[sweep]``."""
+
+    parameters: dict[str, Annotated[list[Any], Meta(min_length=1)] | Range]
+    """By key of the file, such as ``agents.first.parameters.hidden``: its values, or their range."""
+    method: Literal["grid", "random", "optuna"] = "grid"
+    trials: Positive = 20
+    """Sets of values that are tried; of a grid, all are."""
+    batch: Positive = 4
+    """Optuna: sets that are proposed at once, before any of their results are known."""
+    objective: Objective | None = None
+    """Optuna: what to maximise."""
+    seed: Seed | None = None
+    """Of the search; derived from the experiment's if not given."""
+
+
+class ReportPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[report]``: what the report over seeds shows beside the curves."""
+
+    level: float | None = None
+    """The first number of episodes after which a curve reaches this level is reported."""
+
+
+class Keys(Struct, frozen=True):
+    """The keys at the top of a file that this module reads; it has others."""
+
+    seeds: Annotated[list[Seed], Meta(min_length=1)] | None = None
+    repeats: Positive | None = None
+    sweep: SweepPart | None = None
+    report: ReportPart = ReportPart()
+
+
+KEYS = Keys.__struct_fields__
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One execution of a plan."""
+
+    number: int
+    """From 1."""
+    variant: str
+    """The values of the sweep, for people; empty without one."""
+    settings: dict[str, Any]
+    """The values by key of the file."""
+    file: ExperimentFile
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        parts = [f"seed {self.file.seed}"]
+        return ", ".join([self.variant, *parts] if self.variant else parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a file asks for."""
+
+    source: Source
+    table: dict[str, Any]
+    """The file without the keys that are read here."""
+    seeds: list[int]
+    sweep: SweepPart | None
+    report: ReportPart
+    given: dict[str, Any]
+    """The file with its overrides, all keys."""
+    base: ExperimentFile
+    """The experiment without values of the sweep, with the first seed."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is one execution only."""
+        return self.sweep is None and len(self.seeds) == 1
+
+    @property
+    def objective(self) -> Objective | None:
+        """What its search maximises, if it is one by Optuna."""
+        return None if self.sweep is None else self.sweep.objective
+
+    def trials(self, settings: Mapping[str, Any], first: int) -> list[Trial]:
+        """Return the executions of one set of values, one for each seed.
+
+        Args:
+            settings: values by key of the file.
+            first: the number of the first.
+
+        Raises:
+            DovetailError: the file is not an experiment with these values.
+        """
+        variant = label(settings)
+        made = []
+        for number, seed in enumerate(self.seeds, first):
+            with self.trying(settings):
+                file = files.made(self.source, self.table, {**settings, "seed": seed})
+            made.append(Trial(number, variant, dict(settings), file))
+        return made
+
+    @contextmanager
+    def trying(self, settings: Mapping[str, Any]) -> Iterator[None]:
+        """Say of errors with which values of the sweep they appear."""
+        try:
+            yield
+        except DovetailError as error:
+            if not settings:
+                raise
+            raise DovetailError(f"{error} (with {label(settings)})") from None
+
+    def proposals(self) -> list[dict[str, Any]]:
+        """Return the sets of values of a grid or a random search; one empty set without a sweep."""
+        sweep = self.sweep
+        if sweep is None:
+            return [{}]
+        if sweep.method == "grid":
+            values = [each for each in sweep.parameters.values() if isinstance(each, list)]
+            return [
+                dict(zip(sweep.parameters, each, strict=True))
+                for each in itertools.product(*values)
+            ]
+        rng = random.Random(self.search_seed)
+        return [
+            {
+                key: rng.choice(each) if isinstance(each, list) else each.draw(rng)
+                for key, each in sweep.parameters.items()
+            }
+            for _ in range(sweep.trials)
+        ]
+
+    def corners(self) -> list[dict[str, Any]]:
+        """Return sets that have every value and every end of a range once, to check them before playing."""
+        if self.sweep is None:
+            return [{}]
+        parameters = self.sweep.parameters
+        ends = [v if isinstance(v, list) else [v.low, v.high] for v in parameters.values()]
+        return [
+            {
+                key: each[min(number, len(each) - 1)]
+                for key, each in zip(parameters, ends, strict=True)
+            }
+            for number in range(max(len(each) for each in ends))
+        ]
+
+    @property
+    def search_seed(self) -> int:
+        """The seed of a random search."""
+        assert self.sweep is not None
+        return derive(self.base.seed, "sweep") if self.sweep.seed is None else self.sweep.seed
+
+
+def read(path: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
+    """Return what a file asks for, with some of its keys overridden.
+
+    Raises:
+        DovetailError: the file cannot be read or contradicts itself; one line says what and where.
+    """
+    table = files.table(path, overrides or {})
+    own = {key: table.pop(key) for key in KEYS if key in table}
+    source = Source(path, tuple(overrides or ()))
+    try:
+        keys = msgspec.convert(own, Keys)
+    except msgspec.ValidationError as error:
+        raise DovetailError(explained(error, Keys, own, source)) from None
+    base = files.made(source, table, {})
+    with located(source):
+        seeds = _seeds(keys, base)
+        if keys.sweep is not None:
+            _check(keys.sweep, base)
+            source = replace(source, swept=tuple(keys.sweep.parameters))
+    plan = Plan(source, table, seeds, keys.sweep, keys.report, {**table, **own}, base)
+    for values in plan.corners():
+        plan.trials(values, 1)
+    return plan
+
+
+def _seeds(keys: Keys, base: ExperimentFile) -> list[int]:
+    if keys.seeds is not None and keys.repeats is not None:
+        raise Mistake("seeds and repeats exclude each other; remove one", "repeats")
+    if keys.repeats is not None:
+        return [base.seed, *(derive(base.seed, "repeat", n) for n in range(1, keys.repeats))]
+    seeds = keys.seeds or [base.seed]
+    for seed in seeds:
+        if seeds.count(seed) > 1:
+            raise Mistake(f"seeds has {seed} twice; equal seeds give equal runs", "seeds")
+    return seeds
+
+
+def optuna_search(
+    plan: Plan,
+) -> Generator[list[dict[str, Any]], Sequence[float], None]:
+    """Yield batches of sets of values; send the mean objective of each set back.
+
+    The results are told in the order of the batch, so the search follows from its seed however many
+    run at once.
+
+    Raises:
+        DovetailError: Optuna is not installed.
+    """
+    optuna = needed("optuna")
+    sweep = plan.sweep
+    assert sweep is not None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    sampler = optuna.samplers.TPESampler(seed=plan.search_seed % 2**32)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    left = sweep.trials
+    while left:
+        asked = [study.ask() for _ in range(min(left, sweep.batch))]
+        left -= len(asked)
+        results = yield [
+            {key: _suggest(trial, key, each) for key, each in sweep.parameters.items()}
+            for trial in asked
+        ]
+        for trial, value in zip(asked, results, strict=True):
+            study.tell(trial, value)
+
+
+def _suggest(trial: Any, key: str, values: list[Any] | Range) -> Any:
+    if isinstance(values, list):  # by number: Optuna's own choices must be plain values
+        return values[trial.suggest_int(key, 0, len(values) - 1)]
+    if values.whole:
+        return trial.suggest_int(key, values.low, values.high, log=values.log)
+    return trial.suggest_float(key, values.low, values.high, log=values.log)
+
+
+def label(settings: Mapping[str, Any]) -> str:
+    """Return values as a short text: the last part of each key where that is enough.
+
+    >>> label({"agents.a.parameters.hidden": 16, "agents.a.parameters.rate": 0.5})
+    'hidden=16 rate=0.5'
+    """
+    keys = list(settings)
+    short = {key: key.rpartition(".")[2] for key in keys}
+    for key in keys:
+        if list(short.values()).count(key.rpartition(".")[2]) > 1:
+            short[key] = key
+    return " ".join(f"{short[key]}={text(value)}" for key, value in settings.items())
+
+
+def text(value: Any) -> str:
+    """Return a value of a setting as text, which differs if the value does.
+
+    >>> text("16"), text(16), text(1e6), text(1000001.0)
+    ('"16"', '16', '1e+06', '1000001.0')
+    """
+    if isinstance(value, float):
+        short = f"{value:.6g}"
+        return short if float(short) == value else repr(value)
+    if not isinstance(value, str):
+        return jsontext.option(value)
+    try:
+        json.loads(value)
+    except ValueError:
+        # Spaces and signs of equality separate settings.
+        return jsontext.option(value) if not value or set(value) & set(" =") else value
+    return jsontext.option(value)  # it reads as another kind of value
+
+
+def exact(value: Any) -> str:
+    """Return a value of a setting as text from which it can be read back."""
+    return value if isinstance(value, str) else jsontext.option(value)
+
+
+def _check(sweep: SweepPart, base: ExperimentFile) -> None:
+    if not sweep.parameters:
+        raise Mistake(
+            "[sweep.parameters] is empty; name a key and its values", "sweep", "parameters"
+        )
+    for key, values in sweep.parameters.items():
+        if key.partition(".")[0] in (*KEYS, "seed", "name"):
+            raise Mistake(f"[sweep.parameters] cannot change {key!r}", "sweep", "parameters", key)
+        if sweep.method == "grid" and isinstance(values, Range):
+            raise Mistake(
+                f"a grid needs the values of {key!r} as a list; a range needs "
+                'method = "random" or "optuna"',
+                "sweep",
+                "parameters",
+                key,
+            )
+    if sweep.method != "optuna":
+        if sweep.objective is not None:
+            raise Mistake('[sweep] objective needs method = "optuna"', "sweep", "objective")
+        return
+    if sweep.objective is None:
+        raise Mistake(
+            '[sweep] method = "optuna" needs objective = { evaluation = "NAME", agent = "NAME" }',
+            "sweep",
+            "method",
+        )
+    found = {each.name: each for each in base.evaluations}
+    aim = sweep.objective
+    if aim.evaluation not in found:
+        hint = meant(aim.evaluation, found) or f"; there are {', '.join(map(repr, found))}"
+        raise Mistake(
+            f"[sweep] objective: there is no evaluation {aim.evaluation!r}{hint}",
+            "sweep",
+            "objective",
+            "evaluation",
+        )
+    seats = found[aim.evaluation].seats
+    if aim.agent not in seats:
+        hint = meant(aim.agent, seats) or f"; it seats {', '.join(seats)}"
+        raise Mistake(
+            f"[sweep] objective: the evaluation {aim.evaluation!r} does not seat {aim.agent!r}{hint}",
+            "sweep",
+            "objective",
+            "agent",
+        )
+    learners = base.learners()
+    if learners and aim.agent not in learners:
+        raise Mistake(
+            f"[sweep] objective: {aim.agent!r} does not learn; "
+            f"name an agent that does: {', '.join(learners)}",
+            "sweep",
+            "objective",
+            "agent",
+        )

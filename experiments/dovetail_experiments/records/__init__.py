@@ -1,0 +1,1 @@
+"""The store: schema, migrations, states and exports."""

@@ -1,0 +1,145 @@
+"""Connections to a record: SQLite by default, any database that SQLAlchemy knows by its URL."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.records import migrations
+from dovetail_experiments.records.schema import VERSION
+
+BUSY_SECONDS = 60.0
+"""How long to wait for another program that writes the same SQLite file."""
+
+_engines: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
+_parents: list[sa.Pool] = []
+"""In a forked child: its parent's connections."""
+
+
+Url = str | sa.URL
+"""Of a database: as a user wrote it, or built."""
+
+
+def url_of(path: Path) -> sa.URL:
+    """Return the URL of a SQLite file.
+
+    >>> url_of(Path("feature%2Fx", "a?b.sqlite")).database
+    'feature%2Fx/a?b.sqlite'
+    """
+    # As text, a URL would lose what follows a ? and have its % decoded.
+    return sa.URL.create("sqlite", database=str(path))
+
+
+def shown(url: Url | Path) -> str:
+    """Return a URL as messages and pages show it: without the password, and a file by its path."""
+    if isinstance(url, sa.URL):
+        if url.get_backend_name() == "sqlite" and not url.query:
+            return str(url.database)
+        return url.render_as_string(hide_password=True)
+    text = str(url)
+    if isinstance(url, Path) or "://" not in text:
+        return text
+    try:
+        parsed = sa.make_url(text)
+    except (sa.exc.ArgumentError, ValueError):  # a port that is not a number
+        return f"{text.partition('://')[0]}://***"
+    host = parsed.host or ""
+    if parsed.password is None and "password" not in parsed.query and "@" not in host:
+        return text
+    if "password" in parsed.query:
+        parsed = parsed.update_query_dict({"password": "hidden"})
+    # A password with an @ should have been quoted.
+    return parsed.set(host=host.rpartition("@")[2]).render_as_string(hide_password=True)
+
+
+def writing(url: Url) -> sa.Engine:
+    """Open a record for writing; create or upgrade its tables.
+
+    Raises:
+        DovetailError: there is no database at the URL, or a newer version wrote it.
+    """
+    try:
+        parsed = sa.make_url(url)
+        sqlite = parsed.get_backend_name() == "sqlite"
+        if sqlite and parsed.database not in (None, ":memory:"):
+            Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
+        opened = engine(parsed, "BEGIN IMMEDIATE" if sqlite else "")
+        with opened.begin() as connection:
+            migrations.upgrade(connection, shown(url))
+    except (sa.exc.SQLAlchemyError, OSError, ImportError, ValueError) as error:
+        hint = ""
+        if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("psycopg"):
+            hint = "; install dovetail[postgres]"
+        raise DovetailError(f"cannot use the store {shown(url)}: {line(error)}{hint}") from None
+    return opened
+
+
+def reading(url: Url) -> sa.Engine:
+    """Open a record that exists; an older one is upgraded first.
+
+    Raises:
+        DovetailError: there is no record at the URL, or a newer version wrote it.
+    """
+    try:
+        parsed = sa.make_url(url)
+        if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).is_file():
+            raise DovetailError(f"{parsed.database} does not exist; `dovetail run` writes it")
+        opened = engine(parsed, "BEGIN")
+        with opened.begin() as connection:
+            found = migrations.version(connection)
+    except (sa.exc.SQLAlchemyError, ImportError, ValueError) as error:
+        raise DovetailError(f"cannot read {shown(url)}: {line(error)}") from None
+    if found == 0:
+        raise DovetailError(f"{shown(url)} is not a record of Dovetail: it has none of its tables")
+    if found != VERSION:
+        opened.dispose()
+        return writing(url)
+    return opened
+
+
+def engine(url: sa.URL, begin: str) -> sa.Engine:
+    """Return an engine whose transactions on SQLite start with ``begin``; nothing is opened yet."""
+    if url.get_backend_name() != "sqlite":
+        made = sa.create_engine(url)
+        owned(made)
+        return made
+    made = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+    owned(made)
+
+    # Python's sqlite3 begins transactions late and not before DDL; we begin them ourselves.
+    @sa.event.listens_for(made, "connect")
+    def _connect(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+
+    @sa.event.listens_for(made, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return made
+
+
+def owned(made: sa.Engine) -> None:
+    """Have a forked child open connections of its own, and leave its parent's as they are."""
+    _engines.add(made)
+
+
+def _forked() -> None:
+    for made in list(_engines):
+        _parents.append(made.pool)  # collected, its connections would be closed
+        made.dispose(close=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def line(error: Exception) -> str:
+    """Return what a database says, in one line."""
+    if type(error) in (sa.exc.ArgumentError, ValueError):  # ValueError: of a port
+        return "it is not the URL of a database, such as sqlite:///results.sqlite"
+    return " ".join(str(getattr(error, "orig", None) or error).split())[:200]

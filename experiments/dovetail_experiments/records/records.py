@@ -1,0 +1,346 @@
+"""Read a record: what was played, by whom, with which results and states.
+
+>>> from dovetail_experiments.records.records import Records
+>>> with Records("out/connect_four_two_learners") as records:
+...     frame = records.pandas()  # a row for each seat of each episode that counts
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import sqlalchemy as sa
+
+from dovetail.peer.extras import needed
+from dovetail.peer.validation_messages import among
+from dovetail.protocol import outside
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.records import database
+from dovetail_experiments.records import schema as s
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import polars  # type: ignore[import-not-found,unused-ignore]
+
+FILE = "results.sqlite"
+"""The name of the record in an experiment's folder."""
+CHUNK = 10_000
+"""Rows that are in memory at once."""
+
+TABLES = (
+    *("results", "executions", "settings", "stages", "seatings", "episodes", "seats", "measures"),
+    "states",
+)
+"""What can be read; ``results`` is a view."""
+
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "!=": operator.ne,
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+    "=": operator.eq,
+}
+_CONDITION = re.compile(r"^\s*([A-Za-z_]+)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$")
+
+
+Where = str | Path | sa.URL
+"""A record: the folder of an experiment, a SQLite file, or the URL of a database."""
+
+
+def url_of(where: Where) -> database.Url:
+    """Return the URL of a record."""
+    if isinstance(where, sa.URL) or (isinstance(where, str) and "://" in where):
+        return where
+    path = Path(where)
+    return database.url_of(path / FILE if path.is_dir() else path)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A learner's state."""
+
+    execution: int
+    variant: str
+    seed: int
+    agent: str
+    type: str
+    """The agent's type; empty if the record does not know it."""
+    stage: int
+    state: bytes
+    parameters: dict[str, Any]
+    """The agent's."""
+
+
+class Records:
+    """A record open for reading.
+
+    Args:
+        where: the folder of an experiment, a SQLite file, or the URL of a database.
+
+    Raises:
+        DovetailError: there is no record, or a newer version of Dovetail wrote it.
+    """
+
+    def __init__(self, where: Where) -> None:
+        self.url = url_of(where)
+        if isinstance(where, str | Path) and Path(where).is_dir() and not _exists(self.url):
+            raise DovetailError(
+                f"{where} has no {FILE}; name the folder that `dovetail run` wrote, such as out/NAME"
+            )
+        self._engine = database.reading(self.url)
+        meta = sa.MetaData()
+        with self._engine.begin() as connection:
+            self._tables = {
+                name: sa.Table(name, meta, autoload_with=connection)
+                if name in s.VIEWS
+                else s.metadata.tables[name]
+                for name in TABLES
+            }
+
+    def __repr__(self) -> str:
+        return f"Records({database.shown(self.url)!r})"
+
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._engine.dispose()
+
+    def connection(self) -> AbstractContextManager[sa.Connection]:
+        """Return a transaction, for queries of your own with SQLAlchemy."""
+        return self._engine.begin()
+
+    def columns(self, table: str = "results") -> list[str]:
+        """Return the columns of a table that can be read; ``states`` has sizes in place of bytes."""
+        names = [each.name for each in self._table(table).columns]
+        return ["bytes" if name == "state" and table == "states" else name for name in names]
+
+    def rows(
+        self,
+        table: str = "results",
+        *,
+        columns: Sequence[str] = (),
+        where: Sequence[str] = (),
+        by: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table as mappings.
+
+        Args:
+            table: one of ``TABLES``.
+            columns: only these, in this order.
+            where: conditions such as ``agent=td`` or ``trained>=1000``; all must hold.
+            by: instead of rows, groups by these columns with ``count`` (their number), the means of
+                ``return``, ``score``, ``turns``, ``seconds`` and ``value`` that the table has, and as
+                ``with_score`` and so on the number of rows that have one.
+            limit: at most so many.
+
+        Raises:
+            DovetailError: there is no such table or column, or a condition has the wrong form.
+        """
+        source = self._table(table)
+        found = [self._column(source, name) for name in columns]
+        if by:
+            keys = [self._column(source, name) for name in by]
+            means = [
+                sa.func.avg(source.columns[name]).label(name)
+                for name in ("return", "score", "turns", "seconds", "value")
+                if name in source.columns and name not in by
+            ]
+            # A mean is over the rows that have a value: of how many, a reader must see.
+            filled = [
+                sa.func.count(source.columns[name]).label(f"with_{name}")
+                for name in ("return", "score", "value")
+                if name in source.columns and name not in by
+            ]
+            query = sa.select(*keys, sa.func.count().label("count"), *means, *filled)
+            query = query.group_by(*keys).order_by(*keys)
+        else:
+            query = sa.select(*(found or [self._column(source, n) for n in self.columns(table)]))
+            order = list(source.primary_key.columns)
+            query = query.order_by(*order) if order else query
+        for condition in where:
+            query = query.where(self._condition(source, condition))
+        if limit is not None:
+            query = query.limit(limit)
+        with self._engine.begin() as connection:
+            result = connection.execution_options(yield_per=CHUNK).execute(query)
+            try:
+                for row in result.mappings():
+                    yield dict(row)
+            except sa.exc.SQLAlchemyError as error:
+                raise DovetailError(
+                    f"cannot read {database.shown(self.url)}: {database.line(error)}"
+                ) from None
+
+    def pandas(self, table: str = "results", **selection: Any) -> pandas.DataFrame:
+        """Return rows as a pandas frame; ``selection`` as of ``rows``."""
+        module = needed("pandas")
+        columns = list(selection.get("columns") or self.columns(table))
+        frame: pandas.DataFrame = module.DataFrame.from_records(
+            list(self.rows(table, **selection)),
+            columns=None if selection.get("by") else columns,
+        )
+        return frame
+
+    def polars(self, table: str = "results", **selection: Any) -> polars.DataFrame:
+        """Return rows as a polars frame; ``selection`` as of ``rows``."""
+        module = needed("polars")
+        columns = list(selection.get("columns") or self.columns(table))
+        frame: polars.DataFrame = module.DataFrame(
+            list(self.rows(table, **selection)),
+            schema=None if selection.get("by") else columns,
+            infer_schema_length=None,
+        )
+        return frame
+
+    def states(self) -> list[Saved]:
+        """Return what the learners became, the oldest execution first."""
+        e, t = s.executions, s.states
+        query = (
+            sa.select(t, e.c.variant, e.c.seed, e.c.file)
+            .join(e, t.c.execution == e.c.id)
+            .order_by(e.c.id, t.c.agent)
+        )
+        with self._engine.begin() as connection:
+            return [
+                Saved(
+                    row["execution"],
+                    row["variant"],
+                    row["seed"],
+                    row["agent"],
+                    str(part.get("type", "")),
+                    row["stage"],
+                    bytes(row["state"]),
+                    part.get("parameters") or {},
+                )
+                for row in connection.execute(query).mappings()
+                for part in [_part(row["file"], row["agent"])]
+            ]
+
+    def state(self, agent: str, execution: int | None = None) -> Saved:
+        """Return the state of an agent of the experiment, of the last execution that has one.
+
+        Raises:
+            DovetailError: no execution has one.
+        """
+        found = self.states()
+        mine = [
+            each for each in found if each.agent == agent and execution in (None, each.execution)
+        ]
+        if mine:
+            return mine[-1]
+        there = ", ".join(dict.fromkeys(f"{each.agent}@{each.execution}" for each in found))
+        which = agent if execution is None else f"{agent}@{execution}"
+        raise DovetailError(
+            f"{database.shown(self.url)} has no state of {which!r}"
+            + among(agent, [each.agent for each in found], f"it has {there or 'none'}")
+        )
+
+    def _table(self, name: str) -> sa.Table:
+        if name not in self._tables:
+            there = f"there are {', '.join(TABLES)}"
+            raise DovetailError(f"there is no table {name!r}{among(name, TABLES, there)}")
+        return self._tables[name]
+
+    def _column(self, table: sa.Table, name: str) -> sa.ColumnElement[Any]:
+        if name == "bytes" and table.name == "states":
+            return sa.func.length(table.columns["state"]).label("bytes")
+        if name not in table.columns:
+            names = [each.name for each in table.columns]
+            raise DovetailError(
+                f"the table {table.name} has no column {name!r}"
+                + among(name, names, f"it has {', '.join(names)}")
+            )
+        return table.columns[name]
+
+    def _condition(self, table: sa.Table, text: str) -> sa.ColumnElement[bool]:
+        parts = _CONDITION.match(text)
+        if parts is None:
+            raise DovetailError(
+                f"{text!r} is not a condition; write COLUMN=VALUE, or with !=, <, <=, > or >="
+            )
+        name, sign, given = parts.groups()
+        column = self._column(table, name)
+        value: Any = given
+        if not isinstance(column.type, sa.String):
+            try:
+                value = float(given) if not given.lstrip("-").isdecimal() else int(given)
+            except ValueError:
+                lower = given.lower()
+                if lower not in ("true", "false", "null"):
+                    raise DovetailError(f"{text!r}: {name} is a number, not {given!r}") from None
+                value = {"true": True, "false": False, "null": None}[lower]
+        condition: sa.ColumnElement[bool] = _SIGNS[sign](column, value)
+        return condition
+
+
+def read_state(text: str) -> bytes:
+    """Return a saved state: the bytes of a file, or of an agent of an experiment.
+
+    Args:
+        text: a path, or ``WHERE:AGENT`` or ``WHERE:AGENT@EXECUTION`` with the folder or database of
+            an experiment.
+
+    Raises:
+        DovetailError: there is no such file or state.
+    """
+    path = Path(text)
+    where, colon, agent = text.rpartition(":")
+    if colon and not path.exists() and (Path(where).exists() or "://" in where):
+        return saved(where, agent).state
+    try:
+        data = outside.data(path, outside.STATE)
+    except OSError as error:
+        hint = "; a state in a record is written FOLDER:AGENT, such as out/NAME:first"
+        more = hint if not colon or not Path(where).exists() else ""
+        raise DovetailError(f"cannot read the state {text}: {error.strerror}{more}") from None
+    if data.startswith(b"SQLite format 3\0"):
+        raise DovetailError(f"{text} is a record, not a state; write {text}:AGENT")
+    return data
+
+
+def saved(where: Where, name: str) -> Saved:
+    """Return the state that ``AGENT`` or ``AGENT@EXECUTION`` names in a record."""
+    agent, at, number = name.partition("@")
+    if at and not number.isdecimal():
+        raise DovetailError(f"{name!r}: expected the number of an execution after @")
+    with Records(where) as records:
+        return records.state(agent, int(number) if at else None)
+
+
+def _part(file: str, agent: str) -> dict[str, Any]:
+    """Return ``[agents.NAME]`` of an experiment in JSON; empty if there is none."""
+    try:
+        found: dict[str, Any] = msgspec.json.decode(file)["agents"][agent]
+    except (msgspec.DecodeError, LookupError, TypeError):
+        return {}
+    return found
+
+
+def _exists(url: database.Url) -> bool:
+    return Path(str(sa.make_url(url).database)).is_file()
+
+
+def plain(value: Any) -> Any:
+    """Return a value as files can hold it: None for what is not a finite number."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

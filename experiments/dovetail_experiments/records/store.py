@@ -1,0 +1,545 @@
+"""The store: writes results into a record, and reads back what a resumed experiment needs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from dovetail.peer import provenance
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Episode, SeatResult
+from dovetail.protocol.seats import seated
+from dovetail.transport.process_owner import Owner
+from dovetail_experiments.records import database
+from dovetail_experiments.records import schema as s
+
+BATCH_SECONDS = 1.0
+
+
+class TakenOver(DovetailError):
+    """Another attempt to play an execution has begun; this one may not write any more."""
+
+
+class Store:
+    """A store open for writing; results are on disk about a second after they came.
+
+    An execution has one writer at a time: the store that began it, or that last took it over.  Each
+    transaction that writes checks that first, and raises ``TakenOver`` if another has taken over.
+
+    Raises:
+        DovetailError: there is no database at the URL, or a newer version of Dovetail wrote it.
+    """
+
+    def __init__(self, url: database.Url) -> None:
+        self.url = url
+        self._owner = Owner()
+        self._waiting: list[tuple[int, Episode]] = []
+        self._written = time.monotonic()
+        self._seating: dict[int, tuple[list[str], bool]] = {}
+        self._labels: dict[int, str] = {}
+        self._executions: dict[int, int] = {}
+        """By stage."""
+        self._attempts: dict[int, int] = {}
+        """By execution that this store writes or wrote, the number of its attempt."""
+        self._engine = database.writing(url)
+
+    def begin(
+        self,
+        name: str,
+        file: str,
+        seed: int,
+        *,
+        number: int | None = None,
+        trial: int | None = None,
+        variant: str = "",
+        settings: Mapping[str, str] | None = None,
+    ) -> int:
+        """Record that an experiment starts, which this store then writes; return the execution's number.
+
+        Args:
+            name: the experiment's.
+            file: the experiment as JSON, with all its settings.
+            seed: its master seed.
+            number: of the execution, of those that were reserved; the next one if None.
+            trial: its number in a sweep or among repeats; None if it is alone.
+            variant: what a sweep calls its settings.
+            settings: what a sweep set, by key of the file.
+        """
+        made = provenance.here()
+        row = sa.insert(s.executions).values(
+            name=name,
+            file=file,
+            seed=seed,
+            started=time.time(),
+            trial=trial,
+            variant=variant,
+            software=made.software,
+            platform=f"Python {made.python}, {platform.system()} {platform.machine()}",
+            revision=made.revision,
+            python=made.python,
+            numpy=made.numpy,
+            numba=made.numba,
+            writer=_this_program(),
+        )
+        if number is not None:
+            row = row.values(id=number)
+        with self._writing() as connection:
+            key = connection.execute(row).inserted_primary_key
+            assert key is not None
+            execution = int(key[0])
+            rows = [
+                {"execution": execution, "key": name, "value": value}
+                for name, value in (settings or {}).items()
+            ]
+            if rows:
+                connection.execute(sa.insert(s.settings), rows)
+        self._attempts[execution] = 1
+        return execution
+
+    def reserve(self, count: int) -> list[int]:
+        """Return numbers for executions that begin later; no other execution gets them."""
+        empty = sa.insert(s.executions).values(name="", file="", seed=0, started=0.0)
+        found = []
+        with self._writing() as connection:  # no one sees the rows
+            for _ in range(count):
+                key = connection.execute(empty).inserted_primary_key
+                assert key is not None
+                found.append(int(key[0]))
+            connection.execute(sa.delete(s.executions).where(s.executions.c.id.in_(found)))
+        return found
+
+    def take(self, execution: int) -> int:
+        """Take an execution over from those who wrote it before; return the number of this attempt."""
+        with self._writing() as connection:
+            return self._take(connection, execution)
+
+    def withdraw(self, execution: int) -> bool:
+        """Remove an execution of which no episode was played, as if it had not begun; return whether."""
+        if execution not in self._attempts:  # it did not begin
+            return True
+        self.flush()
+        of_it = sa.select(s.stages.c.id).where(s.stages.c.execution == execution)
+        played = sa.select(s.episodes.c.id).where(s.episodes.c.stage.in_(of_it)).limit(1)
+        with self._writing() as connection:
+            self._check(connection, execution)
+            if connection.execute(played).first() is not None:
+                return False
+            connection.execute(sa.delete(s.seatings).where(s.seatings.c.stage.in_(of_it)))
+            for table in (s.stages, s.states, s.settings):
+                connection.execute(sa.delete(table).where(table.c.execution == execution))
+            connection.execute(sa.delete(s.executions).where(s.executions.c.id == execution))
+        return True
+
+    def _take(self, connection: sa.Connection, execution: int) -> int:
+        c = s.executions.c
+        connection.execute(
+            sa.update(s.executions)
+            .where(c.id == execution)
+            .values(attempt=c.attempt + 1, writer=_this_program())
+        )
+        query = sa.select(c.attempt).where(c.id == execution)
+        attempt = self._attempts[execution] = int(connection.execute(query).scalar_one())
+        return attempt
+
+    def _check(self, connection: sa.Connection, execution: int) -> None:
+        """Check, before a change in the same transaction, that this attempt may write an execution.
+
+        One that this store did not write before is taken over.
+
+        Raises:
+            TakenOver: another attempt has begun since.
+        """
+        mine = self._attempts.get(execution)
+        if mine is None:
+            self._take(connection, execution)
+            return
+        c = s.executions.c
+        # Locked where the database has such locks: who takes over waits for the end of this change.
+        query = sa.select(c.attempt, c.writer).where(c.id == execution).with_for_update()
+        row = connection.execute(query).first()
+        if row is None or row.attempt != mine:
+            self._waiting = []
+            what = "removed" if row is None else f"resumed by {row.writer}"
+            raise TakenOver(
+                f"execution {execution} in {database.shown(self.url)} was {what}, so attempt {mine} "
+                "may not write there any more; what was played since is not counted"
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        """Open a transaction for a change; if it fails, nothing was taken over."""
+        attempts = dict(self._attempts)
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except BaseException as error:
+            self._attempts = attempts
+            if isinstance(error, sa.exc.SQLAlchemyError):
+                raise self._failed(error) from None
+            raise
+
+    def unfinished(self, name: str, file: str) -> int | None:
+        """Return the last execution of exactly this file that did not finish, if there is one."""
+        query = self._like(name, file).where(s.executions.c.finished.is_(None))
+        with self._engine.begin() as connection:
+            found: int | None = connection.execute(query).scalar()
+            return found
+
+    def started(self, execution: int) -> float:
+        """Return when an execution began."""
+        query = sa.select(s.executions.c.started).where(s.executions.c.id == execution)
+        with self._engine.begin() as connection:
+            return float(connection.execute(query).scalar_one())
+
+    def interrupted(self, name: str) -> tuple[int, str] | None:
+        """Return the last execution of a name that did not finish, if there is one, and its file."""
+        query = (
+            sa.select(s.executions.c.id, s.executions.c.file)
+            .where(s.executions.c.name == name)
+            .where(s.executions.c.finished.is_(None))
+            .order_by(s.executions.c.id.desc())
+        )
+        with self._engine.begin() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else (int(row.id), str(row.file))
+
+    def latest(self, name: str) -> tuple[int, str] | None:
+        """Return the last finished execution of a name that is not part of a sweep, and its file."""
+        query = (
+            sa.select(s.executions.c.id, s.executions.c.file)
+            .where(s.executions.c.name == name)
+            .where(s.executions.c.finished.is_not(None))
+            .where(s.executions.c.trial.is_(None))
+            .order_by(s.executions.c.id.desc())
+        )
+        with self._engine.begin() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else (int(row.id), str(row.file))
+
+    def finished_rows(self, execution: int) -> list[tuple[str, str, int, int]]:
+        """Return kind, name, trained episodes and id of the finished stages of an execution, in order."""
+        c = s.stages.c
+        query = (
+            sa.select(c.kind, c.name, c.trained, c.id)
+            .where(c.execution == execution)
+            .where(c.finished.is_not(None))
+            .order_by(c.number)
+        )
+        with self._engine.begin() as connection:
+            return [(r.kind, r.name, r.trained, r.id) for r in connection.execute(query)]
+
+    def software(self, execution: int) -> list[str]:
+        """Return the software that played the stages of an execution, in their order, each once."""
+        query = (
+            sa.select(s.stages.c.software)
+            .where(s.stages.c.execution == execution)
+            .order_by(s.stages.c.number)
+        )
+        with self._engine.begin() as connection:
+            return list(dict.fromkeys(connection.execute(query).scalars()))
+
+    def made(self, stage: int) -> str:
+        """Return the software that played a stage; empty if it is not recorded."""
+        with self._engine.begin() as connection:
+            return str(
+                connection.execute(
+                    sa.select(s.stages.c.software).where(s.stages.c.id == stage)
+                ).scalar_one()
+            )
+
+    def last(self, name: str, file: str) -> tuple[int, bool] | None:
+        """Return the last execution of exactly this file, and whether it finished, if there is one."""
+        with self._engine.begin() as connection:
+            row = connection.execute(self._like(name, file)).first()
+            return None if row is None else (row.id, row.finished is not None)
+
+    def _like(self, name: str, file: str) -> sa.Select[Any]:
+        return (
+            sa.select(s.executions.c.id, s.executions.c.finished)
+            .where(s.executions.c.name == name)
+            .where(s.executions.c.file == file)
+            .order_by(s.executions.c.id.desc())
+        )
+
+    def finished_stages(self, execution: int) -> dict[int, int]:
+        """Return the finished stages of an execution: number in the schedule, and id."""
+        query = (
+            sa.select(s.stages.c.number, s.stages.c.id)
+            .where(s.stages.c.execution == execution)
+            .where(s.stages.c.finished.is_not(None))
+        )
+        with self._engine.begin() as connection:
+            return {row.number: row.id for row in connection.execute(query)}
+
+    def begin_stage(
+        self,
+        execution: int,
+        number: int,
+        kind: str,
+        name: str,
+        trained: int,
+        agents: Sequence[str],
+        rotate: bool,
+        software: str = "",
+    ) -> int:
+        """Record that a stage starts; delete what an interrupted attempt left.
+
+        Args:
+            execution: its number.
+            number: of the stage in the schedule.
+            kind: of the stage.
+            name: of the stage.
+            trained: learning episodes before it.
+            agents: in the order of the file.
+            rotate: whether they change seats.
+            software: what played the stage; empty if this program does.
+        """
+        old = sa.select(s.stages.c.id, s.stages.c.attempt).where(
+            s.stages.c.execution == execution, s.stages.c.number == number
+        )
+        attempt = 1
+        with self._writing() as connection:
+            self._check(connection, execution)
+            for stage, before in connection.execute(old).all():
+                attempt = max(attempt, before + 1)
+                of_stage = sa.select(s.episodes.c.id).where(s.episodes.c.stage == stage)
+                for table in (s.measures, s.seats):
+                    connection.execute(sa.delete(table).where(table.c.episode.in_(of_stage)))
+                connection.execute(sa.delete(s.episodes).where(s.episodes.c.stage == stage))
+                connection.execute(sa.delete(s.seatings).where(s.seatings.c.stage == stage))
+                connection.execute(sa.delete(s.stages).where(s.stages.c.id == stage))
+            key = connection.execute(
+                sa.insert(s.stages).values(
+                    execution=execution,
+                    number=number,
+                    kind=kind,
+                    name=name,
+                    trained=trained,
+                    rotate=rotate,
+                    attempt=attempt,
+                    started=time.time(),
+                    software=software or str(provenance.here()),
+                )
+            ).inserted_primary_key
+            assert key is not None
+            stage = int(key[0])
+            rows = [{"stage": stage, "place": p, "agent": a} for p, a in enumerate(agents)]
+            connection.execute(sa.insert(s.seatings), rows)
+        self._executions[stage] = execution
+        self._seating[stage] = list(agents), rotate
+        self._labels[stage] = f"{execution}/{number}/{attempt}"
+        return stage
+
+    def label(self, stage: int) -> str:
+        """Return what the journal calls a stage that was begun: execution, number and attempt."""
+        return self._labels[stage]
+
+    def add(self, stage: int, episode: Episode) -> None:
+        """Add a result; it is written soon, together with others."""
+        self._waiting.append((stage, episode))
+        if time.monotonic() - self._written > BATCH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was added.
+
+        Raises:
+            DovetailError: the database refuses; nothing that was added is lost.
+        """
+        if self._waiting:
+            with self._writing() as connection:
+                for execution in sorted({self._executions[stage] for stage, _ in self._waiting}):
+                    self._check(connection, execution)
+                self._write(connection)
+            self._waiting = []
+        self._written = time.monotonic()
+
+    def _write(self, connection: sa.Connection) -> None:
+        rows = [_episode(stage, each) for stage, each in self._waiting]
+        insert = sa.insert(s.episodes).returning(s.episodes.c.id, sort_by_parameter_order=True)
+        ids = connection.execute(insert, rows).scalars().all()
+        seats: list[dict[str, Any]] = []
+        measures: list[dict[str, Any]] = []
+        for number, (stage, episode) in zip(ids, self._waiting, strict=True):
+            names, rotate = self._seating[stage]
+            agents = seated(names, episode.index if rotate else 0)
+            outcome = episode.outcome
+            for place, seat in enumerate(episode.seats):
+                seats.append(
+                    {
+                        "episode": number,
+                        "seat": place,
+                        "agent": agents[place],
+                        "type": seat.agent,
+                        "instance": seat.instance,
+                        "return": None if math.isnan(seat.total) else seat.total,
+                        "score": None if outcome is None else outcome[place],
+                        "decisions": seat.decisions,
+                        "seconds": seat.seconds,
+                        "breaches": seat.breaches,
+                        "ignored": seat.ignored,
+                        "refused": seat.refused,
+                    }
+                )
+                for name, value in seat.measures.items():
+                    finite = value if math.isfinite(value) else None
+                    measures.append(
+                        {"episode": number, "seat": place, "name": name, "value": finite}
+                    )
+        if seats:
+            connection.execute(sa.insert(s.seats), seats)
+        if measures:
+            connection.execute(sa.insert(s.measures), measures)
+
+    def finish_stage(
+        self, execution: int, number: int, stage: int, saved: dict[str, bytes]
+    ) -> None:
+        """Record in one transaction that a stage is over, with its learners' states."""
+        self.flush()
+        now = time.time()
+        with self._writing() as connection:
+            self._check(connection, execution)
+            for agent, state in saved.items():
+                _save(connection, execution, agent, number, state, now)
+            connection.execute(
+                sa.update(s.stages).where(s.stages.c.id == stage).values(finished=now)
+            )
+
+    def keep(self, execution: int, agent: str, state: bytes) -> None:
+        """Record a state that belongs to no stage, such as a learner's first."""
+        with self._writing() as connection:
+            self._check(connection, execution)
+            _save(connection, execution, agent, -1, state, time.time())
+
+    def finish(self, execution: int) -> None:
+        """Record that an experiment is over."""
+        self.flush()
+        mine = s.executions.c.id == execution
+        with self._writing() as connection:
+            self._check(connection, execution)
+            connection.execute(sa.update(s.executions).where(mine).values(finished=time.time()))
+
+    def saved(self, execution: int) -> dict[str, bytes]:
+        """Return the last saved state of each learner of an execution."""
+        query = sa.select(s.states.c.agent, s.states.c.state).where(
+            s.states.c.execution == execution
+        )
+        with self._engine.begin() as connection:
+            return {agent: bytes(state) for agent, state in connection.execute(query)}
+
+    def results(self, stage: int) -> list[Episode]:
+        """Return the episodes of a stage, in the order in which they ended."""
+        with self._engine.begin() as connection:
+            return stage_results(connection, stage)
+
+    def close(self) -> None:
+        """Write what is pending and close; in a forked child what is pending is its parent's."""
+        if not self._owner.here:
+            return
+        try:
+            self.flush()
+        finally:
+            self._engine.dispose()
+
+    def _failed(self, error: Exception) -> DovetailError:
+        return DovetailError(
+            f"cannot write the store {database.shown(self.url)}: {database.line(error)}"
+        )
+
+
+def _save(
+    connection: sa.Connection, execution: int, agent: str, stage: int, state: bytes, now: float
+) -> None:
+    """Put a state in the place of an agent's last one."""
+    mine = (s.states.c.execution == execution) & (s.states.c.agent == agent)
+    connection.execute(sa.delete(s.states).where(mine))
+    connection.execute(
+        sa.insert(s.states).values(
+            execution=execution, agent=agent, stage=stage, state=state, saved=now
+        )
+    )
+
+
+def _this_program() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+def stage_results(connection: sa.Connection, stage: int) -> list[Episode]:
+    """Return the episodes of a stage, in the order in which they ended."""
+    mine = s.episodes.c.stage == stage
+    rows = connection.execute(sa.select(s.episodes).where(mine).order_by(s.episodes.c.id))
+    found = {row["id"]: row for row in rows.mappings()}
+
+    def parts(table: sa.Table) -> sa.Select[Any]:
+        query = sa.select(table).join(s.episodes, table.c.episode == s.episodes.c.id)
+        return query.where(mine).order_by(table.c.episode, table.c.seat)
+
+    measures: dict[tuple[int, int], dict[str, float]] = {}
+    for row in connection.execute(parts(s.measures)).mappings():
+        value = math.nan if row["value"] is None else row["value"]
+        measures.setdefault((row["episode"], row["seat"]), {})[row["name"]] = value
+    seats: dict[int, list[SeatResult]] = {number: [] for number in found}
+    scores: dict[int, list[float | None]] = {number: [] for number in found}
+    for row in connection.execute(parts(s.seats)).mappings():
+        scores[row["episode"]].append(row["score"])
+        seats[row["episode"]].append(
+            SeatResult(
+                agent=row["type"],
+                instance=row["instance"],
+                total=math.nan if row["return"] is None else row["return"],
+                decisions=row["decisions"],
+                seconds=row["seconds"],
+                breaches=row["breaches"],
+                ignored=row["ignored"],
+                refused=row["refused"],
+                measures=measures.get((row["episode"], row["seat"]), {}),
+            )
+        )
+    return [_result(row, seats[number], scores[number]) for number, row in found.items()]
+
+
+def _episode(stage: int, episode: Episode) -> dict[str, Any]:
+    opening = msgspec.json.encode(episode.opening, enc_hook=repr).decode()
+    return {
+        "stage": stage,
+        "number": episode.index,
+        "seed": episode.seed,
+        "reason": episode.reason,
+        "blame": episode.blame,
+        "turns": episode.turns,
+        "scored": episode.scored,
+        "again": episode.will_retry,
+        "message": episode.message,
+        "digest": episode.digest,
+        "opening": opening if episode.opening else "",
+    }
+
+
+def _result(row: Any, seats: list[SeatResult], scores: list[float | None]) -> Episode:
+    outcome = [score for score in scores if score is not None]
+    return Episode(
+        run=row["stage"],
+        index=row["number"],
+        episode=row["id"],
+        seed=row["seed"],
+        reason=row["reason"],
+        seats=seats,
+        outcome=outcome if outcome and len(outcome) == len(seats) else None,
+        blame=row["blame"],
+        turns=row["turns"],
+        scored=row["scored"],
+        will_retry=row["again"],
+        message=row["message"],
+        digest=row["digest"],
+        opening=json.loads(row["opening"] or "[]"),
+    )

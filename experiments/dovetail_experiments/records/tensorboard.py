@@ -1,0 +1,89 @@
+"""Write a record as logs for TensorBoard: learning curves, and what agents measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from dovetail.peer.extras import needed
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.records import schema as s
+from dovetail_experiments.records.records import Records
+
+MARK = "dovetail.txt"
+"""A file in each folder of logs, so that only our own are written again."""
+
+
+def write(records: Records, logdir: Path) -> Iterator[tuple[Path, int]]:
+    """Write the logs of each execution into a folder of its own; yield it with its number of values.
+
+    Steps of evaluations are the learning episodes before them; those of measures are the episodes
+    of the execution's learning phases.  Logs that were written before are replaced.
+
+    Args:
+        records: the record.
+        logdir: the folder that ``tensorboard --logdir`` reads.
+
+    Raises:
+        DovetailError: tensorboardX is not installed, or a folder is not ours or cannot be written.
+    """
+    module = needed("tensorboardX")
+    for execution in records.rows("executions"):
+        title = "-".join(filter(None, (execution["name"], execution["variant"])))
+        folder = logdir / f"{execution['id']:03}-{_plain(title)}-seed-{execution['seed']}"
+        try:
+            _cleared(folder)
+            writer = module.SummaryWriter(str(folder))
+            count = 0
+            for name, value, step in _values(records, execution["id"]):
+                writer.add_scalar(name, value, step, walltime=execution["started"])
+                count += 1
+            writer.close()
+        except OSError as error:
+            raise DovetailError(f"cannot write {folder}: {error.strerror or error}") from None
+        yield folder, count
+
+
+def _values(records: Records, execution: int) -> Iterator[tuple[str, float, int]]:
+    """Yield names, values and steps: first of evaluations, then of measures."""
+    where = [f"execution={execution}"]
+    keys = ["played", "agent", "trained"]
+    for row in records.rows(by=keys, where=[*where, "kind=evaluation"]):
+        for what in ("score", "return", "turns"):
+            if row[what] is not None:
+                yield f"{row['played']}/{row['agent']}/{what}", row[what], row["trained"]
+    m, e, t, g = s.measures, s.episodes, s.seats, s.stages
+    learning = (
+        sa.select(
+            e.c.id, sa.func.row_number().over(order_by=[g.c.number, e.c.number]).label("step")
+        )
+        .join(g, e.c.stage == g.c.id)
+        .where(g.c.execution == execution, g.c.kind != "evaluation", ~e.c.again)
+        .subquery()
+    )
+    query = (
+        sa.select(m.c.name, t.c.agent, m.c.value, learning.c.step)
+        .join(learning, m.c.episode == learning.c.id)
+        .join(t, (t.c.episode == m.c.episode) & (t.c.seat == m.c.seat))
+        .where(m.c.value.is_not(None))
+        .order_by(learning.c.step)
+    )
+    with records.connection() as connection:
+        for name, agent, value, step in connection.execute(query):
+            yield f"{agent}/{name}", value, step
+
+
+def _cleared(folder: Path) -> None:
+    """Make a folder empty, if it is new or of earlier logs."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
+        raise DovetailError(f"{folder} has other files; choose another LOGDIR or remove them")
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("events.out.tfevents.*"):
+        old.unlink()
+    (folder / MARK).write_text("written by `dovetail tensorboard`\n")
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_.=" else "-" for c in text)

@@ -1,0 +1,1 @@
+"""Reports: standings, tables, plots and pages."""

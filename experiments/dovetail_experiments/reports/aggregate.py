@@ -1,0 +1,220 @@
+"""Statistics over the runs of a method: means, interquartile means, bootstrap bands, comparisons.  Pure.
+
+The unit is the run, that is the seed of a whole training, never the episode.  Definitions are those
+of Agarwal and others, "Deep reinforcement learning at the edge of the statistical precipice"
+(2021), as in their library rliable; the tests compare both.  Matrices have a row for each run and a
+column for each task.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dovetail_experiments.statistics import estimates
+
+Matrix = NDArray[np.float64]
+Statistic = Callable[[Matrix], float]
+
+RESAMPLES = 2_000
+"""Bootstrap samples of a band."""
+FEW = 5
+"""Runs below which no bootstrap is made: it would be far too narrow."""
+ENOUGH = 10
+"""Runs from which a bootstrap holds what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A figure over runs with its 95 % interval."""
+
+    runs: int
+    mean: float
+    low: float
+    high: float
+    """Of the mean, by Student's t; NaN for one run."""
+    iqm: float
+    """The mean of the middle half; with three runs or fewer it is the mean."""
+    iqm_low: float
+    iqm_high: float
+    """Of the interquartile mean, by bootstrap; not finite for fewer than ``FEW`` runs, or equal ones."""
+
+    @property
+    def note(self) -> str:
+        """What to say beside it."""
+        if self.runs == 1:
+            return "one run: no interval"
+        if math.isnan(self.low):
+            return "all runs alike: no interval"
+        if self.runs < FEW:
+            return "few seeds"
+        return "bootstrap approximate" if self.runs < ENOUGH else ""
+
+
+def iqm(values: ArrayLike) -> float:
+    """Return the interquartile mean: a quarter is cut at each end, rounded down."""
+    from scipy import stats
+
+    return float(stats.trim_mean(np.asarray(values, float), 0.25, axis=None))
+
+
+def band(
+    values: Sequence[float], seed: int = 0, least: float = -math.inf, most: float = math.inf
+) -> Band:
+    """Return the mean and the interquartile mean of one value from each run, with intervals.
+
+    Args:
+        values: one from each run.
+        seed: of the bootstrap.
+        least, most: the values that there can be, where the interval of the mean ends.
+
+    >>> found = band([1.0, 2.0])
+    >>> round(found.low, 4), round(found.high, 4)
+    (-4.8531, 7.8531)
+    >>> found = band([0.9, 1.0], least=0, most=1)
+    >>> round(found.low, 4), round(found.high, 4)
+    (0.3147, 1.0)
+    """
+    x = np.asarray(values, float)
+    n = len(x)
+    if n == 0:
+        return Band(0, *[math.nan] * 6)
+    middle = (-math.inf, math.inf)
+    if n >= FEW:
+        middle = bootstrap(x[:, None], iqm, seed)
+    low, high = student(x)
+    if not math.isnan(low):
+        low, high = max(low, least), min(high, most)
+    return Band(n, float(x.mean()), low, high, iqm(x), *middle)
+
+
+def student(values: ArrayLike) -> tuple[float, float]:
+    """Return the 95 % interval of a mean by Student's t; NaN for one value."""
+    found = estimates.mean(np.asarray(values, float).tolist())
+    return found.low, found.high
+
+
+def bootstrap(
+    matrix: ArrayLike, statistic: Statistic, seed: int = 0, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """Return the 95 % percentile interval of a statistic, resampling the runs of each task by themselves.
+
+    NaN if the runs of each task are equal: they do not show how much runs vary.
+    """
+    x = np.asarray(matrix, float)
+    if (x == x[0]).all():
+        return math.nan, math.nan
+    runs, tasks = x.shape
+    rng = np.random.default_rng(seed)
+    columns = np.arange(tasks)
+    found = [
+        statistic(x[rng.integers(runs, size=(runs, tasks)), columns]) for _ in range(resamples)
+    ]
+    low, high = np.percentile(found, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def improvement(x: ArrayLike, y: ArrayLike) -> float:
+    """Return the probability that a run of ``x`` is better than one of ``y``, ties half; mean over tasks."""
+    return _better(_matrix(x), _matrix(y))
+
+
+def _better(first: Matrix, second: Matrix) -> float:
+    higher, equal = first[:, None] > second[None], first[:, None] == second[None]
+    return float((higher.mean((0, 1)) + equal.mean((0, 1)) / 2).mean())
+
+
+def improvement_band(x: ArrayLike, y: ArrayLike, seed: int = 0) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of ``improvement``; NaN if no sample differs from another."""
+    first, second = (_matrix(each) for each in (x, y))
+    rng = np.random.default_rng(seed)
+    columns = np.arange(first.shape[1])
+    found = []
+    for _ in range(RESAMPLES):
+        a = first[rng.integers(len(first), size=first.shape), columns]
+        b = second[rng.integers(len(second), size=second.shape), columns]
+        found.append(_better(a, b))
+    if min(found) == max(found):
+        return math.nan, math.nan
+    low, high = np.percentile(found, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def profile(matrix: ArrayLike, levels: Sequence[float]) -> list[float]:
+    """Return the share of runs above each level."""
+    x = np.asarray(matrix, float)
+    return [float((x > level).mean()) for level in levels]
+
+
+def optimality_gap(matrix: ArrayLike, optimum: float = 1.0) -> float:
+    """Return how far runs are from an optimum on average; what is above it counts as it."""
+    return optimum - float(np.minimum(np.asarray(matrix, float), optimum).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One method against another on the same seeds."""
+
+    pairs: int
+    difference: float
+    low: float
+    high: float
+    """Of the mean difference, 95 % by Student's t."""
+    t: float
+    p: float
+    """Of the paired t test; adjust it with ``holm`` if there are several comparisons."""
+    wilcoxon: float
+    """The p value of Wilcoxon's signed-rank test."""
+    better: float
+    """The probability that a run of the first is better than one of the second."""
+    better_low: float
+    better_high: float
+
+
+def compare(x: Sequence[float], y: Sequence[float], seed: int = 0) -> Comparison | None:
+    """Compare two methods; value i of both comes from the same seed.  None for fewer than two pairs."""
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} and {len(y)} values are not pairs")
+    n = len(x)
+    if n < 2:
+        return None
+    found = estimates.paired(x, y)
+    mean = found.mean
+    low, high = improvement_band(x, y, seed) if n >= FEW else (0.0, 1.0)
+    return Comparison(
+        *(n, mean.value, mean.low, mean.high, found.t, found.p, found.wilcoxon),
+        *(improvement(x, y), low, high),
+    )
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Return p values adjusted for their number (Holm 1979), in the same order.
+
+    A value that is NaN stays so.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    # A comparison without a p value still counts among the others.
+    known = [index for index, value in enumerate(values) if not math.isnan(value)]
+    order = sorted(known, key=values.__getitem__)
+    adjusted = [math.nan] * len(values)
+    least = 0.0
+    for rank, index in enumerate(order):
+        least = max(least, min(1.0, (len(values) - rank) * values[index]))
+        adjusted[index] = least
+    return adjusted
+
+
+def reached(curve: Mapping[int, float], level: float) -> int | None:
+    """Return the first number of episodes after which a curve is at ``level`` or above; None if never."""
+    return next((at for at in sorted(curve) if curve[at] >= level), None)
+
+
+def _matrix(values: ArrayLike) -> Matrix:
+    x = np.asarray(values, float)
+    return x[:, None] if x.ndim == 1 else x

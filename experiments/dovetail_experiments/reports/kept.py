@@ -1,0 +1,122 @@
+"""How often players kept the value of positions in recorded games, where it is known exactly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dovetail.peer.environments.replay import replay
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import EpisodeRecord
+from dovetail_experiments.files.file import Pairing
+from dovetail_experiments.reports import games
+from dovetail_experiments.reports.exact import EXACT, uneven
+from dovetail_experiments.reports.sheets import Sheet
+from dovetail_experiments.stages.schedule import Played
+from dovetail_experiments.statistics.estimates import rate
+
+GAMES = 50
+"""Of each evaluation and tournament: a position takes some ten milliseconds."""
+
+NOTE = (
+    "Of {count} games at most of each tournament and of each evaluation's last round, drawn at random. A position counts if some of its actions keep its value (win, draw or loss, if both "
+    "sides play perfectly from there) and some do not; Connect Four counts from its last 28 squares on, Amazons from the last 10, dots from the last 12 "
+    "lines. 95 % intervals over games."
+)
+
+
+def decisions(record: EpisodeRecord) -> Iterator[tuple[int, bool]]:
+    """Yield the decisions of a game in positions where it matters: the seat, and whether it kept the value.
+
+    Raises:
+        DovetailError: the environment is not installed, or plays differently.
+    """
+    values_of = EXACT[record.environment]
+    played = replay(record)
+    for actions, (environment, _) in zip(record.actions, played, strict=False):
+        values = values_of(environment.board)  # type: ignore[attr-defined]
+        if not values or not uneven(values):
+            continue
+        for seat, action in actions:
+            yield seat, values[action] == max(values.values())
+
+
+def table(
+    journal: Path, execution: int, stages: Iterable[Played], most: int = GAMES
+) -> Sheet | None:
+    """Return the share of value-keeping moves of each player; None where no game has exact values.
+
+    Args:
+        journal: with the games.
+        execution: whose games.
+        stages: that were played.
+        most: games of each tournament and evaluation that are looked at; 0 for none.
+    """
+    wanted = _groups(execution, stages)
+    sampled = _sample(journal, wanted, most)
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for group, record, played in sampled:
+        who = games.players(record, played)
+        counts: dict[str, list[int]] = {}
+        try:
+            for seat, right in decisions(record):
+                count = counts.setdefault(who[seat], [0, 0])
+                count[0] += right
+                count[1] += 1
+        except DovetailError:  # of another version: the rest of the page is still right
+            return None
+        for name, (held, of) in counts.items():
+            found.setdefault((group, name), []).append((held, of))
+    rows = []
+    for (group, name), parts in sorted(found.items()):
+        share = rate(parts)
+        interval = f"{100 * share.low:.1f} to {100 * share.high:.1f}" if share.known else "-"
+        positions = sum(int(of) for _, of in parts)
+        cells = (f"{len(parts):,}", f"{positions:,}", f"{100 * share.value:.1f}", interval)
+        rows.append((group, name, *cells))
+    if not rows:
+        return None
+    heads = ("stage", "player", "games", "positions", "value kept %", "95 %")
+    return Sheet(heads, rows, (0, 1), note=NOTE.format(count=most))
+
+
+def _groups(execution: int, stages: Iterable[Played]) -> dict[str, tuple[str, games.Played]]:
+    """Return by the beginning of a label the tournament or evaluation, and how seats were given.
+
+    Of an evaluation the last round counts: before it the learners were other players.
+    """
+    found: dict[str, tuple[str, games.Played]] = {}
+    rounds: dict[str, str] = {}
+    for each in stages:
+        stage, part = each.stage, each.stage.part
+        if stage.kind not in ("evaluation", "tournament"):
+            continue
+        name = part.tournament if isinstance(part, Pairing) else part.name
+        label = f"{execution}/{stage.number}"
+        if stage.kind == "evaluation":
+            found.pop(rounds.get(name, ""), None)
+            rounds[name] = label
+        found[label] = name, games.Played("", part.name, list(part.seats), part.rotate)
+    return found
+
+
+def _sample(
+    journal: Path, wanted: dict[str, tuple[str, games.Played]], most: int
+) -> list[tuple[str, EpisodeRecord, games.Played]]:
+    """Return so many games of each group, each as likely as another (reservoir sampling)."""
+    rng = random.Random(0)
+    kept: dict[str, list[tuple[str, EpisodeRecord, games.Played]]] = {}
+    seen: dict[str, int] = {}
+    for _, record in games.counted(journal):
+        label = record.label.rpartition("/")[0]
+        if record.environment not in EXACT or label not in wanted or not most:
+            continue
+        group, played = wanted[label]
+        here = kept.setdefault(group, [])
+        seen[group] = seen.get(group, 0) + 1
+        if len(here) < most:
+            here.append((group, record, played))
+        elif (at := rng.randrange(seen[group])) < most:
+            here[at] = group, record, played
+    return [each for group in kept.values() for each in group]

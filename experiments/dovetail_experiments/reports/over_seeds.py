@@ -1,0 +1,380 @@
+"""Results over seeds: curves, final values and comparisons of the variants of an experiment."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from dovetail.peer import provenance
+from dovetail_experiments.files.sweep import Objective
+from dovetail_experiments.records.records import Records
+from dovetail_experiments.reports import aggregate
+from dovetail_experiments.reports.aggregate import Band, Comparison
+from dovetail_experiments.reports.plot import Runs, curves_over_runs
+
+COLUMNS = (
+    "mean: 95 % by Student's t over seeds; IQM: interquartile mean, 95 % by bootstrap over seeds"
+)
+COMPARED = "; P: probability that a run is better than one of the first variant; p: paired by seed, adjusted (Holm)"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """An agent in an evaluation, trained with one set of values and several seeds."""
+
+    variant: str
+    evaluation: str
+    agent: str
+    measure: str
+    """``score`` or ``return``."""
+    runs: dict[int, dict[int, float]]
+    """By seed: by learning episodes, the mean over the evaluation's games."""
+    left_out: int = 0
+    """Games of the last evaluations that are in no mean: they have no score or return."""
+    software: tuple[str, ...] = ()
+    """The code that made it, as the stages record it."""
+
+    @property
+    def trained(self) -> list[int]:
+        """The numbers of learning episodes at which all runs were evaluated."""
+        common = set.intersection(*(set(each) for each in self.runs.values()))
+        return sorted(common)
+
+    def at(self, trained: int) -> list[float]:
+        """Return the value of each run, in the order of the seeds."""
+        return [each[trained] for each in self.runs.values()]
+
+    @property
+    def final(self) -> list[float]:
+        """The last value of each run."""
+        return self.at(self.trained[-1])
+
+    def band(self, trained: int) -> Band:
+        """Return the mean over the runs and its interval; a score lies between 0 and 1."""
+        if self.measure == "score":
+            return aggregate.band(self.at(trained), least=0.0, most=1.0)
+        return aggregate.band(self.at(trained))
+
+    @property
+    def mean(self) -> float:
+        """The mean of the last values."""
+        return statistics.fmean(self.final)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """When the runs of a series first reached a level."""
+
+    level: float
+    last: int
+    """The last number of episodes."""
+    reached: list[int | None]
+
+    @property
+    def median(self) -> float:
+        """The median over all runs; infinite if most did not reach it."""
+        return statistics.median_high([math.inf if each is None else each for each in self.reached])
+
+    @property
+    def text(self) -> str:
+        """The median over all runs, and how many reached it."""
+        found = [each for each in self.reached if each is not None]
+        median = f"> {self.last:,}" if math.isinf(self.median) else f"{self.median:,.0f}"
+        return f"{median} ({len(found)} of {len(self.reached)} runs)"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The final result of a series."""
+
+    series: Series
+    band: Band
+    level: Level | None
+    comparison: Comparison | None
+    """With the first variant, on common seeds; None for the first itself."""
+    adjusted: float | None
+    """The p value of the comparison, adjusted for the number of comparisons (Holm)."""
+
+    @property
+    def left_out(self) -> str:
+        """What to say of games that are in no mean."""
+        count = self.series.left_out
+        return f"{count:,} games without a {self.series.measure} left out" if count else ""
+
+
+def series(
+    records: Records, executions: Sequence[int], among: Sequence[int] | None = None
+) -> list[Series]:
+    """Return what the evaluations of some executions measured, in the order of the executions.
+
+    Only learners are shown, if there are any. An agent's series in an evaluation are all of scores, or, if
+    any of its games has none, all of returns, so that they can be compared.
+
+    Args:
+        records: where they are.
+        executions: their numbers.
+        among: those with which they are compared; ``executions`` if None.
+    """
+    compared = {*executions, *(among or ())}
+    learners = {
+        row["id"]: _learners(row["file"])
+        for row in records.rows("executions")
+        if row["id"] in compared
+    }
+    made_by: dict[int, dict[str, None]] = {}
+    for row in records.rows("stages", columns=["execution", "software"]):
+        made_by.setdefault(row["execution"], {})[row["software"]] = None
+    keys = ["execution", "variant", "seed", "played", "agent", "trained"]
+    found: dict[tuple[str, str, str], dict[int, dict[int, dict[str, Any]]]] = {}
+    unscored: set[tuple[str, str]] = set()
+    for row in sorted(
+        records.rows(by=keys, where=["kind=evaluation"]),
+        key=lambda each: (
+            executions.index(each["execution"]) if each["execution"] in executions else 0
+        ),
+    ):
+        names = learners.get(row["execution"])
+        if names is None or (names and row["agent"] not in names):
+            continue
+        if row["score"] is None:
+            unscored.add((row["played"], row["agent"]))
+        if row["execution"] not in executions:
+            continue
+        runs = found.setdefault((row["played"], row["agent"], row["variant"]), {})
+        runs.setdefault(row["seed"], {})[row["trained"]] = row
+    made = []
+    for (evaluation, agent, variant), runs in found.items():
+        measure = "return" if (evaluation, agent) in unscored else "score"
+        values = {
+            seed: {trained: _value(cell[measure]) for trained, cell in each.items()}
+            for seed, each in runs.items()
+        }
+        left = sum(
+            cell["count"] - cell[f"with_{measure}"]
+            for each in runs.values()
+            for cell in [each[max(each)]]
+        )
+        software = dict.fromkeys(
+            text
+            for each in runs.values()
+            for cell in each.values()
+            for text in made_by.get(cell["execution"], ())
+        )
+        made.append(Series(variant, evaluation, agent, measure, values, left, tuple(software)))
+    return made
+
+
+def _value(found: float | None) -> float:
+    """Return a mean; NaN if no game has a finite value."""
+    return math.nan if found is None else float(found)
+
+
+def rows(found: Sequence[Series], level: float | None = None) -> list[list[Row]]:
+    """Return final results, a list for each evaluation and agent; the first variant is the base."""
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for each in found:
+        groups.setdefault((each.evaluation, each.agent), []).append(each)
+    return [_group(group, level) for group in groups.values()]
+
+
+def _group(group: Sequence[Series], level: float | None) -> list[Row]:
+    base = group[0]
+    comparisons: list[Comparison | None] = [None]
+    for each in group[1:]:
+        seeds = [seed for seed in each.runs if seed in base.runs]
+        ours = [each.runs[seed][each.trained[-1]] for seed in seeds]
+        theirs = [base.runs[seed][base.trained[-1]] for seed in seeds]
+        comparisons.append(aggregate.compare(ours, theirs))
+    adjusted = iter(aggregate.holm([each.p for each in comparisons if each is not None]))
+    return [
+        Row(
+            each,
+            each.band(each.trained[-1]),
+            None if level is None else _level(each, level),
+            comparison,
+            None if comparison is None else next(adjusted),
+        )
+        for each, comparison in zip(group, comparisons, strict=True)
+    ]
+
+
+def _level(each: Series, level: float) -> Level:
+    return Level(
+        level, each.trained[-1], [aggregate.reached(run, level) for run in each.runs.values()]
+    )
+
+
+def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
+    """Return a table for each evaluation and agent, the last with what its columns are."""
+    made = []
+    columns = COLUMNS + (COMPARED if any(len(each) > 1 for each in groups) else "")
+    software = [text for group in groups for row in group for text in row.series.software]
+    if warning := provenance.mixed(software, "runs"):
+        columns += f"\n{warning}"
+    for group in groups:
+        first = group[0].series
+        table = Table(
+            title=Text(
+                f"{first.agent} in {first.evaluation}, after the last episode: {first.measure} over seeds",
+                "table.title",
+            ),
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            caption=columns if group is groups[-1] else None,
+            caption_justify="left",
+        )
+        table.add_column("variant")
+        for name in ("seeds", "mean (95 %)", "IQM (95 %)"):
+            table.add_column(name, justify="right", no_wrap=True)
+        if group[0].level is not None:
+            table.add_column(f"reaches {group[0].level.level:g} after", justify="right")
+        if len(group) > 1:
+            for name in ("difference (95 %)", "p", "P"):
+                table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("")
+        for row in group:
+            table.add_row(*map(Text, cells(row, compared=len(group) > 1)))
+        made.append(table)
+    return made
+
+
+def plain(row: Row) -> dict[str, Any]:
+    """Return a row as plain numbers with named columns, None for what is not known."""
+    series, band, level, found = row.series, row.band, row.level, row.comparison
+    steps = [] if level is None else [each for each in level.reached if each is not None]
+    numbers = {
+        "mean": band.mean,
+        "mean_low": band.low,
+        "mean_high": band.high,
+        "iqm": band.iqm,
+        "iqm_low": band.iqm_low,
+        "iqm_high": band.iqm_high,
+    }
+    if level is not None:
+        numbers |= {
+            "level": level.level,
+            "reached_after": level.median,
+            "runs_that_reached": len(steps),
+        }
+    numbers |= {
+        "difference": math.nan if found is None else found.difference,
+        "difference_low": math.nan if found is None else found.low,
+        "difference_high": math.nan if found is None else found.high,
+        "p": math.nan if row.adjusted is None else row.adjusted,
+        "probability_of_improvement": math.nan if found is None else found.better,
+        "probability_low": math.nan if found is None else found.better_low,
+        "probability_high": math.nan if found is None else found.better_high,
+    }
+    return {
+        "evaluation": series.evaluation,
+        "agent": series.agent,
+        "variant": series.variant,
+        "measure": series.measure,
+        "trained": series.trained[-1],
+        "seeds": band.runs,
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "games_left_out": series.left_out,
+        "software": "; ".join(series.software),
+        "note": band.note,
+    }
+
+
+def cells(row: Row, *, compared: bool) -> list[str]:
+    """Return the cells of a row."""
+    band, found = row.band, row.comparison
+    made = [
+        row.series.variant or "-",
+        str(band.runs),
+        f"{band.mean:.3f}{_interval(band.low, band.high)}",
+        f"{band.iqm:.3f}{_interval(band.iqm_low, band.iqm_high)}",
+    ]
+    if row.level is not None:
+        made.append(row.level.text)
+    if compared:
+        made += (
+            ["", "", ""]
+            if found is None
+            else [
+                f"{found.difference:+.3f} ({found.low:+.3f}..{found.high:+.3f})"
+                if math.isfinite(found.low)
+                else f"{found.difference:+.3f} (no interval)",
+                "-" if row.adjusted is None or math.isnan(row.adjusted) else f"{row.adjusted:.3g}",
+                f"{found.better:.2f}",
+            ]
+        )
+    notes = [band.note, row.left_out]
+    if found is not None and found.pairs < band.runs:
+        notes.append(f"paired on {found.pairs} of {band.runs} seeds")
+    return [*made, "; ".join(filter(None, notes))]
+
+
+def best(found: Sequence[Series], aim: Objective | None) -> Text | None:
+    """Return a line with the set of values that a search found best; None without a search."""
+    sets = [
+        each
+        for each in found
+        if aim and (each.evaluation, each.agent) == (aim.evaluation, aim.agent)
+    ]
+    if not sets:
+        return None
+    top = max(sets, key=lambda each: each.mean)
+    return Text(
+        f"best of {len(sets)} sets for {top.agent} in {top.evaluation}: {top.variant} "
+        f"({top.measure} {top.mean:.3f}; the best of many looks better than it is: play it again with other seeds)"
+    )
+
+
+def _interval(low: float, high: float) -> str:
+    known = low < high and math.isfinite(high - low)
+    return f" ({low:.3f}..{high:.3f})" if known else ""
+
+
+def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[str]) -> list[Path]:
+    """Write learning curves over seeds, a picture for each evaluation and agent; return the files."""
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for each in found:
+        if len(each.trained) > 1:
+            groups.setdefault((each.evaluation, each.agent), []).append(each)
+    made = []
+    for number, ((evaluation, agent), group) in enumerate(groups.items(), 1):
+        stem = "curves" if len(groups) == 1 else f"curves-{number}"
+        paths = [folder / f"{stem}.{form}" for form in forms]
+        runs = {each.variant or agent: curve(each) for each in group}
+        few = min(len(each.runs) for each in group) < aggregate.ENOUGH
+        band = "mean, 95 % by Student's t" if few else "interquartile mean, 95 % bootstrap"
+        title = f"{name}: {agent} in {evaluation}"
+        curves_over_runs(paths, title, group[0].measure, runs, f"{band}; thin: single seeds")
+        made += paths
+    return made
+
+
+def curve(each: Series) -> Runs:
+    """Return the curve of a series: the mean with few seeds, the interquartile mean with many."""
+    bands = [each.band(trained) for trained in each.trained]
+    robust = len(each.runs) >= aggregate.ENOUGH
+    return Runs(
+        each.trained,
+        [band.iqm if robust else band.mean for band in bands],
+        [band.iqm_low if robust else band.low for band in bands],
+        [band.iqm_high if robust else band.high for band in bands],
+        [[run[trained] for trained in each.trained] for run in each.runs.values()],
+    )
+
+
+def _learners(text: str) -> list[str]:
+    from dovetail_experiments.files.file import ExperimentFile
+
+    try:
+        return msgspec.json.decode(text, type=ExperimentFile).learners()
+    except msgspec.DecodeError:  # a file of another version
+        return []

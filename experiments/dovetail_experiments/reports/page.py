@@ -1,0 +1,402 @@
+"""The report of an experiment as one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import msgspec
+
+from dovetail.peer import provenance
+from dovetail.peer.environments.replay import replay
+from dovetail.peer.quoting import command
+from dovetail.protocol.journal import EpisodeRecord
+from dovetail.protocol.seats import seated
+from dovetail_experiments.files.file import ExperimentFile, Tournament
+from dovetail_experiments.files.sweep import Objective
+from dovetail_experiments.reports import games, kept, numbers, over_seeds, plot, report
+from dovetail_experiments.reports.drawing import svg
+from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
+from dovetail_experiments.reports.standings import standings
+from dovetail_experiments.reports.table import standings_table, summary
+from dovetail_experiments.stages.schedule import Played, tallies
+
+SAMPLES = 2
+"""Games that are drawn."""
+FRAMES = 8
+"""Positions of each of them."""
+POINTS = 40
+"""Points of a curve of what agents measured."""
+CUTS = 8
+"""Points of a curve of ratings."""
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1d2430; }
+h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #d5dae1; }
+table { border-collapse: collapse; margin: .6rem 0 .2rem; font-size: 14px; }
+th, td { padding: .2rem .7rem; text-align: right; white-space: nowrap; }
+th { border-bottom: 1px solid #8892a0; } tr:nth-child(even) td { background: #f5f7f9; }
+td:first-child, th:first-child, td.text, th.text { text-align: left; }
+caption { text-align: left; font-weight: 600; } .note { color: #5a6472; font-size: 13px; white-space: pre-line; }
+pre { background: #f5f7f9; padding: .6rem .8rem; overflow-x: auto; }
+.scroll { overflow-x: auto; } .frames { display: flex; flex-wrap: wrap; gap: 1rem; }
+figure { margin: 0; } figcaption { font-size: 13px; color: #5a6472; }
+@media (prefers-color-scheme: dark) { body { background: #fff; } }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One execution that the page shows in detail."""
+
+    row: Mapping[str, Any]
+    """Of the table ``executions``."""
+    file: ExperimentFile
+    played: Sequence[Played]
+    complete: bool
+    folder: Path
+    """With its journal."""
+    software: Sequence[str] = ()
+    """The code that played its stages."""
+
+    @property
+    def journal(self) -> Path:
+        """Its games."""
+        return self.folder / f"games-{self.row['id']}.journal"
+
+
+def page(
+    sources: Sequence[Source],
+    series: Sequence[over_seeds.Series],
+    command: str,
+    level: float | None = None,
+    aim: Objective | None = None,
+    exact: int = kept.GAMES,
+) -> str:
+    """Return the page.
+
+    Args:
+        sources: the executions, of which the last is shown in detail.
+        series: what evaluations measured over seeds; empty for a single execution.
+        command: what plays the experiment again.
+        level: of ``[report]``.
+        aim: what the search of ``[sweep]`` maximised.
+        exact: games of each tournament and evaluation that are compared with exact values.
+    """
+    last = sources[-1]
+    file = last.file
+    html = Xml.Element("html", {"lang": "en"})
+    head = Xml.SubElement(html, "head")
+    Xml.SubElement(head, "meta", {"charset": "utf-8"})
+    Xml.SubElement(head, "meta", {"name": "viewport", "content": "width=device-width"})
+    Xml.SubElement(head, "title").text = file.name
+    Xml.SubElement(head, "style").text = STYLE
+    body = Xml.SubElement(html, "body")
+    _add(body, "h1", file.name)
+    if file.description:
+        _add(body, "p", file.description)
+    _overview(body, sources, command)
+    if series:
+        _add(body, "h2", "Over seeds")
+        for table in over_seeds.tables(over_seeds.rows(series, level)):
+            _sheet(body, sheet(table))
+        best = over_seeds.best(series, aim)
+        if best:
+            _add(body, "p", best.plain)
+        with tempfile.TemporaryDirectory() as folder:
+            for picture in over_seeds.pictures(series, Path(folder), file.name, ("svg",)):
+                _picture(body, picture)
+        _add(body, "p", f"What follows is the last execution, with seed {file.seed}.", "note")
+    _results(body, last)
+    _kept(body, last, exact)
+    _conduct(body, last)
+    _measures(body, last)
+    _games(body, last)
+    _add(body, "h2", "The file")
+    shown = msgspec.json.format(msgspec.json.encode(file), indent=2).decode()
+    _add(body, "pre", shown)
+    return "<!DOCTYPE html>\n" + Xml.tostring(html, encoding="unicode", method="html") + "\n"
+
+
+def _overview(body: Xml.Element, sources: Sequence[Source], command: str) -> None:
+    last = sources[-1]
+    row, file = last.row, last.file
+    seeds = [str(each.file.seed) for each in sources]
+    shown = list(dict.fromkeys(seeds))
+    sets = {each.row["variant"] for each in sources}
+    made = list(dict.fromkeys(text for each in sources for text in each.software))
+    rows: list[tuple[str, str]] = [
+        ("environment", file.environment.name),
+        ("configuration", _json(file.environment.configuration) or "default"),
+        ("seeds", ", ".join(shown)),
+        ("executions", str(len(sources)) + (f", {len(sets)} sets of values" if any(sets) else "")),
+        ("software", "; ".join(filter(None, made)) or row["software"] or provenance.UNRECORDED),
+        ("platform", row["platform"] or "not recorded"),
+        ("started", _when(sources[0].row["started"])),
+        ("finished", _when(row["finished"]) if row["finished"] else "not finished"),
+    ]
+    if warning := provenance.mixed(made, "results"):
+        _add(body, "p", warning, "note")
+    open_ = [each for each in sources if not each.complete]
+    if open_:
+        stages = f"{len(open_[0].played)} of its stages are finished"
+        what = f"{len(open_)} of {len(sources)} executions" if len(sources) > 1 else "The execution"
+        _add(
+            body,
+            "p",
+            f"{what} still running, or interrupted: {stages}, and only those are shown."
+            if len(sources) > 1
+            else f"{what} is still running, or was interrupted: {stages}, and only those are shown.",
+            "note",
+        )
+    _rows(body, ("", ""), rows, text=(0, 1))
+    _add(body, "p", "To play it again:")
+    _add(body, "pre", command)
+    agents = [
+        (name, part.type, _json(part.parameters) or "default", str(file.agent_seed(name)))
+        for name, part in file.agents.items()
+    ]
+    title = "Agents" if len(sources) == 1 else "Agents of the last execution"
+    _rows(body, ("agent", "type", "parameters", "seed"), agents, text=(0, 1, 2), title=title)
+
+
+def _results(body: Xml.Element, last: Source) -> None:
+    file, played = last.file, last.played
+    for tournament in file.tournaments:
+        _add(body, "h2", f"Tournament {tournament.name}")
+        if not last.complete:
+            _add(
+                body,
+                "p",
+                "Until all meetings are played, take these intervals as preliminary: they do not allow for "
+                "looking again and again.",
+                "note",
+            )
+        _sheet(body, sheet(standings_table(standings(file, tournament, played), full=True)))
+        curves = ratings(file, played, tournament)
+        if curves:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, "ratings.svg")
+                title = f"{tournament.name}: ratings as games were played"
+                plot.lines([path], title, "share of the games", "Elo", curves)
+                _picture(body, path)
+    measure, found = report.curves(file, played)
+    if any(len(points) > 1 for points in found.values()):
+        _add(body, "h2", "Learning curves")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "curves.svg")
+            plot.learning_curves([path], file.name, measure, found)
+            _picture(body, path)
+    _add(body, "h2", "All stages")
+    rows = [(each.stage, t) for each in played for t in tallies(each)]
+    _sheet(body, sheet(summary("", rows, full=True)))
+
+
+def ratings(
+    file: ExperimentFile, played: Sequence[Played], tournament: Tournament
+) -> dict[str, list[tuple[float, float]]]:
+    """Return the ratings of players after shares of the games of each meeting; empty if there are none."""
+    if tournament.seats != 2 or tournament.format != "round-robin":
+        return {}
+    curves: dict[str, list[tuple[float, float]]] = {}
+    meetings = [
+        # A meeting that was decided early has fewer games than its stage.
+        (each, 1 + max((episode.index for episode in each.episodes), default=-1))
+        for each in played
+        if each.stage.kind == "tournament"
+    ]
+    for cut in range(1, CUTS + 1):
+        part = [
+            Played(each.stage, [e for e in each.episodes if e.index < count * cut // CUTS])
+            for each, count in meetings
+        ]
+        for row in standings(file, tournament, part).rows:
+            if row.elo is not None and abs(row.elo.value) < 1e6:
+                curves.setdefault(row.player, []).append((cut / CUTS, row.elo.value))
+    return {player: points for player, points in curves.items() if len(points) > 1}
+
+
+def _kept(body: Xml.Element, last: Source, most: int) -> None:
+    """The share of moves that keep the value of the position, in games that are solved near the end."""
+    if not last.journal.is_file():
+        return
+    found = kept.table(last.journal, last.row["id"], last.played, most)
+    if found is not None:
+        _add(body, "h2", "Value-keeping moves")
+        _sheet(body, found)
+
+
+def _conduct(body: Xml.Element, last: Source) -> None:
+    _add(body, "h2", "Thinking times and faults")
+    _sheet(body, conduct(numbers.conduct(last.played)))
+    _sheet(body, endings(numbers.endings(last.played), last.played))
+
+
+def _measures(body: Xml.Element, last: Source) -> None:
+    """What agents measured while they learned, over the episodes of all phases."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    order = 0
+    for each in last.played:
+        part = each.stage.part
+        if each.stage.mode != "learn":
+            continue
+        for episode in each.episodes:
+            order += 1
+            agents = seated(part.seats, episode.index if part.rotate else 0)
+            for agent, seat in zip(agents, episode.seats, strict=True):
+                for name, value in seat.measures.items():
+                    if value == value:
+                        found.setdefault(f"{name} of {agent}", []).append((float(order), value))
+    if not found:
+        return
+    _add(body, "h2", "What agents measured")
+    names: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for label, points in found.items():
+        names.setdefault(label.partition(" of ")[0], {})[label] = _thinned(points)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (name, curves) in enumerate(names.items()):
+            path = Path(folder, f"{number}.svg")
+            plot.lines([path], name, "learning episodes", f"{name} (mean)", curves)
+            _picture(body, path)
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    size = max(1, -(-len(points) // POINTS))
+    chunks = [points[first : first + size] for first in range(0, len(points), size)]
+    return [(chunk[-1][0], sum(y for _, y in chunk) / len(chunk)) for chunk in chunks]
+
+
+# -- games ---------------------------------------------------------------------------------------
+
+
+def _games(body: Xml.Element, last: Source) -> None:
+    journal = last.journal
+    if not journal.is_file():
+        return
+    samples: list[tuple[int, EpisodeRecord]] = []
+    rng = random.Random(last.file.seed)
+    seen = 0
+    for number, record in games.counted(journal):
+        if record.mode != "evaluate":
+            continue
+        seen += 1  # of all, each is as likely to stay (reservoir sampling)
+        if len(samples) < SAMPLES:
+            samples.append((number, record))
+        elif (at := rng.randrange(seen)) < SAMPLES:
+            samples[at] = number, record
+    if not samples:
+        return
+    _add(body, "h2", "Sample games")
+    for number, record in sorted(samples, key=lambda each: each[0]):
+        result = record.result
+        agents = " against ".join(record.players)
+        ended = (
+            ""
+            if result.outcome is None
+            else f", outcome {', '.join(f'{x:g}' for x in result.outcome)}"
+        )
+        _add(body, "p", f"Game {number}: {agents}; {result.turns} turns, {result.reason}{ended}")
+        frames = Xml.SubElement(body, "div", {"class": "frames"})
+        for caption, drawn in _frames(record):
+            figure = Xml.SubElement(frames, "figure")
+            figure.append(drawn)
+            _add(figure, "figcaption", caption)
+        _add(body, "pre", command("replay", journal, number))
+
+
+def _frames(record: EpisodeRecord) -> Iterable[tuple[str, Xml.Element]]:
+    turns = len(record.actions)
+    wanted = {round(turns * number / (FRAMES - 1)) for number in range(FRAMES)}
+    try:
+        for number, (environment, _) in enumerate(replay(record)):
+            if number not in wanted:
+                continue
+            scene = environment.scene(None)
+            if scene is None:
+                drawn = Xml.Element("pre")
+                drawn.text = environment.text(None)
+            else:
+                drawn = svg(scene)
+            acted = ""
+            if number:
+                acted = ", ".join(f"seat {seat}: {a}" for seat, a in record.actions[number - 1])
+            yield f"turn {number} {acted}".strip(), drawn
+    except Exception:  # an environment of another version: the rest of the page is still right
+        return
+
+
+# -- elements ------------------------------------------------------------------------------------
+
+
+def _add(parent: Xml.Element, tag: str, text: str, style: str = "") -> Xml.Element:
+    found = Xml.SubElement(parent, tag, {"class": style} if style else {})
+    found.text = text
+    return found
+
+
+def _rows(
+    body: Xml.Element,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    text: Sequence[int] = (0,),
+    title: str = "",
+) -> None:
+    scroll = Xml.SubElement(body, "div", {"class": "scroll"})
+    table = Xml.SubElement(scroll, "table")
+    if title:
+        _add(table, "caption", title)
+    if any(heads):
+        line = Xml.SubElement(table, "tr")
+        for number, head in enumerate(heads):
+            _add(line, "th", head, "text" if number in text else "")
+    for row in rows:
+        line = Xml.SubElement(table, "tr")
+        for number, cell in enumerate(row):
+            _add(line, "td", cell, "text" if number in text else "")
+
+
+def _sheet(body: Xml.Element, found: Sheet) -> None:
+    _rows(body, found.heads, found.rows, text=found.text, title=found.title)
+    if found.note:
+        _add(body, "p", found.note, "note")
+
+
+def _picture(body: Xml.Element, path: Path) -> None:
+    """Put an SVG file into the page; its identifiers get a prefix, so that pictures do not mix."""
+    count = sum(1 for _ in body.iter("figure"))
+    text = path.read_text(encoding="utf-8")
+    for name in set(re.findall(r'\bid="([^"]+)"', text)):
+        text = re.sub(rf'(id="|#){re.escape(name)}(?=["\)])', rf"\1p{count}-{name}", text)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    for space in ("http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"):
+        Xml.register_namespace("" if space.endswith("svg") else "xlink", space)
+    figure = Xml.SubElement(body, "figure", {"class": "picture"})
+    figure.append(_bare(Xml.fromstring(text[text.index("<svg") :])))
+
+
+def _bare(element: Xml.Element) -> Xml.Element:
+    """Return an SVG element with the plain names that HTML wants."""
+    for each in element.iter():
+        if "}" in each.tag:
+            each.tag = each.tag.rpartition("}")[2]
+        for key in list(each.attrib):
+            if "}" in key:
+                each.attrib[f"xlink:{key.rpartition('}')[2]}"] = each.attrib.pop(key)
+    element.attrib["xmlns:xlink"] = "http://www.w3.org/1999/xlink"
+    return element
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode() if value else ""
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

@@ -1,0 +1,78 @@
+"""An experiment's report: a summary on the terminal and in a file, and learning curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from dovetail_experiments.files.file import ExperimentFile
+from dovetail_experiments.reports import output
+from dovetail_experiments.reports.plot import Point, learning_curves
+from dovetail_experiments.reports.standings import standings
+from dovetail_experiments.reports.table import curve_table, standings_table, summary
+from dovetail_experiments.stages.schedule import Played, Stage, tallies
+from dovetail_experiments.statistics import Tally
+
+Curves = dict[str, list[Point]]
+
+
+def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
+    """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, pictures of them."""
+    rows = [(each.stage, t) for each in played for t in tallies(each)]
+    tournaments = [standings(file, each, played) for each in file.tournaments]
+    tables = [standings_table(each, full=True) for each in tournaments]
+    output.tables(folder / "summary.txt", summary(file.name, rows, full=True), *tables)
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console = Console(width=120, highlight=False, markup=False)
+    measure, found = curves(file, played)
+    if any(len(points) > 1 for points in found.values()):
+        console.print(curve_table(f"Learning curves: {measure}", found))
+        paths = [folder / f"curves.{form}" for form in ("png", "svg", "pdf")]
+        learning_curves(paths, file.name, measure, found)
+    if file.phases or file.evaluations or file.leagues:
+        console.print(summary("Before and after" if found else file.name, _ends(file, played)))
+    for each in tournaments:
+        console.print(standings_table(each))
+    console.print(f"summary    {folder / 'summary.txt'}", soft_wrap=True)
+    if (folder / "curves.png").is_file():
+        console.print(f"curves     {folder / 'curves.png'}", soft_wrap=True)
+
+
+def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[Stage, Tally]]:
+    """Return what fits on a screen: the first and the last evaluations, or else the phases."""
+    evaluations = [each for each in played if each.stage.kind == "evaluation"]
+    if not evaluations:
+        phases = [each for each in played if each.stage.kind in ("phase", "league")]
+        return [(each.stage, t) for each in phases for t in tallies(each)]
+    ends = (evaluations[0].stage.trained, evaluations[-1].stage.trained)
+    return [
+        (each.stage, t)
+        for each in evaluations
+        if each.stage.trained in ends
+        for t in _of_interest(file, each)
+    ]
+
+
+def curves(file: ExperimentFile, played: Sequence[Played]) -> tuple[str, Curves]:
+    """Return what was measured, ``win rate`` or ``mean return``, and its points by label."""
+    entries = [
+        (f"{t.agent}, seat {t.seat}: {each.stage.part.name}", each.stage.trained, t)
+        for each in played
+        if each.stage.kind == "evaluation"
+        for t in _of_interest(file, each)
+    ]
+    wins = bool(entries) and all(t.decided for _, _, t in entries)
+    found: Curves = {}
+    for label, trained, t in entries:
+        found.setdefault(label, []).append(Point(trained, t.win_rate if wins else t.mean_return))
+    return "win rate" if wins else "mean return", found
+
+
+def _of_interest(file: ExperimentFile, played: Played) -> list[Tally]:
+    """Return the accounts of the learners; or, without learners, of all agents."""
+    learners = file.learners()
+    found = tallies(played)
+    return [t for t in found if t.agent in learners] or found

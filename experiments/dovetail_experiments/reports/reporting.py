@@ -1,0 +1,124 @@
+"""Write the report of an experiment from its record: ``report.html`` in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dovetail.peer.quoting import command
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files.file import ExperimentFile, stored
+from dovetail_experiments.files.sweep import Keys, Objective
+from dovetail_experiments.records import database
+from dovetail_experiments.records.records import Records, Where
+from dovetail_experiments.records.store import stage_results
+from dovetail_experiments.reports import kept, over_seeds
+from dovetail_experiments.reports.output import write
+from dovetail_experiments.reports.page import Source, page
+from dovetail_experiments.stages import playing
+from dovetail_experiments.stages.schedule import Played, more, stages
+
+REPORT = "report.html"
+AGAIN = "experiment.json"
+"""The file that plays an experiment again, with all its settings."""
+
+
+def make(folder: Path, where: Where | None = None, exact: int = kept.GAMES) -> Path:
+    """Write the report of the last experiment in a folder; return its path.
+
+    Args:
+        folder: of the experiment, with its journals; the report goes there.
+        where: its record, if it is in another place.
+        exact: games of each tournament and evaluation that are compared with exact values; 0 for none.
+
+    Raises:
+        DovetailError: there is no record, it is empty, or the report cannot be written.
+    """
+    with Records(where or folder) as records:
+        rows = shown(records, folder.name if where else None)
+        sources = [_source(records, row, folder) for row in rows]
+        series = []
+        if len(rows) > 1:
+            done = [source for source in sources if source.complete]
+            series = over_seeds.series(records, [source.row["id"] for source in done])
+        text = page(sources, series, _command(folder, sources[-1]), *_asked(folder), exact)
+    path = folder / REPORT
+    write(path, text.encode())
+    return path
+
+
+def shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
+    """Return the executions of the last experiment: one, or the last of each trial."""
+    rows = [row for row in records.rows("executions") if name in (None, row["name"])]
+    if not rows:
+        raise DovetailError(f"{database.shown(records.url)} has no executions to report")
+    last = rows[-1]
+    if last["trial"] is None:
+        return [last]
+    trials: dict[tuple[str, int], Mapping[str, Any]] = {}
+    for row in rows:
+        if row["trial"] is not None and row["name"] == last["name"]:
+            trials[row["variant"], row["seed"]] = row
+    # Of the last sweep, whose first trial may not have begun.
+    first = max((row["id"] for row in rows if row["trial"] == 1), default=0)
+    return sorted(
+        (row for row in trials.values() if row["id"] >= first or row["finished"]),
+        key=lambda row: int(row["trial"]),
+    )
+
+
+def _source(records: Records, row: Mapping[str, Any], folder: Path) -> Source:
+    file = file_of(row)
+    trial = folder / "trials" / f"{row['trial'] or 0:03}"
+    played, complete = replayed(records, file, row["id"])
+    stages_of = records.rows("stages", columns=["software"], where=[f"execution={row['id']}"])
+    software = tuple(dict.fromkeys(each["software"] for each in stages_of))
+    return Source(row, file, played, complete, trial if trial.is_dir() else folder, software)
+
+
+def file_of(row: Mapping[str, Any]) -> ExperimentFile:
+    """Return the experiment file of a row of ``executions``.
+
+    Raises:
+        DovetailError: another version wrote it, and this one cannot read it.
+    """
+    try:
+        return stored(row["file"])
+    except msgspec.DecodeError as error:
+        raise DovetailError(
+            f"execution {row['id']} was played by a Dovetail whose files this one cannot read: {error}"
+        ) from None
+
+
+def replayed(records: Records, file: ExperimentFile, execution: int) -> tuple[list[Played], bool]:
+    """Return the finished stages of an execution with their results, and whether those are all."""
+    rows = records.rows("stages", where=[f"execution={execution}"])
+    finished = {row["number"]: row["id"] for row in rows if row["finished"] is not None}
+    done: list[Played] = []
+    todo = stages(file)
+    with records.connection() as connection:
+        while todo or (todo := more(file, done)):
+            stage = todo.pop(0)
+            if stage.number not in finished:
+                return done, False
+            done.append(playing.played(stage, stage_results(connection, finished[stage.number])))
+    return done, True
+
+
+def _command(folder: Path, source: Source) -> str:
+    again = folder / AGAIN
+    if again.is_file():
+        return command("run", again)
+    return command("run", "FILE", "--set", f"seed={source.file.seed}")
+
+
+def _asked(folder: Path) -> tuple[float | None, Objective | None]:
+    """Return the level of ``[report]`` and the objective of ``[sweep]``, as far as they are given."""
+    try:
+        given = msgspec.json.decode((folder / AGAIN).read_bytes(), type=Keys)
+    except (OSError, msgspec.DecodeError):
+        return None, None
+    return given.report.level, None if given.sweep is None else given.sweep.objective

@@ -1,0 +1,80 @@
+"""Tables as plain text, for pages: what the terminal's tables show, and what agents did besides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from dovetail_experiments.stages.schedule import Played
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table of texts."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    text: Sequence[int] = (0,)
+    """The columns that are words, by their place; the others are figures."""
+    title: str = ""
+    note: str = ""
+
+
+def sheet(table: Table) -> Sheet:
+    """Return a table that was made for the terminal."""
+    cells = [[_plain(cell) for cell in each.cells] for each in table.columns]
+    return Sheet(
+        [_plain(each.header) for each in table.columns],
+        list(zip(*cells, strict=True)),
+        [number for number, each in enumerate(table.columns) if each.justify == "left"],
+        _plain(table.title or ""),
+        _plain(table.caption or ""),
+    )
+
+
+def conduct(found: Sequence[Row]) -> Sheet:
+    """Return thinking times and faults as a table, from ``numbers.conduct``."""
+    rows = [
+        (
+            row["agent"],
+            f"{row['seats']:,}",
+            f"{row['decisions']:,}",
+            f"{row['seconds']:,.1f}",
+            "-"
+            if row["seconds_per_decision"] is None
+            else f"{1000 * row['seconds_per_decision']:.3f}",
+            f"{row['breaches']:,}",
+        )
+        for row in found
+    ]
+    heads = ("agent", "seats", "decisions", "thinking s", "ms per decision", "faults")
+    return Sheet(heads, rows)
+
+
+def endings(found: Sequence[Row], played: Sequence[Played]) -> Sheet:
+    """Return how episodes ended, from ``numbers.endings``, and the first messages of those that say why."""
+    rows = [
+        (
+            f"{row['reason']}, played again" if row["again"] else row["reason"],
+            "" if row["blame"] is None else f"seat {row['blame']}",
+            f"{row['episodes']:,}",
+        )
+        for row in found
+    ]
+    why = dict.fromkeys(
+        episode.message
+        for each in played
+        for episode in [*each.episodes, *each.interrupted]
+        if episode.message
+    )
+    return Sheet(("ending", "blame", "episodes"), rows, (0, 1), note="\n".join(list(why)[:5]))
+
+
+def _plain(cell: Any) -> str:
+    return cell.plain if isinstance(cell, Text) else str(cell)

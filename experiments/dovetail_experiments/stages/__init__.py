@@ -1,0 +1,1 @@
+"""Stages: schedules, the programs that play them, and the runner."""

@@ -1,0 +1,65 @@
+"""Adding players to a finished tournament: what was played is taken over, the rest is played."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files.file import ExperimentFile, stored
+from dovetail_experiments.records.store import Store
+
+Key = tuple[str, str, int]
+"""Kind, name and trained episodes of a stage."""
+
+
+def taken_over(file: ExperimentFile, store: Store) -> tuple[int, dict[Key, list[int]]]:
+    """Return the finished execution that a file extends, and its stages' rows.
+
+    Raises:
+        DovetailError: there is none, or more than players was changed.
+    """
+    found = store.latest(file.name)
+    if found is None:
+        raise DovetailError(
+            f"no finished run of {file.name} to extend; run it without --extend first"
+        )
+    number, text = found
+    try:
+        old = stored(text)
+    except msgspec.ValidationError:
+        raise DovetailError(
+            f"the last run of {file.name} is of another version of Dovetail and cannot be extended"
+        ) from None
+    wrong = problem(old, file)
+    if wrong:
+        raise DovetailError(f"{file.name} cannot be extended: {wrong}; run it without --extend")
+    rows: dict[Key, list[int]] = {}
+    for kind, name, trained, row in store.finished_rows(number):
+        rows.setdefault((kind, name, trained), []).append(row)
+    return number, rows
+
+
+def problem(old: ExperimentFile, new: ExperimentFile) -> str:
+    """Return what was changed that must not be; empty if only players were added."""
+    for name, agent in old.agents.items():
+        if new.agents.get(name) != agent:
+            return f"[agents.{name}] was changed"
+    names = [each.name for each in old.tournaments]
+    if names != [each.name for each in new.tournaments]:
+        return "its tournaments are not those that were played"
+    for before, after in zip(old.tournaments, new.tournaments, strict=True):
+        if replace(after, players=before.players) != before:
+            return f"the tournament {before.name!r} was changed"
+        added = [name for name in after.players if name not in before.players]
+        if [name for name in after.players if name not in added] != before.players:
+            return f"players of {before.name!r} were removed or moved"
+        if added and (before.format in ("knockout", "swiss") or before.seats > 2):
+            kind = before.format if before.seats == 2 else f"{before.seats}-seat"
+            return (
+                f"{before.name!r} is a {kind} tournament, in which new players change every round"
+            )
+    for key, value in asdict(old).items():
+        if key not in ("agents", "tournaments", "description") and asdict(new)[key] != value:
+            return f"`{key}` was changed"
+    return ""

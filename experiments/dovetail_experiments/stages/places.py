@@ -1,0 +1,493 @@
+"""Where an experiment is played: in its own processes, at a running broker, or in this program.
+
+Each place gives an ``Experiment`` and seats the agents of the file; results are the same in all.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar, Unpack
+
+from dovetail.client.client import Experiment, Run
+from dovetail.client.results import RunOptions
+from dovetail.peer import plugins
+from dovetail.peer.address import AGENTS
+from dovetail.peer.broker_watchdog import GIVE_UP
+from dovetail.peer.config_location import Step
+from dovetail.peer.plugins import offered_name
+from dovetail.peer.presets import preset
+from dovetail.peer.quoting import file_name
+from dovetail.protocol import json_text as jsontext
+from dovetail.protocol.errors import DovetailError, Refused
+from dovetail.protocol.journal import merge
+from dovetail.transport.keys import WITHOUT
+from dovetail_experiments.files.checking import named
+from dovetail_experiments.files.file import ExperimentFile, Mistake
+from dovetail_experiments.stages.processes import Processes
+from dovetail_experiments.stages.shards import DealtRun, Shard, Shards
+
+log = logging.getLogger("dovetail")
+
+SILENT = 10.0
+"""Seconds after which it is said for which of our own programs we wait."""
+SAY_EVERY = 30.0
+"""Seconds until it is said again."""
+PATIENCE = 2.0
+"""Seconds within which other programs must appear."""
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A broker with everything that an experiment needs."""
+
+    experiment: Experiment
+    environment: str
+    """The environment's name at the broker."""
+    peers: dict[str, str | None]
+    """The program that makes an agent; None leaves it to the broker."""
+    check: Callable[[], None]
+    """Raises if a program is not running."""
+    about: str
+    """One line for a person: what plays where."""
+    pids: Mapping[str, int] = field(default_factory=dict)
+    """The numbers of the processes that were started, by name."""
+    logs: Path | None = None
+    """The folder of what those processes print, if it stays."""
+    others: Sequence[Place] = ()
+    """Equal places that play with this one: the other shards."""
+    shards: Shards | None = None
+    """This one and the others, if there are any."""
+    ended: Callable[[], Mapping[str, str]] = dict
+    """The processes that have ended, by name, and how."""
+    stop: Callable[[], None] = lambda: None
+    """Ends the processes that were started."""
+
+    def run(self, agents: Sequence[int | str], **options: Unpack[RunOptions]) -> Run | DealtRun:
+        """Play episodes, in all shards; arguments as of ``Experiment.run``."""
+        at = self.experiment if self.shards is None else self.shards
+        return at.run(self.environment, agents, **options)
+
+    def at_one(
+        self, agents: Sequence[int | str], ask: Callable[[Experiment, list[int | str]], Answer]
+    ) -> Answer:
+        """Ask one broker for what need not be dealt, of several another one if the first fails.
+
+        Args:
+            agents: who take part.
+            ask: called with a connection and what the broker there calls the agents.
+        """
+        if self.shards is None:
+            return ask(self.experiment, list(agents))
+        while True:
+            shard = self.shards.alive[0]
+            try:
+                return ask(shard.experiment, shard.named(agents))
+            except DovetailError as error:
+                self.shards.fail(shard, error)
+
+    def hint(self) -> str:
+        """Return where to find more about an error, to append to it."""
+        return "" if self.logs is None else f"; the logs of all programs are in {self.logs}"
+
+    def _traceback(self, agent: str) -> str:
+        """Return where an agent's program has printed a traceback, if it has, to be put behind an error."""
+        log = None if self.logs is None else self.logs / f"{file_name(f'agent-{agent}')}.log"
+        if log is None or not log.exists() or "Traceback" not in log.read_text("utf-8", "replace"):
+            return ""
+        return f"; the traceback is in {log}"
+
+    def seat(self, file: ExperimentFile, states: dict[str, bytes]) -> dict[str, int | str]:
+        """Create the agents of the file; return their names for runs.
+
+        Args:
+            file: the experiment.
+            states: initial states of agents, by name.
+
+        Raises:
+            Mistake: an agent refuses its parameters or its state.
+        """
+        offers = {each["name"]: each for each in self.experiment.catalogue()["agents"]}
+        seated: dict[str, int | str] = {}
+        for name in file.used():
+            part = file.agents[name]
+            offered = offered_name(part.type)
+            if offers[offered].get("instance"):
+                if name in states or part.parameters:
+                    raise Mistake(
+                        f"[agents.{name}]: {offered!r} is a program that is one agent; it takes "
+                        "no parameters and no state from here",
+                        "agents",
+                        name,
+                        "parameters" if part.parameters else "state",
+                    )
+                seated[name] = offered
+                continue
+            seated[name] = self.create(file, name, states.get(name))
+        return seated
+
+    def create(self, file: ExperimentFile, name: str, state: bytes | None = None) -> int:
+        """Create an agent of the file, from a state if one is given; return its number.
+
+        Raises:
+            Mistake: it refuses its parameters or its state.
+        """
+        if self.shards is None:
+            return self._create(file, name, state)
+        alive = self.shards.alive
+        numbers: list[int | None] = []
+        for place, shard in zip((self, *self.others), self.shards.all, strict=True):
+            number = None
+            if shard in alive:
+                try:
+                    number = place._create(file, name, state)
+                except DovetailError as error:
+                    self.shards.fail(shard, error)
+            numbers.append(number)
+        return self.shards.made(numbers)
+
+    def _create(self, file: ExperimentFile, name: str, state: bytes | None) -> int:
+        part = file.agents[name]
+        log.info(
+            "[agents.%s]: %s with seed %d, options %s, %s",
+            name,
+            part.type,
+            file.agent_seed(name),
+            jsontext.option(part.parameters),
+            "untrained" if state is None else f"from a state of {len(state):,} bytes",
+        )
+        try:
+            return self.experiment.create(
+                offered_name(part.type),
+                seed=file.agent_seed(name),
+                parameters=part.parameters,
+                state=state,
+                peer=self.peers.get(name),
+            )
+        except DovetailError as error:
+            began = f" (state {part.state})" if part.state and state is not None else ""
+            text = f"[agents.{name}]: {error}{began}{self._traceback(name)}"
+            at = ("state",) if began else ("parameters", *named(str(error), part.parameters))
+            raise Mistake(text, "agents", name, *at) from None
+
+    def save(self, name: str, number: int) -> bytes:
+        """Return the state of an agent of the file.
+
+        Raises:
+            DovetailError: it cannot be saved, or it failed at the end of an episode.
+        """
+        try:
+            return self.experiment.save(number)
+        except Refused as error:
+            raise DovetailError(f"[agents.{name}]: {error}{self._traceback(name)}") from None
+
+
+@contextmanager
+def own_processes(
+    file: ExperimentFile,
+    journal: Path | None = None,
+    logs: Path | None = None,
+    give_up: float | None = GIVE_UP,
+) -> Iterator[Place]:
+    """Start a broker, the environment and each agent as processes, and stop them at the end.
+
+    Args:
+        file: the experiment.
+        journal: file that records episodes; None keeps no journal.
+        logs: the folder for what each program prints; None deletes it with the programs.
+        give_up: seconds of the broker's silence after which the experiment fails; None for never.
+    """
+    with _started(file, journal, logs, give_up) as place:
+        _appear(file, place, None)
+        yield place
+
+
+@contextmanager
+def in_shards(
+    file: ExperimentFile,
+    count: int,
+    journal: Path,
+    logs: Path,
+    give_up: float | None = GIVE_UP,
+) -> Iterator[Place]:
+    """Start so many brokers, each with its own environment and agents, and each with all of it on one core.
+
+    The second shard's journal and logs have ``shard-2`` in their names, and so on; other arguments as
+    of ``own_processes``.
+    """
+    cores: list[int | None] = [None]
+    if hasattr(os, "sched_getaffinity"):
+        cores = [*sorted(os.sched_getaffinity(0))]
+    with ExitStack() as stack:
+        places = []
+        for number in range(1, count + 1):
+            core = cores[(number - 1) % len(cores)]
+            part = journal_of(journal, number), _logs_of(logs, number)
+            places.append(stack.enter_context(_started(file, *part, give_up, core)))
+        for each in places:
+            _appear(file, each, None)
+
+        shards = Shards([Shard(each.experiment, each.check, each.stop) for each in places])
+        yield replace(
+            places[0],
+            check=shards.check,
+            about="\n".join(f"shard {k}: {each.about}" for k, each in enumerate(places, 1)),
+            others=places[1:],
+            shards=shards,
+        )
+
+
+def journal_of(journal: Path, shard: int) -> Path:
+    """Return the file that a shard writes, beside that of the first."""
+    return journal if shard == 1 else journal.with_suffix(f".shard-{shard}{journal.suffix}")
+
+
+def journals(journal: Path) -> list[Path]:
+    """Return the journals that there are of those which shards write, the first shard's in front."""
+    others = sorted(journal.parent.glob(f"{journal.stem}.shard-*{journal.suffix}"))
+    return [each for each in (journal, *others) if each.exists()]
+
+
+def merge_journals(journal: Path) -> None:
+    """Write what shards recorded into the first one's journal, and remove the others'."""
+    found = journals(journal)
+    others = [each for each in found if each != journal]
+    if not others:
+        return
+    try:
+        merge(found, journal, dealt=True)
+        for each in others:
+            each.unlink()
+    except OSError as error:
+        raise DovetailError(f"cannot write the journal {journal}: {error.strerror}") from None
+
+
+def _logs_of(logs: Path, shard: int) -> Path:
+    return logs if shard == 1 else logs / f"shard-{shard}"
+
+
+@contextmanager
+def _started(
+    file: ExperimentFile,
+    journal: Path | None,
+    logs: Path | None,
+    give_up: float | None,
+    core: int | None = None,
+) -> Iterator[Place]:
+    """Start the programs of ``own_processes``, all on one core if one is given."""
+    environment = _environment(file)
+    with (
+        Processes(
+            pin=file.processes.pin,
+            core=core,
+            journal=journal,
+            tcp=file.processes.transport == "tcp",
+            logs=logs,
+            broker=_hosted(file),
+        ) as processes,
+        # A call that waits for the broker also notices that a program, including the broker, has ended.
+        Experiment.connect(
+            processes.address,
+            name="experiment",
+            key=WITHOUT,
+            wait=None if give_up is None else max(give_up, GIVE_UP),  # on a busy machine
+            give_up=give_up,
+            idle=processes.check,
+        ) as experiment,
+    ):
+        at = ["--connect", processes.address]
+        name = file.environment.name
+        if file.environment.hosted:
+            pass  # in the broker
+        elif file.environment.command is None:
+            # Set where it is served, too: some options are the local user's only.
+            given = file.environment.configuration.items()
+            more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
+            processes.start("environment", ["env", name, *at, "--name", "environment", *more])
+        else:
+            with _for("environment", "command"):
+                processes.command("environment", file.environment.command)
+        peers: dict[str, str | None] = {}
+        for name in file.used():
+            part = file.agents[name]
+            process = f"agent-{name}"
+            if part.command is not None:
+                with _for("agents", name, "command"):
+                    processes.command(process, part.command)
+                peers[name] = None
+                continue
+            if part.hosted:
+                peers[name] = AGENTS
+                continue
+            more = [word for each in part.register for word in ("--register", each)]
+            processes.start(process, ["agent", part.type, *at, "--name", process, *more])
+            peers[name] = process
+        pids = processes.pids()
+        about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
+        yield Place(
+            experiment,
+            environment,
+            peers,
+            processes.check,
+            about,
+            pids,
+            logs,
+            ended=processes.ended,
+            stop=processes.stop,
+        )
+
+
+@contextmanager
+def _for(*steps: Step) -> Iterator[None]:
+    """Say for which place of the file something fails."""
+    try:
+        yield
+    except DovetailError as error:
+        raise Mistake(str(error), *steps) from None
+
+
+def _hosted(file: ExperimentFile) -> list[str]:
+    """Return the arguments for a broker that hosts what the file says."""
+    words: list[str] = []
+    if file.environment.hosted:
+        words += ["--env", file.environment.name]
+        for key, value in file.environment.configuration.items():
+            words += ["--set", f"{key}={jsontext.option(value)}"]
+    parts = [file.agents[name] for name in file.used() if file.agents[name].hosted]
+    for kind in dict.fromkeys(part.type for part in parts):
+        words += ["--agent", kind]
+    for each in dict.fromkeys(each for part in parts for each in part.register):
+        words += ["--register", each]
+    return words
+
+
+@contextmanager
+def at_broker(
+    file: ExperimentFile,
+    address: str,
+    token: str | None = None,
+    give_up: float | None = GIVE_UP,
+) -> Iterator[Place]:
+    """Use a broker at which the environment and the agent types are already on offer."""
+    for name in file.used():
+        if file.agents[name].register:
+            raise Mistake(
+                f"[agents.{name}]: at a running broker, agents use what was registered where they "
+                "are served (`dovetail agent --register`); remove `register`",
+                "agents",
+                name,
+                "register",
+            )
+    with Experiment.connect(address, token=token, give_up=give_up) as experiment:
+        environment = offered_name(file.environment.name, "environment")
+        place = Place(experiment, environment, {}, _nothing, f"at the broker {address}")
+        _appear(file, place, PATIENCE)
+        yield place
+
+
+@contextmanager
+def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
+    """Use no sockets and no other processes."""
+    # It imports the broker, which is a program elsewhere.
+    from dovetail.client.inprocess import InProcess
+
+    if file.environment.command is not None:
+        raise Mistake(
+            "[environment]: a program started by command cannot play in process; remove --in-process",
+            "environment",
+            "command",
+        )
+    name, given = file.environment.name, file.environment.configuration
+    environment = preset(plugins.find("environment", name), given, f"environment {name}")
+    kinds: dict[str, type[Any]] = {}
+    for name in file.used():
+        part = file.agents[name]
+        if part.command is not None:
+            raise Mistake(
+                f"[agents.{name}]: a program started by command cannot play in process; remove --in-process",
+                "agents",
+                name,
+                "command",
+            )
+        kinds[part.type] = plugins.find("agent", part.type)
+        for each in part.register:
+            with _for("agents", name, "register"):
+                plugins.register(each)
+    with InProcess([environment], list(kinds.values()), journal=journal) as experiment:
+        yield Place(experiment, _environment(file), {}, _nothing, "all in this process")
+
+
+def _environment(file: ExperimentFile) -> str:
+    if file.environment.command is not None:
+        return file.environment.name
+    plugins.find("environment", file.environment.name)
+    return offered_name(file.environment.name, "environment")
+
+
+def _appear(file: ExperimentFile, place: Place, timeout: float | None) -> None:
+    """Wait until everything is offered.
+
+    Args:
+        file: the experiment.
+        place: where.
+        timeout: seconds after which this raises; None to wait as long as the programs live, and to
+            say periodically for what.
+
+    Raises:
+        Mistake: a program of the file has ended.
+        DovetailError: the broker has, or something is not there in time.
+    """
+    try:
+        _wait(file, place, timeout)
+    except DovetailError as error:
+        for name in place.ended():
+            if name != "broker":
+                _, _, agent = name.partition("-")
+                steps = ("agents", agent) if agent else ("environment",)
+                raise Mistake(str(error), *steps) from None
+        raise
+
+
+def _wait(file: ExperimentFile, place: Place, timeout: float | None) -> None:
+    began = time.monotonic()
+    said = SILENT
+    while missing := _missing(file, place):
+        place.check()
+        waited = time.monotonic() - began
+        if timeout is not None and waited > timeout:
+            raise DovetailError(f"no program at the broker offers {', '.join(missing)}")
+        if timeout is None and waited >= said:
+            said += SAY_EVERY
+            log.warning(
+                "waiting for %s (%.0f s); the programs are running%s",
+                ", ".join(missing),
+                waited,
+                place.hint(),
+            )
+        place.experiment.wait(0.02)
+
+
+def _missing(file: ExperimentFile, place: Place) -> list[str]:
+    present = place.experiment.catalogue()
+    environments = {each["name"] for each in present["environments"]}
+    agents = {(each["peer"], each["name"]) for each in present["agents"]}
+    missing = []
+    if place.environment not in environments:
+        missing.append(f"the environment {place.environment!r}")
+    for name in file.used():
+        offered = offered_name(file.agents[name].type)
+        peer = place.peers.get(name)
+        if not any(each == offered and peer in (None, at) for at, each in agents):
+            missing.append(f"the agent {offered!r}")
+    return list(dict.fromkeys(missing))
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,269 @@
+"""The local programs of an experiment: started, supervised and stopped, each a process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from dovetail.peer.child_processes import end_group, ends_with_this
+from dovetail.peer.quoting import file_name
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
+from dovetail.transport.endpoint import PATH_MOST
+from dovetail.transport.process_owner import Owner
+from dovetail_experiments.stages.guardian import Guardian
+from dovetail_experiments.stages.scratch import Scratch
+
+log = logging.getLogger("dovetail")
+
+READY = 60.0
+"""Seconds within which a broker must listen, on a busy machine too."""
+LISTENS = "broker ready at "
+"""What the broker prints before its address once it listens."""
+GRACE = 5.0
+"""Seconds that a program has to stop before it is killed."""
+ORDINARY = re.compile(
+    rf"{LISTENS}|(environment|agent) .+ ready at .+ as |dovetail: waiting for a broker at "
+)
+"""What programs print when nothing is wrong, so that it does not explain why one has ended."""
+
+
+class Processes:
+    """A broker and other programs around it; leaving the context stops them all, the death of this process too.
+
+    What the broker has in progress ends with it: its starter plays from a store, and a journal that
+    brought back the sessions of programs that are gone would stand in the way of those started next.
+
+    Args:
+        pin: keep all of them, and this program, on one core.
+        core: on Linux, keep all of them, but not this program, on this core.
+        journal: file that records episodes; None keeps no journal.
+        tcp: whether the broker listens at a loopback port instead of a Unix socket, which not all clients speak.
+        logs: the folder for what each program prints, in ``NAME.log``, in place of the logs that are there;
+            None keeps them only as long as the programs run.
+        broker: more arguments for ``dovetail broker``.
+        address: of a broker that runs already; none is started then.
+
+    Raises:
+        DovetailError: the broker cannot be started, or ``logs`` cannot be written.
+    """
+
+    def __init__(
+        self,
+        *,
+        pin: bool = False,
+        core: int | None = None,
+        journal: Path | None = None,
+        tcp: bool = False,
+        logs: Path | None = None,
+        broker: Sequence[str] = (),
+        address: str | None = None,
+    ) -> None:
+        self._owner = Owner()
+        if logs is not None:
+            _empty(logs)
+        self._folder = Scratch()
+        self._kept = logs is not None
+        self.logs = logs or self._folder.path
+        path = f"{self._folder.path}/broker"
+        # A long TMPDIR leaves no room for a socket's name, and some systems have no such sockets.
+        tcp = tcp or len(os.fsencode(path)) > PATH_MOST or not hasattr(socket, "AF_UNIX")
+        self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{path}"
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._guardian = Guardian()
+        self._core = core
+        self._cores: set[int] | None = None
+        if pin and hasattr(os, "sched_setaffinity"):
+            self._cores = os.sched_getaffinity(0)
+            os.sched_setaffinity(0, {max(self._cores)})
+        if address is not None:
+            self.address = address
+            return
+        try:
+            self.start(
+                "broker",
+                [
+                    "broker",
+                    "--bind",
+                    self.address,
+                    "--grace",
+                    "2",
+                    # Its runs end with the program that started it, whose store says what to play again.
+                    "--no-durable",
+                    "--finish",
+                    "0",
+                    "--journal",
+                    "none" if journal is None else str(journal),
+                    *broker,
+                ],
+            )
+            self.address = self._announced()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _announced(self) -> str:
+        """Wait for the broker to say where it listens; return its address."""
+        end = time.monotonic() + READY
+        while time.monotonic() < end:
+            self.check()
+            for line in self._log("broker").read_text("utf-8", "replace").splitlines(keepends=True):
+                # A hosted game may have printed something before it, without the end of a line.
+                _, announced, address = line.rpartition(LISTENS)
+                if announced and address.endswith("\n"):
+                    return address.strip()
+            time.sleep(0.02)
+        raise DovetailError(f"the broker does not listen after {READY:g} s")
+
+    def start(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        token: str | None = None,
+        key: Path | None = None,
+    ) -> None:
+        """Start ``dovetail ARGUMENTS`` under our own name; the rest as of ``command``."""
+        self.command(name, [sys.executable, "-m", "dovetail", *arguments], token, key)
+
+    def command(
+        self,
+        name: str,
+        command: Sequence[str],
+        token: str | None = None,
+        key: Path | None = None,
+    ) -> None:
+        """Start any program; ``{address}`` in its arguments stands for the broker's address.
+
+        The environment variable DOVETAIL_BROKER has it too; DOVETAIL_TOKEN has ``token``, and DOVETAIL_KEY
+        the file ``key``, if they are given.
+
+        Raises:
+            DovetailError: it cannot be started.
+        """
+        words = [word.replace("{address}", self.address) for word in command]
+        if name in self._running:  # it has ended, and is started again
+            end_group(self._running[name])
+            self._guardian.leave(self._running[name].pid)
+        with open(self._log(name), "ab") as output:
+            try:
+                self._running[name] = subprocess.Popen(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={
+                        **keys.without(os.environ),
+                        "PYTHONUNBUFFERED": "1",
+                        "DOVETAIL_BROKER": self.address,
+                        **({} if token is None else {"DOVETAIL_TOKEN": token}),
+                        **({} if key is None else {keys.FILE: str(key)}),
+                    },
+                    # Ctrl-C at the terminal is for the experiment, which stops the others in order.
+                    process_group=0,
+                    preexec_fn=ends_with_this(self._core),
+                )
+            except OSError as error:
+                raise DovetailError(f"cannot start {name}: {words[0]}: {error.strerror}") from None
+        self._guardian.guard(self._running[name].pid)
+        log.info("%s: process %d, %s", name, self._running[name].pid, shlex.join(words))
+
+    def check(self) -> None:
+        """Check that all are still running.
+
+        Raises:
+            DovetailError: a program has ended; the line says how, and gives its last output and its log.
+        """
+        for text in self.ended().values():
+            raise DovetailError(text)
+
+    def ended(self) -> dict[str, str]:
+        """Return the programs that have ended, and how each did, in one line with its last words and its log."""
+        found = {}
+        for name, process in self._running.items():
+            code = process.poll()
+            if code is not None:
+                how = (
+                    f"was ended by {_signal(-code)}"
+                    if code < 0
+                    else f"ended with code {code}{self._last_words(name)}"
+                )
+                where = f"; its log is {self._log(name)}" if self._kept else ""
+                found[name] = f"the process of {name} {how}{where}"
+        return found
+
+    def pids(self) -> dict[str, int]:
+        """Return the process numbers by name."""
+        return {name: process.pid for name, process in self._running.items()}
+
+    def stop(self) -> None:
+        """Stop all, in reverse order of their start; what they have started and left behind is killed.
+
+        In a forked child nothing happens.
+        """
+        if not self._owner.here:
+            return
+        running = list(reversed(self._running.values()))
+        for process in running:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        end = time.monotonic() + GRACE
+        for process in running:
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            end_group(process)
+        self._running.clear()
+        self._guardian.end()
+        self._folder.remove()
+        if self._cores is not None:
+            os.sched_setaffinity(0, self._cores)
+            self._cores = None
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _log(self, name: str) -> Path:
+        return self.logs / f"{file_name(name)}.log"
+
+    def _last_words(self, name: str) -> str:
+        lines = self._log(name).read_text("utf-8", "replace").strip().splitlines()
+        if not lines or ORDINARY.match(lines[-1]):
+            return ""
+        return f": {lines[-1].removeprefix('dovetail: ')[:300]}"
+
+
+def _empty(logs: Path) -> None:
+    """Create a folder for logs and delete earlier logs."""
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+        for each in logs.glob("*.log"):
+            each.unlink()
+    except OSError as error:
+        raise DovetailError(f"cannot write into {logs}: {error.strerror}") from None
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

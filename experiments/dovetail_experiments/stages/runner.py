@@ -1,0 +1,383 @@
+"""Play an experiment file from beginning to end: stages, results, states, report."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from dovetail.peer import provenance
+from dovetail.peer.broker_watchdog import GIVE_UP
+from dovetail.peer.config_location import Source
+from dovetail.protocol import json_text as jsontext
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files import file as files
+from dovetail_experiments.files import secrets as sealing
+from dovetail_experiments.files.checking import check, first_states
+from dovetail_experiments.files.file import ExperimentFile, located
+from dovetail_experiments.files.sweep import Plan
+from dovetail_experiments.records import database
+from dovetail_experiments.records.records import FILE
+from dovetail_experiments.records.store import Store, TakenOver
+from dovetail_experiments.reports import report, reporting
+from dovetail_experiments.reports.numbers import encoded, numbers
+from dovetail_experiments.reports.output import alone, write
+from dovetail_experiments.reports.reporting import AGAIN
+from dovetail_experiments.stages import places
+from dovetail_experiments.stages.extending import Key, taken_over
+from dovetail_experiments.stages.places import Place
+from dovetail_experiments.stages.playing import Playing
+from dovetail_experiments.stages.schedule import Played
+from dovetail_experiments.stages.shards import refusal
+
+log = logging.getLogger("dovetail_experiments")
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A finished experiment."""
+
+    file: ExperimentFile
+    number: int
+    """In the store."""
+    folder: Path
+    """Where its summary and curves are."""
+    played: list[Played]
+    states: dict[str, bytes]
+    """The learners' final states, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Where and how experiments are played."""
+
+    connect: str | None = None
+    """A running broker to use instead of starting processes."""
+    token: str | None = None
+    """That broker's access token."""
+    in_process: bool = False
+    """Play in this program, without sockets."""
+    give_up: float | None = GIVE_UP
+    """Seconds of the broker's silence after which playing fails; None for never."""
+    shards: int | None = None
+    """How many brokers share the episodes; what the file says if None."""
+
+    def sharded(self, file: ExperimentFile) -> int:
+        """Return in how many shards to play an experiment.
+
+        Raises:
+            DovetailError: it cannot be played in so many.
+        """
+        count = file.processes.shards if self.shards is None else self.shards
+        if count == 1:
+            return count
+        if self.connect is not None:
+            why = "they need their own brokers; remove --connect"
+        elif self.in_process:
+            why = "they are processes; remove --in-process"
+        else:
+            why = refusal(file, count)
+        if why:
+            raise DovetailError(f"{file.name} cannot be played in {count} shards: {why}")
+        return count
+
+
+def execute(
+    path: Path,
+    *,
+    store: str | None = None,
+    connect: str | None = None,
+    token: str | None = None,
+    in_process: bool = False,
+    out: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    extend: bool = False,
+    give_up: float | None = GIVE_UP,
+    shards: int | None = None,
+) -> Execution:
+    """Play an experiment file once; show progress and a summary, write results, plots and report.
+
+    A file with seeds or a sweep is played by ``trials.execute``.
+
+    Args:
+        path: the experiment file.
+        store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
+        connect: a running broker to use instead of starting processes.
+        token: that broker's access token.
+        in_process: play in this program, without sockets.
+        out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
+        overrides: keys of the file to change, such as ``phases.0.episodes``.
+        resume: continue the last interrupted execution of the same experiment.
+        extend: take over the last finished execution, to which players were added since.
+        give_up: seconds of the broker's silence after which this raises; None for never.
+        shards: how many brokers share the episodes; what the file says if None.
+
+    Raises:
+        DovetailError: the file or an option is wrong, a program failed, or the store refuses.
+    """
+    plan = sealing.prepared(path, overrides)
+    if not plan.alone:
+        raise DovetailError(
+            f"{path} has seeds or a sweep; dovetail_experiments.stages.trials.execute plays it"
+        )
+    options = Options(connect, token, in_process, give_up, shards)
+    options.sharded(plan.base)
+    if connect is None:
+        check(plan)
+    with prepared(out, plan) as folder:
+        url = store or database.url_of(folder / FILE)
+        results = Store(url)
+        rows: dict[Key, list[int]] = {}
+        extended = None
+        try:
+            if extend:
+                extended, rows = taken_over(plan.base, results)
+            where = str(folder) if store is None else database.shown(store)
+            number = to_resume(results, plan.base, where) if resume else None
+            entry = Entry(
+                results.reserve(1)[0] if number is None else number,
+                files.text(plan.base),
+                begun=number is not None,
+                again=Again.of(folder, plan),
+                extends=extended,
+            )
+        finally:
+            results.close()
+        done = play(plan.base, plan.source, entry, folder, url, options, rows)
+        told(folder, url)
+        return done
+
+
+def told(folder: Path, url: database.Url) -> None:
+    """Write the report, and say where it is."""
+    path = reporting.make(folder, url)
+    Console(highlight=False, markup=False).print(f"report     {path}", soft_wrap=True)
+
+
+@contextmanager
+def prepared(out: Path | None, plan: Plan) -> Iterator[Path]:
+    """Have the folder of an experiment for this process alone.
+
+    Raises:
+        DovetailError: another process plays there, or nothing can be written.
+    """
+    folder = (out or Path("out")) / plan.base.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
+    with alone(folder):
+        yield folder
+
+
+def to_resume(results: Store, file: ExperimentFile, where: str) -> int:
+    """Return the number of the interrupted execution to resume.
+
+    Args:
+        results: the store.
+        file: what is played.
+        where: what a file calls the store, to begin agents with its states.
+
+    Raises:
+        DovetailError: there is nothing to resume, or something else was interrupted.
+    """
+    text = files.text(file)
+    execution = results.unfinished(file.name, text)
+    if execution is None:
+        other = results.interrupted(file.name)
+        if other is None:
+            raise DovetailError(
+                f"no interrupted run of {file.name} to resume; run it without --resume"
+            )
+        number, began = other
+        changed = ", ".join(changes(msgspec.json.decode(began), msgspec.json.decode(text)))
+        learned = [name for name in results.saved(number) if name in file.agents]
+        keep = [
+            f"`agents.{name}.state = {jsontext.option(f'{where}:{name}@{number}')}`"
+            for name in learned
+        ]
+        raise DovetailError(
+            f"the interrupted run of {file.name} began with other values of {changed}; "
+            "resume it with those, or run without --resume"
+            + (f"; to keep what was learned, add {' and '.join(keep)}" if keep else "")
+        )
+    if changed := ", ".join(touched(file, results.started(execution))):
+        log.warning(
+            "%s changed after this run of %s began: what is played from now on may differ from "
+            "what was played before; to play all of it again, run without --resume",
+            *(changed, file.name),
+        )
+    return execution
+
+
+def touched(file: ExperimentFile, since: float) -> list[str]:
+    """Return the files with the user's own environments and agents that were written after a time."""
+    names = [file.environment.name, *(each.type for each in file.agents.values())]
+    paths = dict.fromkeys(name.rpartition(":")[0] for name in names)
+    return [
+        each
+        for each in paths
+        if each.endswith(".py") and Path(each).is_file() and Path(each).stat().st_mtime > since
+    ]
+
+
+def changes(old: Any, new: Any, path: str = "") -> list[str]:
+    """Return the keys at which two files differ, in the order of the old one.
+
+    >>> changes({"seed": 1, "agents": {"a": {"type": "td"}}}, {"seed": 2, "agents": {"a": {"type": "random"}}})
+    ['seed', 'agents.a.type']
+    """
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return [] if old == new else [path]
+    return [
+        each
+        for key in {**old, **new}
+        for each in changes(old.get(key), new.get(key), f"{path}.{key}".lstrip("."))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The file in an experiment's folder that plays it again."""
+
+    path: Path
+    data: bytes
+
+    @classmethod
+    def of(cls, folder: Path, plan: Plan) -> Again:
+        """Return that of a plan."""
+        given = msgspec.json.format(msgspec.json.encode(plan.given), indent=2)
+        return cls(folder / AGAIN, given + b"\n")
+
+    def write(self) -> None:
+        """Write it."""
+        write(self.path, self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An execution in the store, which it enters once everything that it needs is there.
+
+    A start that fails leaves nothing behind: a report would show it, and ``--resume`` play it.
+    """
+
+    number: int
+    file: str
+    """The experiment as JSON, as the store knows it; a copy in a worker may be written otherwise."""
+    begun: bool
+    """Whether it is there already, and is resumed."""
+    again: Again
+    trial: int | None = None
+    variant: str = ""
+    settings: Mapping[str, str] | None = None
+    extends: int | None = None
+    """The execution whose states it takes over."""
+
+    def enter(self, results: Store, file: ExperimentFile) -> None:
+        """Begin the execution, or take it over from the attempt that was interrupted."""
+        if self.begun:
+            results.take(self.number)
+        else:
+            results.begin(
+                file.name,
+                self.file,
+                file.seed,
+                number=self.number,
+                trial=self.trial,
+                variant=self.variant,
+                settings=self.settings,
+            )
+        self.again.write()
+
+
+def play(
+    file: ExperimentFile,
+    source: Source,
+    entry: Entry,
+    folder: Path,
+    url: database.Url,
+    options: Options,
+    rows: dict[Key, list[int]] | None = None,
+) -> Execution:
+    """Play an execution, from its last finished stage on.
+
+    Args:
+        file: what is played.
+        source: where it was written, for errors.
+        entry: of it in the store.
+        folder: for journal, logs, summary and plots.
+        url: of the store.
+        options: where it is played.
+        rows: stages of an earlier execution to take over.
+    """
+    execution = entry.number
+    results = Store(url)
+    try:
+        journal = folder / f"games-{execution}.journal"
+        shards = options.sharded(file)
+        place: AbstractContextManager[Place]
+        if options.connect is not None:
+            place = places.at_broker(file, options.connect, options.token, options.give_up)
+        elif options.in_process:
+            place = places.in_this_program(file, journal)
+        elif shards > 1:
+            logs = folder / "logs"
+            place = places.in_shards(file, shards, journal, logs, options.give_up)
+        else:
+            place = places.own_processes(file, journal, folder / "logs", options.give_up)
+        console = Console(highlight=False, markup=False)
+        with located(source), _entered(entry, results, journal), place as there:
+            console.print(there.about, soft_wrap=True)
+            try:
+                if entry.begun:
+                    entry.enter(results, file)
+                before = {} if entry.extends is None else results.saved(entry.extends)
+                kept = results.saved(execution)
+                states = first_states(file) | before | kept
+                playing = Playing(file, there, results, execution, states, rows or {})
+            except DovetailError:
+                there.check()  # a program's failure explains more than its consequences
+                raise
+            if not entry.begun:
+                entry.enter(results, file)
+            for name, state in before.items():
+                if name not in kept:
+                    results.keep(execution, name, state)
+            played = playing.play()
+        places.merge_journals(journal)
+        states = results.saved(execution)
+        report.write(file, played, folder)
+        software = results.software(execution)
+        if warning := provenance.mixed(software, "stages"):
+            log.warning("%s: %s", file.name, warning)
+        write(folder / "results.json", encoded(numbers(file, played, software)))
+        results.finish(execution)  # last: what is interrupted before can be resumed
+    finally:
+        results.close()
+    console.print(f"results    {database.shown(url)} (execution {execution})", soft_wrap=True)
+    return Execution(file, execution, folder, played, states)
+
+
+@contextmanager
+def _entered(entry: Entry, results: Store, journal: Path) -> Iterator[None]:
+    """Take an execution back out of the store if it fails before its first episode, with its journals."""
+    known = {*places.journals(journal)}
+    try:
+        yield
+    except TakenOver:
+        raise
+    except DovetailError:
+        withdrawn = False
+        with suppress(DovetailError):  # it would hide why
+            withdrawn = not entry.begun and results.withdraw(entry.number)
+        if withdrawn:
+            for each in {*places.journals(journal)} - known:
+                each.unlink(missing_ok=True)
+        raise

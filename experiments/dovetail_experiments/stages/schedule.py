@@ -1,0 +1,254 @@
+"""The schedule of an experiment: what is played next, given what was played.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dovetail.protocol.messages import Episode, Mode
+from dovetail_experiments.files.file import (
+    Block,
+    Evaluation,
+    ExperimentFile,
+    League,
+    Pairing,
+    Phase,
+    Tournament,
+    base,
+    kind_of,
+)
+from dovetail_experiments.stages.formats import leagues, tournaments
+from dovetail_experiments.stages.formats.tournaments import Meeting
+from dovetail_experiments.statistics.tallies import Tally, tally
+from dovetail_experiments.statistics.units import Units, games, units
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stretch of a phase or league, or one playing of an evaluation or a meeting."""
+
+    number: int
+    part: Phase | Evaluation | Pairing | Block
+    first: int
+    """The index of its first episode within the phase or league."""
+    episodes: int
+    trained: int
+    """Learning episodes before it, of all phases and leagues."""
+
+    @property
+    def kind(self) -> str:
+        """``phase``, ``league``, ``evaluation`` or ``tournament``."""
+        return kind_of(self.part)
+
+    @property
+    def mode(self) -> Mode:
+        """Whether any agent may change."""
+        if isinstance(self.part, Block):
+            return "learn"
+        return self.part.mode if isinstance(self.part, Phase) else "evaluate"
+
+    @property
+    def modes(self) -> list[Mode]:
+        """The mode of each seat's agent, if they differ; else empty."""
+        part = self.part
+        if isinstance(part, Block):
+            return ["learn" if number == 0 else "evaluate" for number in range(len(part.seats))]
+        if isinstance(part, Phase) and part.frozen and part.mode == "learn":
+            return ["evaluate" if name in part.frozen else "learn" for name in part.seats]
+        return []
+
+    @property
+    def learners(self) -> list[str]:
+        """The agents that may change, each once."""
+        if self.mode != "learn":
+            return []
+        names = self.part.seats
+        modes = self.modes or ["learn"] * len(names)
+        return list(
+            dict.fromkeys(name for name, mode in zip(names, modes, strict=True) if mode == "learn")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A stage with the results that count."""
+
+    stage: Stage
+    episodes: list[Episode]
+    interrupted: list[Episode] = field(default_factory=list)
+    """Results that do not count, because the episode was played again."""
+
+
+def stages(file: ExperimentFile) -> list[Stage]:
+    """Return what is to be played whatever the results are, in order; ``more`` gives the rest.
+
+    Evaluations come before a phase that asks for them, every ``evaluate_every`` episodes and after
+    its last; and at the end of the experiment in any case.  None is played twice at one point.
+    Tournaments come last.
+    """
+    found: list[Stage] = []
+    trained = 0
+    evaluated = -1
+
+    def evaluate() -> None:
+        nonlocal evaluated
+        if evaluated != trained:
+            for part in file.evaluations:
+                found.append(Stage(len(found), part, 0, part.episodes, trained))
+        evaluated = trained
+
+    for phase in file.phases:
+        every = phase.evaluate_every
+        if every:
+            evaluate()
+        for first in range(0, phase.episodes, every or phase.episodes):
+            length = min(every or phase.episodes, phase.episodes - first)
+            found.append(Stage(len(found), phase, first, length, trained))
+            if phase.mode == "learn":
+                trained += length
+            if every:
+                evaluate()
+    evaluate()
+    if not file.leagues:
+        for tournament in file.tournaments:
+            if tournament.format != "round-robin" and tournament.format != "gauntlet":
+                break
+            found += _round(file, tournament, trained, len(found), 0, _first(file, tournament))
+    return found
+
+
+def more(file: ExperimentFile, played: Sequence[Played]) -> list[Stage]:
+    """Return what is to be played next, after everything in ``played``; empty at the end.
+
+    What it returns depends on nothing else, so that a resumed experiment continues alike.
+    """
+    number = 1 + max((each.stage.number for each in played), default=-1)
+    trained = sum(each.stage.episodes for each in played if each.stage.mode == "learn")
+    for league in file.leagues:
+        blocks = [
+            each
+            for each in played
+            if isinstance(each.stage.part, Block) and each.stage.part.league == league.name
+        ]
+        if blocks and file.evaluations and _due(blocks[-1], played):
+            return [
+                Stage(number + k, part, 0, part.episodes, trained)
+                for k, part in enumerate(file.evaluations)
+            ]
+        done = sum(each.stage.episodes for each in blocks)
+        if done < league.episodes:
+            return [Stage(number, *_block(file, league, blocks, done), trained)]
+    for tournament in file.tournaments:
+        mine = [each for each in played if _of(each, tournament)]
+        if not mine:
+            return _round(file, tournament, trained, number, 0, _first(file, tournament))
+        meetings = [meeting(each) for each in mine if len(each.stage.part.seats) == 2]
+        last = max(each.round for each in meetings) if meetings else 0
+        following = tournaments.next_round(tournament, players(file, tournament), meetings)
+        if following:
+            return _round(file, tournament, trained, number, last + 1, following)
+    return []
+
+
+def _due(block: Played, played: Sequence[Played]) -> bool:
+    """Whether evaluations follow a block: its learner was saved, and none was played since."""
+    part = block.stage.part
+    return isinstance(part, Block) and part.last and played[-1] is block
+
+
+def _block(
+    file: ExperimentFile, league: League, blocks: Sequence[Played], done: int
+) -> tuple[Block, int, int]:
+    scores: dict[str, tuple[float, int]] = {}
+    for each in blocks:
+        name = each.stage.part.seats[1]
+        points, count = scores.get(name, (0.0, 0))
+        for game in games(each.episodes, league.seats, rotate=league.rotate):
+            if game.points is not None:
+                points, count = points + game.points[0], count + 1
+        scores[name] = points, count
+    name = leagues.opponent(league, done, scores, file.root)
+    boundary = league.snapshot_every - done % league.snapshot_every
+    length = min(league.block, boundary, league.episodes - done)
+    last = (done + length) % league.snapshot_every == 0 or done + length == league.episodes
+    part = Block(
+        name=f"{league.name}: {done} against {name}",
+        league=league.name,
+        last=last,
+        seats=[league.learner, *[name] * (league.seats - 1)],
+        episodes=length,
+        concurrency=league.concurrency,
+        rotate=league.rotate,
+        clock=league.clock,
+        max_turns=league.max_turns,
+        on_timeout=league.on_timeout,
+        on_illegal=league.on_illegal,
+        on_crash=league.on_crash,
+        lookahead=league.lookahead,
+        check=league.check,
+        stacked=league.stacked,
+    )
+    return part, done, length
+
+
+def players(file: ExperimentFile, tournament: Tournament) -> list[str]:
+    """Return the players of a tournament; ``first@*`` stands for all snapshots of ``first``."""
+    found: list[str] = []
+    for name in tournament.players:
+        if not name.endswith("@*"):
+            found.append(name)
+            continue
+        for league in file.leagues:
+            if league.learner == base(name):
+                marks = [*range(0, league.episodes, league.snapshot_every), league.episodes]
+                found += [leagues.snapshot(base(name), mark) for mark in marks]
+    return list(dict.fromkeys(found))
+
+
+def _first(file: ExperimentFile, tournament: Tournament) -> list[list[str]]:
+    return tournaments.first_round(tournament, players(file, tournament), file.root)
+
+
+def _round(
+    file: ExperimentFile,
+    tournament: Tournament,
+    trained: int,
+    number: int,
+    count: int,
+    who: Sequence[Sequence[str]],
+) -> list[Stage]:
+    pairings = [tournament.pairing(names, count, file.root) for names in who]
+    return [Stage(number + k, part, 0, part.episodes, trained) for k, part in enumerate(pairings)]
+
+
+def _of(played: Played, tournament: Tournament) -> bool:
+    part = played.stage.part
+    return isinstance(part, Pairing) and part.tournament == tournament.name
+
+
+def meeting(played: Played) -> Meeting:
+    """Return the result of a meeting of two players."""
+    part = played.stage.part
+    assert isinstance(part, Pairing)
+    found = games(played.episodes, 2, rotate=True, draw=part.truncated == "draw")
+    scored = [game.points[0] for game in found if game.points is not None]
+    one, other = part.seats
+    return Meeting(part.round_number, (one, other), math.fsum(scored), len(scored))
+
+
+def of_units(played: Played) -> Units:
+    """Return the games of a stage in units."""
+    part = played.stage.part
+    draw = part.truncated == "draw"
+    count = len(part.seats)
+    return units(
+        games(played.episodes, count, rotate=part.rotate, draw=draw), count, rotate=part.rotate
+    )
+
+
+def tallies(played: Played) -> list[Tally]:
+    """Return what each agent did in each seat of a stage."""
+    part = played.stage.part
+    found = [*played.episodes, *played.interrupted]
+    return tally(found, part.seats, rotate=part.rotate, truncated=part.truncated)

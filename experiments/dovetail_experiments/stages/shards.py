@@ -1,0 +1,311 @@
+"""Shards: several equal brokers with their own peers, among which the episodes of a run are dealt.
+
+An episode without learning depends on its index and the seeds only, so it does not matter which
+broker plays it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Unpack
+
+from dovetail.client.client import Experiment, Run, RunFailed
+from dovetail.client.results import RunOptions
+from dovetail.protocol.errors import DovetailError, Refused
+from dovetail.protocol.messages import Episode
+from dovetail_experiments.files.file import Evaluation, ExperimentFile, Mistake, Phase, Tournament
+
+log = logging.getLogger("dovetail")
+
+SLICE = 0.002
+"""Seconds of one wait for one of the brokers."""
+
+
+def refusal(file: ExperimentFile, shards: int) -> str:
+    """Return why an experiment cannot be played in so many shards; empty if it can."""
+    learning = [
+        *(phase.name for phase in file.phases if phase.mode == "learn"),
+        *(league.name for league in file.leagues),
+    ]
+    if learning:
+        return (
+            f"{learning[0]!r} learns, and each shard would have its own learner; play it without "
+            "shards, and what does not learn in a file that begins with the saved states"
+        )
+    if file.processes.pin:
+        return "each shard has its own core; remove `pin` or the shards"
+    most = max([*file.parts(), *file.tournaments], key=_at_once)
+    if _at_once(most) < shards:
+        return (
+            f"{shards} shards are too many: {most.name!r} is the longest part, and only "
+            f"{_at_once(most)} episodes of it can be dealt; use at most so many shards"
+        )
+    return ""
+
+
+def _at_once(part: Phase | Evaluation | Tournament) -> int:
+    """Return how many episodes may be played at once."""
+    if isinstance(part, Tournament):
+        return part.episodes * max(1, len(part.players) // part.seats)
+    return part.episodes
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Shard:
+    """A broker with its own peers, one of several equal ones."""
+
+    experiment: Experiment
+    check: Callable[[], None] = _nothing
+    """Raises if one of its programs is not running."""
+    stop: Callable[[], None] = _nothing
+    """Stops its programs."""
+    lost: bool = False
+    """Whether it has failed; the others play what it was asked for."""
+    owed: int = 0
+    """Episodes that it was asked for and that are not over."""
+    numbers: dict[int | str, int] = field(default_factory=dict)
+    """Its numbers of agents, by those of the first shard."""
+    known: dict[int, int] = field(default_factory=dict)
+    """The reverse."""
+
+    def named(self, agents: Sequence[int | str]) -> list[int | str]:
+        """Return what it calls agents."""
+        return [self.numbers.get(each, each) for each in agents]
+
+
+@dataclass(eq=False, slots=True)
+class _Chunk:
+    """Consecutive episodes of a run that a shard plays."""
+
+    shard: Shard
+    run: Run
+    left: dict[int, None]
+    """The indexes of those that are not over, in order."""
+
+
+class Shards:
+    """Equal brokers; if one fails, the others play on.
+
+    Args:
+        shards: each of them.  Agents are called what they are called at the first.
+    """
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self.all = list(shards)
+        self._made = 0
+
+    @property
+    def alive(self) -> list[Shard]:
+        """Those that have not failed; there is always one."""
+        return [each for each in self.all if not each.lost]
+
+    def made(self, numbers: Sequence[int | None]) -> int:
+        """Take what each broker calls an agent that was made at all; return what it is called here.
+
+        Args:
+            numbers: by shard; None for one that is lost.
+        """
+        self._made += 1
+        # A number of the first shard that is lost might be another agent's at a second one.
+        name = -self._made if numbers[0] is None else numbers[0]
+        for shard, number in zip(self.all, numbers, strict=True):
+            if number is not None:
+                shard.numbers[name] = number
+                shard.known[number] = name
+        return name
+
+    def check(self) -> None:
+        """Check that each shard's programs run, and play without those of which one does not.
+
+        Raises:
+            DovetailError: no shard is left.
+        """
+        for shard in self.alive:
+            try:
+                shard.check()
+            except DovetailError as error:
+                self.fail(shard, error)
+
+    def fail(self, shard: Shard, error: DovetailError) -> None:
+        """Play without a shard, which has raised an error, unless that is the file's or it was the last.
+
+        Raises:
+            DovetailError: the error, or why a program of the shard has ended, which explains more.
+        """
+        if shard.lost:
+            return
+        reason = error
+        try:
+            shard.check()
+        except DovetailError as ended:
+            reason = ended
+        else:
+            if isinstance(error, RunFailed | Refused | Mistake):
+                raise error
+        if self.alive == [shard]:
+            raise reason
+        shard.lost = True
+        number = self.all.index(shard) + 1
+        log.warning("shard %d is lost, and the others play its episodes: %s", number, reason)
+        shard.stop()
+
+    def run(
+        self, environment: str, agents: Sequence[int | str], **options: Unpack[RunOptions]
+    ) -> DealtRun:
+        """Play episodes without learning; ``concurrency`` is that of each shard, the rest as of ``Experiment.run``."""
+        return DealtRun(self, environment, agents, options)
+
+
+class DealtRun:
+    """A run in progress at several brokers; its results come in the order of their indexes."""
+
+    def __init__(
+        self,
+        shards: Shards,
+        environment: str,
+        agents: Sequence[int | str],
+        options: RunOptions,
+    ) -> None:
+        self._shards = shards
+        self._environment = environment
+        self._agents = agents
+        self._options = options
+        self._first = options.get("first_index", 0)
+        self._total = options.get("episodes", 1)
+        self._dealt = 0
+        """Episodes that shards were asked for."""
+        self._chunks: list[_Chunk] = []
+        self._returned: list[int] = []
+        """Indexes that were asked of shards which were lost."""
+        self._due = self._first
+        """The index of the next result to return."""
+        self._held: dict[int, list[Episode]] = {}
+        """By index, results that wait for an earlier one."""
+        self._drained = False
+        self._deal()
+
+    def poll(self, timeout: float | None = None) -> list[Episode] | None:
+        """Return the results that are due, waiting briefly for the first; None once all were returned.
+
+        Raises:
+            DovetailError: a run failed, or a broker is gone.
+        """
+        end = time.monotonic() + (0.5 if timeout is None else timeout)
+        wait = 0.0
+        while self._chunks or self._returned or self._dealt < self._total:
+            heard = [self._take(chunk, wait) for chunk in list(self._chunks)]
+            self._deal()
+            results = self._ready()
+            # Another run may wait for what a shard has just finished, and this one for another.
+            if results or any(heard) or not self._chunks or time.monotonic() >= end:
+                return results
+            wait = SLICE
+        return self._rest() or None
+
+    def drain(self) -> None:
+        """Finish the episodes in progress and start no other."""
+        self._total = self._dealt
+        self._returned = []
+        self._drained = True
+        for chunk in self._chunks:
+            try:
+                chunk.run.drain()
+            except DovetailError as error:
+                self._shards.fail(chunk.shard, error)
+
+    def _deal(self) -> None:
+        """Give a chunk to each shard that will soon have less to do than it can.
+
+        Chunks grow with what was dealt, so that not much more than needed is begun of a meeting that
+        is decided early; and they shrink with what is left, so that the shards end together.
+        """
+        concurrency = self._options.get("concurrency", 1)
+        while self._returned:
+            shard = min(self._shards.alive, key=lambda each: each.owed)
+            if shard.owed >= concurrency:
+                return
+            first = self._returned[0]
+            count = 1
+            while count < len(self._returned) and self._returned[count] == first + count:
+                count += 1
+            if self._ask(shard, first, count):
+                del self._returned[:count]
+        while (left := self._total - self._dealt) > 0:
+            alive = self._shards.alive
+            # Each chunk opens its own matches, so it should have several episodes for each of them.
+            least = min(4 * concurrency, -(-self._total // (2 * len(alive))))
+            shard = min(alive, key=lambda each: each.owed)
+            if shard.owed >= concurrency:
+                return
+            count = min(max(least, min(self._dealt, left) // (2 * len(alive))), left)
+            if self._ask(shard, self._first + self._dealt, count):
+                self._dealt += count
+
+    def _ask(self, shard: Shard, first: int, count: int) -> bool:
+        """Ask a shard for consecutive episodes; return whether it is there to play them."""
+        options = self._options.copy()
+        options["episodes"] = count
+        options["first_index"] = first
+        seeds = options.get("seeds")
+        if seeds is not None:
+            options["seeds"] = seeds[first - self._first : first - self._first + count]
+        agents = shard.named(self._agents)
+        if "substitutes" in options:
+            options["substitutes"] = shard.named(options["substitutes"])
+        try:
+            run = shard.experiment.run(self._environment, agents, **options)
+        except DovetailError as error:
+            self._shards.fail(shard, error)
+            return False
+        shard.owed += count
+        left = dict.fromkeys(range(first, first + count))
+        self._chunks.append(_Chunk(shard, run, left))
+        return True
+
+    def _take(self, chunk: _Chunk, timeout: float) -> bool:
+        """Take what has come of a chunk; return whether anything has."""
+        shard = chunk.shard
+        results = None
+        if not shard.lost:
+            try:
+                results = chunk.run.poll(timeout)
+            except DovetailError as error:
+                self._shards.fail(shard, error)
+        if results is None:
+            shard.owed -= len(chunk.left)
+            if shard.lost and not self._drained:
+                self._returned = sorted([*self._returned, *chunk.left])
+            self._chunks.remove(chunk)
+            return True
+        for each in results:
+            for seat in each.seats:
+                known = shard.known
+                seat.instance = known.get(seat.instance, seat.instance)
+                if seat.stands_for is not None:
+                    seat.stands_for = known.get(seat.stands_for, seat.stands_for)
+            self._held.setdefault(each.index, []).append(each)
+            if not each.will_retry:
+                chunk.left.pop(each.index, None)
+                shard.owed -= 1
+        return bool(results)
+
+    def _ready(self) -> list[Episode]:
+        """Return the results before which no other can come."""
+        found: list[Episode] = []
+        while (held := self._held.get(self._due)) and not held[-1].will_retry:
+            found += self._held.pop(self._due)
+            self._due += 1
+        return found
+
+    def _rest(self) -> list[Episode]:
+        """Return what is left at the end: ``drain`` leaves gaps."""
+        rest = [each for index in sorted(self._held) for each in self._held[index]]
+        self._held.clear()
+        return rest

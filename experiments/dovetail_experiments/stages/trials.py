@@ -1,0 +1,385 @@
+"""Play what an experiment file asks for: once, with several seeds, or as a sweep, several at once."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from dovetail.peer.config_location import Source
+from dovetail.peer.terminal_escape import plain
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files import file as files
+from dovetail_experiments.files import secrets as sealing
+from dovetail_experiments.files import sweep
+from dovetail_experiments.files.checking import check
+from dovetail_experiments.files.sweep import Plan, Trial
+from dovetail_experiments.records import database
+from dovetail_experiments.records.records import FILE, Records
+from dovetail_experiments.records.store import Store
+from dovetail_experiments.reports import numbers, output, over_seeds
+from dovetail_experiments.reports.over_seeds import Series
+from dovetail_experiments.stages import runner
+from dovetail_experiments.stages.progress import duration
+from dovetail_experiments.stages.runner import Again, Entry, Execution, Options
+from dovetail_experiments.stages.workers import hear, starting, workers
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """The finished executions of a plan."""
+
+    plan: Plan
+    folder: Path
+    url: database.Url
+    executions: list[int]
+    """Their numbers in the store, in the order of the trials."""
+    series: list[Series]
+    """What the evaluations measured, over the seeds."""
+
+
+def execute(
+    path: Path,
+    *,
+    store: str | None = None,
+    out: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    extend: bool = False,
+    jobs: int = 1,
+    options: Options | None = None,
+) -> Execution | Trials:
+    """Play an experiment file with all its seeds and values; show progress, write what it leaves.
+
+    Args:
+        path: the experiment file.
+        store: an SQLAlchemy URL; a SQLite file in ``out`` if None.
+        out: the folder for what is written, in a folder of the experiment's name; ``out`` if None.
+        overrides: keys of the file to change, such as ``phases.0.episodes``.
+        resume: continue what was interrupted; finished executions are not played again.
+        extend: take over the last finished execution, to which players were added since.
+        jobs: executions at once, each in its own process.
+        options: where and how they are played.
+
+    Raises:
+        DovetailError: the file or an option is wrong, a program failed, or the store refuses.
+    """
+    plan = sealing.prepared(path, overrides)
+    options = options or Options()
+    if plan.alone:
+        return runner.execute(
+            path,
+            store=store,
+            out=out,
+            overrides=overrides,
+            resume=resume,
+            extend=extend,
+            in_process=options.in_process,
+            give_up=options.give_up,
+            shards=options.shards,
+            connect=options.connect,
+            token=options.token,
+        )
+    if extend:
+        raise DovetailError(f"{path}: --extend is for one execution; remove seeds and [sweep]")
+    if jobs > 1 and options.sharded(plan.base) > 1:
+        raise DovetailError(f"{path}: --jobs and shards both use the cores; remove one of them")
+    if options.connect is None:
+        check(plan)
+    with runner.prepared(out, plan) as folder:
+        url = store or database.url_of(folder / FILE)
+        return _All(plan, folder, url, resume, jobs, options).play()
+
+
+class _All:
+    def __init__(
+        self, plan: Plan, folder: Path, url: database.Url, resume: bool, jobs: int, options: Options
+    ) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._url = url
+        self._resume = resume
+        self._jobs = jobs
+        self._options = options
+        # Values of a sweep such as [true, false] are not markup.
+        self._console = Console(highlight=False, soft_wrap=True, markup=False)
+        self._again = Again.of(folder, plan)
+        self._executions: list[int] = []
+        self._first: dict[str, tuple[int, int]] = {}
+        """By file as JSON: the first trial that plays it, and its place in the executions."""
+        self._played = 0
+
+    def play(self) -> Trials:
+        sweep_part = self._plan.sweep
+        if sweep_part is not None and sweep_part.method == "optuna":
+            self._search()
+        else:
+            trials = self._of(self._plan.proposals())
+            self._begun(trials)
+        if self._resume and not self._played:
+            self._console.print("every trial was played before")
+            self._again.write()  # its report may have other settings
+        with Records(self._url) as records:
+            series = over_seeds.series(records, self._executions)
+        done = Trials(self._plan, self._folder, self._url, self._executions, series)
+        show(done, self._console)
+        runner.told(self._folder, self._url)
+        return done
+
+    def _search(self) -> None:
+        search = sweep.optuna_search(self._plan)
+        assert self._plan.sweep is not None
+        aim = self._plan.sweep.objective
+        assert aim is not None
+        proposals = next(search)
+        while True:
+            before = len(self._executions)
+            self._begun(self._of(proposals))
+            mine = self._executions[before:]
+            with Records(self._url) as records:
+                values = []
+                width = len(self._plan.seeds)
+                for number in range(len(proposals)):
+                    part = mine[number * width : (number + 1) * width]
+                    [found] = [
+                        each
+                        for each in over_seeds.series(records, part, self._executions)
+                        if (each.evaluation, each.agent) == (aim.evaluation, aim.agent)
+                    ]
+                    values.append(found.mean)
+            try:
+                proposals = search.send(values)
+            except StopIteration:
+                return
+
+    def _of(self, proposals: Sequence[Mapping[str, Any]]) -> list[Trial]:
+        trials: list[Trial] = []
+        for settings in proposals:
+            trials += self._plan.trials(settings, len(self._executions) + len(trials) + 1)
+        return trials
+
+    def _begun(self, trials: Sequence[Trial]) -> None:
+        """Play the trials that did not finish before; each enters the store as it begins."""
+        for trial in trials:
+            self._options.sharded(trial.file)
+        store = Store(self._url)
+        todo: list[tuple[Trial, str, int | None]] = []
+        """With the file as JSON, and the number of what is resumed."""
+        places: list[int] = []
+        """Of those in the executions."""
+        same: list[tuple[int, int]] = []
+        try:
+            for trial in trials:
+                file = files.text(trial.file)
+                if file in self._first:  # a search may propose a set again
+                    number, at = self._first[file]
+                    same.append((len(self._executions), at))
+                    self._executions.append(0)
+                    self._console.print(
+                        f"trial {trial.number} ({trial.title}): the same as trial {number}"
+                    )
+                    continue
+                last = store.last(trial.file.name, file) if self._resume else None
+                self._first[file] = trial.number, len(self._executions)
+                if last is not None and last[1]:
+                    self._console.print(f"trial {trial.number} ({trial.title}): played before")
+                else:
+                    places.append(len(self._executions))
+                    todo.append((trial, file, None if last is None else last[0]))
+                self._executions.append(0 if last is None else last[0])
+            new = iter(store.reserve(sum(number is None for *_, number in todo)))
+        finally:
+            store.close()
+        self._played += len(todo)
+        tasks = []
+        for at, (trial, file, before) in zip(places, todo, strict=True):
+            number = self._executions[at] = next(new) if before is None else before
+            entry = Entry(
+                number,
+                file,
+                begun=before is not None,
+                again=self._again,
+                trial=trial.number,
+                variant=trial.variant,
+                settings={key: sweep.exact(value) for key, value in trial.settings.items()},
+            )
+            folder = self._folder_of(trial)
+            tasks.append(_Task(trial, self._plan.source, entry, folder, self._url, self._options))
+        for here, at in same:
+            self._executions[here] = self._executions[at]
+        if not tasks:
+            return
+        if self._jobs == 1:
+            for task in tasks:
+                self._console.print(f"trial {task.trial.number}: {task.trial.title}")
+                task.play()
+            return
+        self._at_once(tasks)
+
+    def _folder_of(self, trial: Trial) -> Path:
+        folder = self._folder / "trials" / f"{trial.number:03}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
+        return folder
+
+    def _at_once(self, tasks: Sequence[_Task]) -> None:
+        failures: list[str] = []
+        began = time.monotonic()
+        level = logging.getLogger("dovetail").level
+        try:
+            with workers(min(self._jobs, len(tasks)), _work, (level,)) as pool:
+                with starting():
+                    running: dict[Future[float], _Task] = {
+                        pool.submit(task.quietly): task for task in tasks
+                    }
+                for number, future in enumerate(as_completed(running), 1):
+                    trial = running[future].trial
+                    name = f"trial {trial.number} ({trial.title})"
+                    try:
+                        seconds = future.result()
+                    except DovetailError as error:
+                        failures.append(f"{name}: {error}")
+                        self._console.print(f"{name} failed: {plain(str(error))}")
+                        continue
+                    left = (time.monotonic() - began) / number * (len(tasks) - number)
+                    self._console.print(
+                        f"{name}: {seconds:.1f} s; {number} of {len(tasks)}, "
+                        f"about {duration(left)} left"
+                    )
+        except BrokenProcessPool:
+            raise DovetailError(
+                "the process of a trial was ended from outside; --resume plays what is missing"
+            ) from None
+        if failures:
+            raise DovetailError(
+                f"{len(failures)} of {len(tasks)} trials failed; the first: {failures[0]}; "
+                "--resume plays them again"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    trial: Trial
+    source: Source
+    entry: Entry
+    folder: Path
+    url: database.Url
+    options: Options
+
+    def play(self) -> Execution:
+        return runner.play(
+            self.trial.file, self.source, self.entry, self.folder, self.url, self.options
+        )
+
+    def quietly(self) -> float:
+        """Play in a worker, with what is shown in a file; return the seconds that it took."""
+        began = time.monotonic()
+        logging.basicConfig(
+            stream=sys.stderr,
+            format=f"dovetail: trial {self.trial.number}: %(message)s",
+            force=True,
+        )
+        with (
+            open(self.folder / "progress.txt", "a", encoding="utf-8", buffering=1) as out,
+            contextlib.redirect_stdout(out),
+        ):
+            try:
+                _Worker.busy = True
+                self.play()
+            except KeyboardInterrupt:
+                os._exit(1)  # not to take the next task, which may already be here
+            finally:
+                _Worker.busy = False
+        return time.monotonic() - began
+
+
+class _Worker:
+    """The state of a worker process."""
+
+    busy = False
+
+
+def _work(level: int) -> None:
+    """Prepare a worker: it stops its programs before it ends.
+
+    Args:
+        level: what the parent logs.
+    """
+    logging.getLogger("dovetail").setLevel(level)
+
+    def stop(number: int, frame: object) -> None:
+        if not _Worker.busy:
+            os._exit(0)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    hear()
+
+
+def show(done: Trials, console: Console) -> None:
+    """Show the results over seeds; write ``summary.txt``, ``curves`` and ``results.json``."""
+    level = done.plan.report.level
+    groups = over_seeds.rows(done.series, level)
+    tables = over_seeds.tables(groups)
+    wide = console if console.is_terminal else Console(width=140, highlight=False, markup=False)
+    for table in tables:
+        wide.print(table)
+    if not tables:
+        console.print("no evaluations: nothing to compare over seeds")
+    best = over_seeds.best(done.series, done.plan.objective)
+    if best:
+        wide.print(best)
+    output.tables(done.folder / "summary.txt", *tables, *([best] if best else []))
+    output.write(done.folder / "results.json", encoded(groups))
+    files = over_seeds.pictures(
+        done.series, done.folder, done.plan.base.name, ("png", "svg", "pdf")
+    )
+    console.print(f"summary    {done.folder / 'summary.txt'}")
+    for each in files:
+        if each.suffix == ".png":
+            console.print(f"curves     {each}")
+    console.print(f"results    {database.shown(done.url)} (executions {_span(done.executions)})")
+
+
+def encoded(groups: Sequence[Sequence[over_seeds.Row]]) -> bytes:
+    """Return results over seeds as JSON."""
+    found = [
+        {
+            "evaluation": row.series.evaluation,
+            "agent": row.series.agent,
+            "variant": row.series.variant,
+            "measure": row.series.measure,
+            "runs": {
+                str(seed): {str(t): v for t, v in run.items()}
+                for seed, run in row.series.runs.items()
+            },
+            "final": row.band,
+            "games_left_out": row.series.left_out,
+            "software": row.series.software,
+            "note": row.band.note,
+            "level": None if row.level is None else row.level,
+            "against_first": row.comparison,
+            "p_adjusted": row.adjusted,
+        }
+        for group in groups
+        for row in group
+    ]
+    return numbers.encoded(found)
+
+
+def _span(numbers: Sequence[int]) -> str:
+    return f"{min(numbers)}..{max(numbers)}" if numbers else "none"

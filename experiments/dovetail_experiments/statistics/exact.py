@@ -1,0 +1,251 @@
+"""Exact evaluation in small games, by OpenSpiel's algorithms: best responses and exploitability."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dovetail.peer.agents.agent import Agent, Decision, Seat
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Spec
+from dovetail.protocol.seeds import derive
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A decision as the seat that has to make it knows it."""
+
+    knows: str
+    """OpenSpiel's information state as text; equal for all positions that the seat cannot tell apart.
+
+    Of perfect information, it is the observation: positions count once, however they came about."""
+    seat: int
+    legal: tuple[int, ...]
+    turn: int
+    """How many actions were played before, those of chance included."""
+    tensor: tuple[float, ...]
+    """The same as numbers; empty if the game has none."""
+
+
+Worth = tuple[tuple[float, ...], tuple[float, ...]]
+"""By seat, what all get who follow a policy, and what the best response to it gets."""
+Policy = Callable[[Place], Mapping[int, float]]
+"""From a decision to the chance of each legal action."""
+LARGEST = 100_000
+"""Information states or positions beyond which a game is not evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """What a policy is worth against opponents who know it."""
+
+    values: tuple[float, ...]
+    """What each seat gets if all follow the policy."""
+    best: tuple[float, ...]
+    """What each seat would get from its best response to the others' policy."""
+
+    @property
+    def nash_conv(self) -> float:
+        """The sum of what the seats would gain; 0 in an equilibrium."""
+        return sum(best - value for best, value in zip(self.best, self.values, strict=True))
+
+    @property
+    def exploitability(self) -> float:
+        """The mean of what the seats would gain."""
+        return self.nash_conv / len(self.values)
+
+
+def evaluate(game: str, policy: Policy) -> Exactly:
+    """Return the values of a policy that all seats follow, and of the best responses to it.
+
+    Args:
+        game: an OpenSpiel game with turns, such as ``kuhn_poker``, ``leduc_poker`` or ``tic_tac_toe``.
+        policy: called once for each information state.
+
+    Raises:
+        DovetailError: OpenSpiel does not have the game, it is too large, or the policy is not one.
+    """
+    import pyspiel
+    from open_spiel.python.algorithms import best_response, expected_game_score
+    from open_spiel.python.policy import TabularPolicy
+
+    try:
+        loaded = pyspiel.load_game(game)
+    except pyspiel.SpielError as error:
+        raise DovetailError(f"OpenSpiel has no game {game!r}: {_line(error)}") from None
+    if loaded.get_type().dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL:
+        raise DovetailError(f"{game} has simultaneous moves; only games with turns are evaluated")
+    kind = loaded.get_type()
+    if (
+        kind.information == pyspiel.GameType.Information.PERFECT_INFORMATION
+        and kind.reward_model == pyspiel.GameType.RewardModel.TERMINAL
+        and kind.provides_observation_string
+    ):
+        return _by_position(loaded, game, policy)
+    _check_size(loaded, game)
+    table = TabularPolicy(loaded)
+    if len(table.states) > LARGEST:
+        raise DovetailError(
+            f"{game} has {len(table.states):,} information states, over {LARGEST:,}"
+        )
+    for state in table.states:
+        seat = state.current_player()
+        legal = state.legal_actions()
+        knows = state.information_state_string(seat)
+        tensor = (
+            state.information_state_tensor(seat) if kind.provides_information_state_tensor else ()
+        )
+        place = Place(knows, seat, tuple(legal), state.move_number(), tuple(tensor))
+        _fill(table.policy_for_key(knows), policy(place), legal, knows)
+    seats = loaded.num_players()
+    root = loaded.new_initial_state()
+    values = expected_game_score.policy_value(root, [table] * seats)
+    responses = [best_response.BestResponsePolicy(loaded, seat, table) for seat in range(seats)]
+    best = [each.value(loaded.new_initial_state()) for each in responses]
+    return Exactly(tuple(map(float, values)), tuple(map(float, best)))
+
+
+def _by_position(game: Any, name: str, policy: Policy) -> Exactly:
+    """Evaluate a game of perfect information backwards from its ends, each position once."""
+    tensors = game.get_type().provides_observation_tensor
+    known: dict[tuple[int, str], Worth | None] = {}
+
+    def worth(state: Any) -> Worth:
+        """Return what each seat gets by the policy, and by its best response to it."""
+        if state.is_terminal():
+            returns = tuple(map(float, state.returns()))
+            return returns, returns
+        if state.is_chance_node():
+            chances = [(p, worth(state.child(action))) for action, p in state.chance_outcomes()]
+            return _mixed([(p, each[0]) for p, each in chances]), _mixed(
+                [(p, each[1]) for p, each in chances]
+            )
+        seat = state.current_player()
+        knows = state.observation_string(seat)
+        key = (seat, knows)
+        if key in known:
+            found = known[key]
+            if found is None:
+                raise DovetailError(f"{name} can repeat positions; evaluate another game")
+            return found
+        if len(known) >= LARGEST:
+            raise DovetailError(
+                f"{name} has more than {LARGEST:,} positions; evaluate a smaller game"
+            )
+        known[key] = None
+        legal = state.legal_actions()
+        tensor = tuple(state.observation_tensor(seat)) if tensors else ()
+        row = np.zeros(game.num_distinct_actions())
+        _fill(
+            row, policy(Place(knows, seat, tuple(legal), state.move_number(), tensor)), legal, knows
+        )
+        after = [(float(row[action]), worth(state.child(action))) for action in legal]
+        best = list(_mixed([(p, each[1]) for p, each in after]))
+        best[seat] = max(each[1][seat] for _, each in after)
+        found = known[key] = _mixed([(p, each[0]) for p, each in after]), tuple(best)
+        return found
+
+    return Exactly(*worth(game.new_initial_state()))
+
+
+def _mixed(parts: Sequence[tuple[float, tuple[float, ...]]]) -> tuple[float, ...]:
+    """Return the mean of values by seat, each with its chance."""
+    return tuple(sum(p * each[seat] for p, each in parts) for seat in range(len(parts[0][1])))
+
+
+def uniform(place: Place) -> dict[int, float]:
+    """Return equal chances: the policy of ``random``."""
+    return {action: 1 / len(place.legal) for action in place.legal}
+
+
+def policy_of(
+    agent: Agent[Any],
+    spec: Spec,
+    see: Callable[[Place], Any] = lambda place: place.knows,
+    *,
+    samples: int = 1,
+    seed: int = 0,
+) -> Policy:
+    """Return the policy of an agent that decides by what it observes now, in mode ``evaluate``.
+
+    Args:
+        agent: the agent; it must neither look ahead nor keep a memory of the episode.
+        spec: of the environment as which the agent knows the game.
+        see: what the environment shows at a decision.
+        samples: how often the agent is asked; 1 for one that is deterministic. The chances of one that
+            is not are those that it showed, so that exploitability is estimated, from above.
+        seed: of its random choices.
+    """
+    for seat in range(spec.seats):
+        agent.init(Seat(0, seat, spec))
+
+    def policy(place: Place) -> Mapping[int, float]:
+        counts = dict.fromkeys(place.legal, 0)
+        rng = random.Random(derive(seed, "policy", place.knows))
+        for number in range(samples):
+            action = agent.step(
+                Decision(
+                    *(Seat(0, place.seat, spec), number, place.turn, see(place)),
+                    *(list(place.legal), 0.0, "evaluate", rng),
+                )
+            )
+            if action not in counts:
+                raise DovetailError(
+                    f"the agent plays {action!r} at {place.knows!r}, which is not legal"
+                )
+            counts[action] += 1
+        return {action: count / samples for action, count in counts.items()}
+
+    return policy
+
+
+def observed(decisions: Mapping[str, Mapping[int, int]]) -> Policy:
+    """Return the policy that an agent showed: how often it chose each action where it knew what.
+
+    Where it was never asked, it is taken to choose at random.
+
+    Args:
+        decisions: by information state, how often each action was chosen.
+    """
+
+    def policy(place: Place) -> Mapping[int, float]:
+        seen = decisions.get(place.knows)
+        if not seen:
+            return uniform(place)
+        total = sum(seen.values())
+        return {action: seen.get(action, 0) / total for action in place.legal}
+
+    return policy
+
+
+def _fill(row: Any, chances: Mapping[int, float], legal: Sequence[int], knows: str) -> None:
+    given = [float(chances.get(action, 0.0)) for action in legal]
+    if min(given) < 0 or abs(sum(given) - 1) > 1e-6:
+        raise DovetailError(
+            f"the policy at {knows!r} does not give the legal actions {list(legal)} chances that sum to 1"
+        )
+    row[:] = 0
+    for action, chance in zip(legal, given, strict=True):
+        row[action] = chance
+
+
+def _check_size(game: Any, name: str) -> None:
+    """Stop before the whole tree of a large game is built."""
+    todo, seen = [game.new_initial_state()], 0
+    while todo:
+        state = todo.pop()
+        seen += 1
+        if seen > 20 * LARGEST:
+            raise DovetailError(
+                f"{name} has more than {seen - 1:,} positions; evaluate a smaller game"
+            )
+        if not state.is_terminal():
+            todo += [state.child(action) for action in state.legal_actions()]
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:120] if str(error).strip() else "unknown"

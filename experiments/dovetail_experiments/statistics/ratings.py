@@ -1,0 +1,253 @@
+"""Ratings of many players from games of two: Bradley and Terry's model, intervals from pairs.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail_experiments.statistics.estimates import Estimate, Z, normal, quantile
+from dovetail_experiments.statistics.scores import Sample
+
+Pair = tuple[str, str]
+Floats = NDArray[np.float64]
+PRIOR = 0.5
+"""Drawn games that each pairing is taken to have played in addition, so that ratings stay finite."""
+SCALE = 400 / math.log(10)
+"""Elo for each unit of the logistic scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Ratings around a mean of 0 within each component of players that met."""
+
+    players: tuple[str, ...]
+    elo: dict[str, Estimate]
+    covariance: Floats
+    """Of the ratings, in Elo squared; NaN where intervals are unknown."""
+    components: list[list[str]]
+    """Players that are connected by games; ratings of different components cannot be compared."""
+    undefeated: frozenset[str] = field(default=frozenset())
+    """Players that scored every point: only the lower ends of their intervals mean anything."""
+    winless: frozenset[str] = field(default=frozenset())
+    """Players that scored nothing: only the upper ends mean anything."""
+
+    def superiority(self, one: str, other: str) -> float:
+        """Return the likelihood that one player is stronger than another; NaN if it is unknown."""
+        i, j = self.players.index(one), self.players.index(other)
+        v = self.covariance
+        variance = v[i, i] + v[j, j] - 2 * v[i, j]
+        if not variance > 0:
+            return math.nan
+        return normal((self.elo[one].value - self.elo[other].value) / math.sqrt(variance))
+
+    def around(self, name: str) -> dict[str, Estimate]:
+        """Return the ratings less that of one player, whose own becomes 0; other components stay as they are."""
+        found = dict(self.elo)
+        pinned = self.players.index(name)
+        v = self.covariance
+        for each in next(group for group in self.components if name in group):
+            i = self.players.index(each)
+            middle = self.elo[each].value - self.elo[name].value
+            half = Z * _root(v[i, i] + v[pinned, pinned] - 2 * v[i, pinned])
+            found[each] = Estimate(middle, middle - half, middle + half)
+        return found
+
+
+def fit(points: Floats, prior: float = PRIOR) -> Floats:
+    """Return the logistic strengths of maximum likelihood, with mean 0 in each component.
+
+    Hunter's algorithm MM (2004).
+
+    Args:
+        points: n x n; what each scored against each other, draws half.
+        prior: drawn games added to each pairing that met.
+
+    Raises:
+        ValueError: without a prior, a player or group that won or lost everything has no rating.
+    """
+    n = len(points)
+    met = points + points.T > 0
+    won = points + prior / 2 * met
+    if prior == 0 and len(_reached(won > 0, 0)) < n:
+        raise ValueError("a group of players won or lost all games against the others")
+    games = won + won.T
+    theta = np.zeros(n)
+    groups = [np.array(group) for group in components(met)]
+    for _ in range(100_000):
+        strength = np.exp(theta)
+        share = games / (strength[:, None] + strength[None, :])
+        new = np.log(np.maximum(won.sum(1), 1e-300)) - np.log(np.maximum(share.sum(1), 1e-300))
+        for group in groups:
+            new[group] -= new[group].mean()
+        moved = float(np.abs(new - theta).max())
+        theta = new
+        if moved < 1e-11:
+            break
+    return theta
+
+
+def components(met: NDArray[np.bool_]) -> list[list[int]]:
+    """Return the groups of players that are connected by games, in the order of the players."""
+    groups: list[list[int]] = []
+    for player in range(len(met)):
+        if not any(player in group for group in groups):
+            groups.append(sorted(_reached(met | met.T, player)))
+    return groups
+
+
+def _reached(edges: NDArray[np.bool_], start: int) -> set[int]:
+    """Return what can be reached both along and against the edges."""
+    found = []
+    for matrix in (edges, edges.T):
+        seen, todo = {start}, [start]
+        while todo:
+            for other in np.flatnonzero(matrix[todo.pop()]):
+                if int(other) not in seen:
+                    seen.add(int(other))
+                    todo.append(int(other))
+        found.append(seen)
+    return found[0] & found[1]
+
+
+def ratings(
+    players: Sequence[str],
+    meetings: Mapping[Pair, Sample],
+    prior: float = PRIOR,
+    *,
+    sparse: bool = False,
+) -> Ratings:
+    """Return Elo ratings with 95 % intervals that hold whatever the draws and the openings are.
+
+    The intervals are those of the sandwich estimator over pairs: the variance is that of the
+    pairs' scores, not the one that the model would have for single games.
+
+    Args:
+        players: all of them.
+        meetings: by player and opponent, the scores of the first in pairs of games.
+        prior: drawn games added to each pairing.
+        sparse: whether most players have met most others seldom or never. The variance is then that of
+            what the model leaves unexplained, over all pairings together: one by one they say too little.
+    """
+    n = len(players)
+    index = {name: number for number, name in enumerate(players)}
+    points = np.zeros((n, n))
+    for (one, other), sample in meetings.items():
+        if sample.n:
+            points[index[one], index[other]] += 2 * sample.n * sample.score
+            points[index[other], index[one]] += 2 * sample.n * (1 - sample.score)
+    theta = fit(points, prior)
+    met = points + points.T > 0
+    games = points + points.T + prior * met
+    chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
+    weight = games * chance * (1 - chance)
+    inverse = np.linalg.pinv(np.diag(weight.sum(1)) - weight)
+    spread = np.zeros((n, n))
+    unknown = np.zeros(n, bool)
+    units = sum(sample.n for sample in meetings.values())
+    for (one, other), sample in meetings.items():
+        i, j = index[one], index[other]
+        if not sample.n:
+            continue
+        if units <= n if sparse else sample.n < 2:
+            unknown[[i, j]] = True
+        u = np.zeros(n)
+        u[i], u[j] = 1.0, -1.0
+        expected = float(chance[i, j])
+        variance = _residuals(sample, expected, units) if sparse else _variance(sample, expected)
+        spread += variance * np.outer(u, u)
+    if sparse and units > n:
+        spread *= units / (units - n + 1)  # as many ratings were fitted
+    covariance = SCALE**2 * inverse @ spread @ inverse
+    groups = components(met)
+    for group in groups:
+        if unknown[group].any() or len(group) == 1:
+            covariance[np.ix_(group, group)] = math.nan
+    found = {}
+    for number, name in enumerate(players):
+        middle = SCALE * float(theta[number])
+        half = Z * _root(covariance[number, number])
+        found[name] = Estimate(middle, middle - half, middle + half)
+    return Ratings(
+        tuple(players),
+        found,
+        covariance,
+        [[players[number] for number in group] for group in groups],
+        frozenset(p for p, i in index.items() if met[i].any() and not points[:, i].any()),
+        frozenset(p for p, i in index.items() if met[i].any() and not points[i].any()),
+    )
+
+
+def _variance(sample: Sample, chance: float) -> float:
+    """Return the variance of the points of all pairs of a pairing, from the smoothed cells."""
+    wider = sample.smoothed()
+    w = np.asarray(wider.counts) / wider.n
+    e = 2 * (np.asarray(wider.values) - chance)
+    return float(wider.n * (w * (e - (w * e).sum()) ** 2).sum())
+
+
+def _residuals(sample: Sample, chance: float, units: float) -> float:
+    """Return the sum of the squared differences between points and expected points of all pairs.
+
+    One more unit is spread over all pairings, in each evenly over the possible scores, so that a ladder of
+    equal units does not pretend certainty.
+
+    Args:
+        sample: the pairs of a pairing.
+        chance: its expected score.
+        units: the pairs of all pairings.
+    """
+    even = [k / (sample.cells - 1) for k in range(sample.cells)]
+    more = sample.n / units / sample.cells
+    return math.fsum(
+        count * (2 * (value - chance)) ** 2
+        for value, count in [
+            *zip(sample.values, sample.counts, strict=True),
+            *((value, more) for value in even),
+        ]
+    )
+
+
+def _root(variance: float) -> float:
+    """Return a standard deviation: 0 where rounding left a little less than no variance, NaN for NaN."""
+    return float(np.sqrt(np.maximum(0.0, variance)))
+
+
+def bootstrap(
+    players: Sequence[str],
+    meetings: Mapping[Pair, Sample],
+    seed: int,
+    repetitions: int = 400,
+    prior: float = PRIOR,
+) -> dict[str, Estimate]:
+    """Return ratings with intervals from resampled pairs, drawn from the smoothed cells."""
+    rng = np.random.default_rng(seed)
+    n = len(players)
+    index = {name: number for number, name in enumerate(players)}
+    draws = []
+    for _ in range(repetitions):
+        points = np.zeros((n, n))
+        for (one, other), sample in meetings.items():
+            if not sample.n:
+                continue
+            wider = sample.smoothed()
+            count = round(sample.n)
+            cells = rng.multinomial(count, np.asarray(wider.counts) / wider.n)
+            scored = 2 * float((cells * np.asarray(wider.values)).sum())
+            points[index[one], index[other]] += scored
+            points[index[other], index[one]] += 2 * count - scored
+        draws.append(SCALE * fit(points, prior))
+    deviation = np.std(draws, axis=0, ddof=1)
+    t = quantile(max(1.0, min((s.n for s in meetings.values() if s.n), default=2.0) - 1))
+    middle = ratings(players, meetings, prior).elo
+    return {
+        name: Estimate(
+            middle[name].value,
+            middle[name].value - t * float(deviation[i]),
+            middle[name].value + t * float(deviation[i]),
+        )
+        for name, i in index.items()
+    }

@@ -1,0 +1,145 @@
+"""The sequential probability ratio test between two ratings (Wald 1945), on games or on pairs.  Pure.
+
+The likelihoods are those of a multinomial whose mean is constrained (Van den Bergh, "The
+generalized likelihood ratio test for expectations", 2020), as fastchess and fishtest use them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail_experiments.statistics.scores import C, expected
+
+Model = Literal["normalised", "logistic", "bayesian"]
+Verdict = Literal["continues", "H0", "H1"]
+Floats = NDArray[np.float64]
+MOST = {"normalised": 200, "logistic": 1000, "bayesian": 1000}
+"""Bounds of Elo by model: beyond them the iteration for the constrained likelihood does not start, or the
+expected score is so near to 0 or 1 that the likelihood has no root."""
+EMPTY = 0.001
+"""What a cell without a game counts, so that no likelihood is zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sprt:
+    """A test of ``elo0`` (H0) against ``elo1`` (H1).
+
+    Raises:
+        ValueError: the bounds or error rates make no test.
+    """
+
+    elo0: float
+    elo1: float
+    alpha: float = 0.05
+    """How often H1 may be accepted where H0 is true."""
+    beta: float = 0.05
+    """How often H0 may be accepted where H1 is true."""
+    model: Model = "normalised"
+
+    def __post_init__(self) -> None:
+        if not self.elo0 < self.elo1:
+            raise ValueError(f"elo0 must be below elo1, not {self.elo0:g} and {self.elo1:g}")
+        if not (self.alpha > 0 and self.beta > 0 and self.alpha + self.beta < 1):
+            raise ValueError("alpha and beta must be above 0, and their sum below 1")
+        most = MOST[self.model]
+        if max(abs(self.elo0), abs(self.elo1)) > most:
+            raise ValueError(f"elo0 and elo1 must be within ±{most} in the {self.model} model")
+
+    @property
+    def lower(self) -> float:
+        """The log-likelihood ratio at which H0 is accepted."""
+        return math.log(self.beta / (1 - self.alpha))
+
+    @property
+    def upper(self) -> float:
+        """The log-likelihood ratio at which H1 is accepted."""
+        return math.log((1 - self.beta) / self.alpha)
+
+    def llr(self, counts: Sequence[float]) -> float:
+        """Return the log-likelihood ratio of counts: 3 (losses, draws, wins) or 5 (LL .. WW).
+
+        Raises:
+            ValueError: the Bayesian model is asked for pairs.
+        """
+        if self.model == "bayesian":
+            return _bayesian(counts, self.elo0, self.elo1)
+        cells = np.asarray(counts, float)
+        if cells.sum() == 0:
+            return 0.0
+        cells = np.where(cells == 0, EMPTY, cells)
+        p = cells / cells.sum()
+        a = np.linspace(0, 1, len(cells))
+        if self.model == "logistic":
+            one, two = (_with_mean(p, a, expected(each)) for each in (self.elo0, self.elo1))
+        else:
+            scale = (1 if len(cells) == 3 else math.sqrt(2)) / C
+            one, two = (_with_t(p, a, scale * each) for each in (self.elo0, self.elo1))
+        return float(cells.sum() * (p * np.log(two / one)).sum())
+
+    def verdict(self, llr: float) -> Verdict:
+        """Return what a log-likelihood ratio decides."""
+        if llr >= self.upper:
+            return "H1"
+        return "H0" if llr <= self.lower else "continues"
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the root between two poles, neither of which belongs to the range."""
+    from scipy.optimize import brentq
+
+    width = high - low
+    return float(brentq(function, low + 1e-12 * width, high - 1e-12 * width, xtol=1e-14))
+
+
+def _with_mean(p: Floats, a: Floats, s: float) -> Floats:
+    """Return the most likely distribution with mean ``s``."""
+    theta = _root(
+        lambda t: float((p * (a - s) / (1 + t * (a - s))).sum()), -1 / (1 - s), -1 / (0 - s)
+    )
+    return p / (1 + theta * (a - s))
+
+
+def _with_t(p: Floats, a: Floats, t: float) -> Floats:
+    """Return the most likely distribution whose mean is ``t`` standard deviations above 1/2."""
+    q = np.full_like(p, 1 / len(p))
+    for _ in range(100):
+        mu = float((q * a).sum())
+        sigma = math.sqrt(float((q * (a - mu) ** 2).sum()))
+        phi = a - 0.5 - 0.5 * t * sigma * (1 + ((a - mu) / sigma) ** 2)
+
+        def slope(theta: float, phi: Floats = phi) -> float:
+            return float((p * phi / (1 + theta * phi)).sum())
+
+        theta = _root(slope, -1 / float(phi.max()), -1 / float(phi.min()))
+        last, q = q, p / (1 + theta * phi)
+        if np.abs(q - last).max() < 1e-9:
+            break
+    return q
+
+
+def _bayesian(counts: Sequence[float], elo0: float, elo1: float) -> float:
+    """Return the ratio under BayesElo's model of draws."""
+    if len(counts) != 3:
+        raise ValueError("the Bayesian model is for games, not pairs")
+    losses, draws, wins = counts
+    if not losses or not wins:
+        return 0.0
+    n = losses + draws + wins
+    lost, won = losses / n, wins / n
+    drawelo = 200 * math.log10((1 - lost) / lost * (1 - won) / won)
+
+    def score(b: float) -> float:
+        win, loss = (1 / (1 + 10 ** ((sign * b + drawelo) / 400)) for sign in (-1, 1))
+        return win + (1 - win - loss) / 2
+
+    cells = np.asarray(counts, float)
+    cells = np.where(cells == 0, EMPTY, cells)
+    p, a = cells / cells.sum(), np.array([0, 0.5, 1])
+    one, two = (_with_mean(p, a, score(each)) for each in (elo0, elo1))
+    return float(cells.sum() * (p * np.log(two / one)).sum())

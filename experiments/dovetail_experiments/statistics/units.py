@@ -1,0 +1,186 @@
+"""The units of all intervals: pairs, rotations and seeds, and how many games are distinct.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from dovetail.protocol.messages import Episode
+from dovetail.protocol.seats import seated
+from dovetail_experiments.statistics.scores import Sample, points
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """A finished or truncated game, by the places of its players in the list of a run."""
+
+    index: int
+    seating: tuple[int, ...]
+    """By seat, the player there."""
+    digest: str
+    """Of its actions; empty if unknown."""
+    opening: str
+    """What identifies the first actions that the broker played; empty if there were none."""
+    points: tuple[float, ...] | None
+    """By player, 1 for the first place to 0 for the last; None if the game was truncated or is not scored."""
+    returns: tuple[float, ...]
+    """By player."""
+    truncated: bool
+
+    @property
+    def signature(self) -> Hashable:
+        """What equal games share; unknown actions are unlike any others."""
+        return (self.seating, self.digest or self.index)
+
+
+def games(
+    episodes: Iterable[Episode], players: int, *, rotate: bool, draw: bool = False
+) -> list[Game]:
+    """Return the games that count, in the order of the schedule.
+
+    Args:
+        episodes: results in any order.
+        players: how many the run names.
+        rotate: whether they changed seats.
+        draw: whether a truncated game counts as drawn.
+    """
+    found = []
+    for episode in episodes:
+        if episode.will_retry or not episode.scored:
+            continue
+        seating = tuple(seated(range(players), episode.index if rotate else 0))
+        scores = None
+        truncated = episode.reason == "truncated" and episode.outcome is None
+        if episode.outcome is not None and len(episode.outcome) > 1:
+            scores = points(episode.outcome)
+        elif truncated and draw:
+            scores = [0.5] * players
+        found.append(
+            Game(
+                episode.index,
+                seating,
+                episode.digest,
+                key(episode.opening),
+                None if scores is None else _by_player(seating, scores),
+                _by_player(seating, [each.total for each in episode.seats]),
+                truncated,
+            )
+        )
+    return sorted(found, key=lambda each: each.index)
+
+
+def key(opening: Sequence[object]) -> str:
+    """Return what identifies an opening; empty for none."""
+    return msgspec.json.encode(opening, enc_hook=repr).decode() if opening else ""
+
+
+def _by_player(seating: Sequence[int], by_seat: Sequence[float]) -> tuple[float, ...]:
+    return tuple(by_seat[seating.index(player)] for player in range(len(seating)))
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """How many of the games are different."""
+
+    games: int
+    distinct: int
+    effective: float
+    """Kish's effective number of games: their number squared, by the sum of the squared multiplicities."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether any game was played more than once."""
+        return self.distinct < self.games
+
+
+def distinct(signatures: Iterable[Hashable]) -> Distinct:
+    """Count games by what identifies them.
+
+    >>> distinct("aaab")
+    Distinct(games=4, distinct=2, effective=1.6)
+    """
+    counts = Counter(signatures)
+    n = counts.total()
+    squares = sum(count * count for count in counts.values())
+    return Distinct(n, len(counts), n * n / squares if squares else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Games that count once: an opening with every seating."""
+
+    games: tuple[Game, ...]
+
+    @property
+    def points(self) -> tuple[float, ...]:
+        """By player, the mean over the games."""
+        scored = [game.points for game in self.games if game.points is not None]
+        return tuple(math.fsum(each) / len(scored) for each in zip(*scored, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """All games of the same players."""
+
+    games: tuple[Game, ...]
+    units: tuple[Unit, ...]
+    """In the order of the schedule."""
+    unpaired: int
+    """Finished games whose round is incomplete, which belong to no unit."""
+    players: int
+    rotate: bool
+
+    @property
+    def finished(self) -> list[Game]:
+        """The games that have a result."""
+        return [game for game in self.games if game.points is not None]
+
+    @property
+    def truncated(self) -> int:
+        """Games without a result."""
+        return sum(game.truncated and game.points is None for game in self.games)
+
+    @property
+    def distinct(self) -> Distinct:
+        """How many finished games are different."""
+        return distinct(game.signature for game in self.finished)
+
+    def sample(self, player: int = 0) -> Sample:
+        """Return a player's scores over the units of two players."""
+        cells = 5 if self.rotate else 3
+        return Sample.observed((unit.points[player] for unit in self.units), cells)
+
+
+def units(found: Sequence[Game], players: int, *, rotate: bool) -> Units:
+    """Group games into units.
+
+    A round is one game in each seating. Rounds with the same opening are one unit. Rounds without
+    an opening are one unit if all are equal, because then no player draws at random; otherwise each
+    is a unit.
+    """
+    size = players if rotate else 1
+    rounds: dict[int, list[Game]] = {}
+    for game in found:
+        if game.points is not None:
+            rounds.setdefault(game.index // size, []).append(game)
+    whole = [each for each in rounds.values() if len(each) == size]
+    unpaired = sum(len(each) for each in rounds.values() if len(each) != size)
+    plain = [each for each in whole if not each[0].opening]
+    if len(plain) > 1 and len({tuple(g.signature for g in each) for each in plain}) == 1:
+        merged = {id(each): "" for each in plain}
+    else:
+        merged = {id(each): f"#{number}" for number, each in enumerate(plain)}
+    groups: dict[str, list[Game]] = {}
+    for each in whole:
+        groups.setdefault(merged.get(id(each), each[0].opening), []).extend(each)
+    return Units(
+        tuple(found),
+        tuple(Unit(tuple(each)) for each in groups.values()),
+        unpaired,
+        players,
+        rotate,
+    )

@@ -1,6 +1,0 @@
-"""Statistics of results: units, rates, scores, tests and ratings.  Pure."""
-
-from dovetail.experiments.statistics.estimates import Estimate, Z, mean, wilson
-from dovetail.experiments.statistics.tallies import Tally, result_of, tally
-
-__all__ = ["Estimate", "Tally", "Z", "mean", "result_of", "tally", "wilson"]

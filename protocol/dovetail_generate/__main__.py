@@ -1,0 +1,7 @@
+"""``python -m dovetail_generate``."""
+
+import sys
+
+from dovetail_generate import main
+
+sys.exit(main())

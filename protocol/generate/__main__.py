@@ -1,7 +1,0 @@
-"""``python -m dovetail.protocol.generate``."""
-
-import sys
-
-from dovetail.protocol.generate import main
-
-sys.exit(main())

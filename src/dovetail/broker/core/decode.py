@@ -1,0 +1,99 @@
+"""Frames on their way into a core, each read as what the role of its sender may say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from dovetail.broker.core.core import Core
+from dovetail.broker.core.local import Local, light, plain
+from dovetail.broker.peers.outbox import Address
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+log = logging.getLogger("dovetail.broker")
+
+AT_ONCE = 16
+"""Frames taken from a stranger before it is seen whether it is sent away."""
+LARGE = 1 << 12
+"""Bytes of a frame from which on what follows from it is worth a system call of its own."""
+
+
+def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:
+    """Split what came over a connection at once, so that what follows from the first half is sent first.
+
+    Otherwise all matches move together from one program to the next, and only one of them works.
+    Without ``several`` cores only one works anyhow, and what came is not split.
+    """
+    if not several or len(frames) < 2:
+        return [frames]
+    if len(frames) == 2 and len(frames[0]) <= LARGE:
+        return [frames]
+    middle = (len(frames) + 1) // 2
+    return [frames[:middle], frames[middle:]]
+
+
+class Intake:
+    """Reads the frames that a core takes in.
+
+    Args:
+        core: its present limits bound the frames.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._decoders = _decoders(core.tables.settings.limits)
+
+    def take(self, address: Address, frames: Iterable[bytes], now: float) -> None:
+        """Let the core take in what came over a connection at once.
+
+        A frame at which the core fails, for a mistake of ours, costs its sender the session.
+        """
+        core = self._core
+        decode = self._decoders[core.role(address)].decode
+        for frame in frames:
+            try:
+                try:
+                    message = decode(frame)
+                except ProtocolError as error:
+                    core.refuse(address, error, now, len(frame))
+                    continue
+                core.receive(address, message, now, len(frame))
+            except Exception:
+                self._failed(address, now)
+                return
+            if type(message) is m.Hello:
+                decode = self._decoders[core.role(address)].decode
+
+    def hear(self, local: Local, said: Iterable[m.Message | bytes], now: float) -> None:
+        """Let the core take what a peer in this program says, judged as if it came over a socket."""
+        core, limits = self._core, self._core.tables.settings.limits
+        try:
+            for each in said:
+                kind = type(each)
+                if kind is m.Action and plain(each):  # type: ignore[arg-type]
+                    core.receive(local, each, now)  # type: ignore[arg-type]
+                    continue
+                if kind is m.Turn and local.host is not None and local.host.role == "environment":
+                    turn = light(each, limits)  # type: ignore[arg-type]
+                    if turn is not None:
+                        core.receive(local, turn, now)
+                        continue
+                self.take(local, [local.frame(each, core)], now)
+        except Exception:
+            self._failed(local, now)
+
+    def _failed(self, address: Address, now: float) -> None:
+        log.exception(
+            "the broker failed at a frame of %s, now sent away", self._core.failed(address, now)
+        )
+
+
+@cache
+def _decoders(limits: m.Limits) -> Mapping[str | None, codec.Decoder[Any]]:
+    """Return what reads the frames of a peer, by its role; None before its ``hello``."""
+    accepted = [(None, codec.BEFORE_HELLO), *codec.AT_BROKER.items()]
+    return {role: codec.Decoder(accepts, limits) for role, accepts in accepted}

@@ -1,0 +1,1 @@
+"""Files that survive the broker: the journal and the write-ahead log."""

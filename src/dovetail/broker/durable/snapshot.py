@@ -1,0 +1,86 @@
+"""The whole state of a core as bytes, and a core of those bytes.
+
+Whatever the core comes to know is written, field by field, so that a new field needs nothing here.
+Two things are not: timers, which ``Core.rewatch`` derives again, and agents' kept states, which
+stand in the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from dovetail.broker.core.core import Core
+from dovetail.broker.durable.object_codec import Graph
+from dovetail.broker.matches.instances import Instance
+from dovetail.broker.matches.match import Match, Play
+from dovetail.broker.matches.run import Run, Schedule
+from dovetail.broker.matches.sitter import Sitter
+from dovetail.broker.matches.stack import Stack
+from dovetail.broker.matches.stack_batch import Asked
+from dovetail.broker.peers.access import Access, Grant
+from dovetail.broker.peers.limits import Allowance
+from dovetail.broker.peers.outbox import Outbox
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Settings
+from dovetail.broker.requests.request import Request
+from dovetail.broker.rules.clocks import SeatClock
+from dovetail.broker.rules.ending import Ending
+from dovetail.broker.rules.episode import Episode
+from dovetail.broker.rules.opening import Opening
+from dovetail.broker.rules.place import Place
+from dovetail.broker.rules.rules import Rules
+from dovetail.broker.runs.episode_migration import Rebuild
+from dovetail.protocol import messages, spaces
+from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
+
+_STATE = (
+    *(SeatClock, Ending, Episode, Opening, Rules, Instance, Match, Play, Sitter, Outbox, Peer),
+    *(Place, Rebuild, Request, Run, Schedule, Settings, Machine, Stack, Asked),
+    *(Access, Grant, Allowance),
+)
+_CLASSES = {
+    **{f"broker.{kind.__name__}": kind for kind in _STATE},
+    **{
+        f"{prefix}.{name}": kind
+        for prefix, module in (("message", messages), ("space", spaces))
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    },
+}
+
+_WHOLE = (messages.Episodes,)
+"""Results that wait until the experiment has them: thousands, where runs play in groups."""
+
+
+def _fixed(core: Core) -> dict[str, Any]:
+    states = {"session": SESSION, "match": MATCH, "seat": SEAT, "run": RUN}
+    return {"out": core.tables.out, "nil": messages.NIL, **states}
+
+
+def write(core: Core, locals_: Mapping[str, Any]) -> bytes:
+    """Return the state of a core that has nothing left to say.
+
+    Args:
+        core: the broker's.
+        locals_: the addresses of peers in this program, by name.
+    """
+    core.rewatch()
+    return Graph(_CLASSES, {**_fixed(core), **locals_}, whole=_WHOLE).encode(core.state())
+
+
+def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
+    """Give a new core the state that ``write`` returned.
+
+    Args:
+        data: the bytes.
+        core: to be given it.
+        absent: returns what stands for the address of a peer in the program that wrote them.
+
+    Raises:
+        ValueError: the bytes are not that.
+    """
+    core.take_over(Graph(_CLASSES, _fixed(core), absent).decode(data))
+    core.rewatch()

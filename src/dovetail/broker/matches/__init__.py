@@ -1,0 +1,1 @@
+"""Matches and the agents that are seated in them."""

@@ -1,0 +1,342 @@
+"""A match: an environment with agents seated, and its episode in progress on the wire.
+
+What an ``Episode`` says is sent from here to the peers that hold the environment and the seats.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from dovetail.broker.matches.instances import Instance
+from dovetail.broker.matches.sitter import Chair, Sitter
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.rules.clocks import FOREVER, SeatClock
+from dovetail.broker.rules.ending import Ending
+from dovetail.broker.rules.episode import Episode
+from dovetail.broker.rules.legality import space_of
+from dovetail.broker.rules.place import Place
+from dovetail.broker.rules.rules import Rules
+from dovetail.protocol import messages as m
+from dovetail.protocol.seeds import SeatSeeds
+from dovetail.protocol.states import MATCH, Machine, MatchState
+
+AHEAD = 10.0
+"""Seconds by which watchers at a pace may be ahead of it within an episode: they see short ones whole."""
+JOIN = 1.0
+"""Seconds for which such watchers rather wait for the next episode than see the rest of one."""
+
+
+class Pace(NamedTuple):
+    """What watchers at a pace want of a run."""
+
+    every: float
+    """Seconds for each turn of a match that they are shown."""
+    scenes: bool
+
+
+def opening() -> Machine[MatchState]:
+    """Return the state of a match whose environment was sent ``open``."""
+    return Machine(MATCH, "opening")
+
+
+@dataclass(eq=False, slots=True)
+class Match:
+    """An environment opened for a run."""
+
+    number: int
+    run: int
+    environment: Peer
+    asked: int
+    """The ``seq`` of its ``open``."""
+    due: float
+    """When the answer to it is overdue."""
+    timer: float = FOREVER
+    machine: Machine[MatchState] = field(default_factory=opening)
+    spec: m.Spec = field(default_factory=m.Spec)
+    """What the environment says of itself; it says nothing while it is opened."""
+    sitters: list[Sitter] = field(default_factory=list)
+    """By seat, from its first episode on."""
+    moves: int = 0
+    """How often its episodes have moved to another environment."""
+    slots: int = 0
+    """Of a group; 0 for a single match."""
+    moving: bool = False
+    """Whether ``environment`` is another one that has yet to catch up."""
+    play: Play | None = None
+    """Its episode in progress."""
+    shown: float = 0.0
+    """Until when its watchers at a pace have had their share of turns."""
+
+    @property
+    def deadline(self) -> float:
+        """When the first answer that is owed, to ``open`` or in the episode, is overdue."""
+        return self.due if self.play is None else self.play.episode.deadline
+
+    def opened(self, spec: m.Spec) -> str:
+        """Take the environment's answer to ``open``; return what is wrong with it, empty if nothing."""
+        self.environment.outbox.asked.pop(self.asked, None)
+        self.machine.on("spec")
+        self.due = FOREVER
+        self.spec = spec
+        spec.match = self.number
+        for what, spaces in (
+            ("observation", spec.observation_spaces),
+            ("action", spec.action_spaces),
+        ):
+            if len(spaces) not in (1, spec.seats):
+                return f"{len(spaces)} {what} spaces for {spec.seats} seats; give one, or one each"
+        if spec.forfeit is not None and not all(map(math.isfinite, spec.forfeit)):
+            return f"`forfeit` is {list(spec.forfeit)}; give two finite rewards"
+        return ""
+
+    def begin(
+        self,
+        episode: int,
+        index: int,
+        seed: int,
+        rules: Rules,
+        seated: list[Chair],
+        now: float,
+        *,
+        watched: bool,
+        scenes: bool,
+        modes: list[m.Mode],
+        draws: SeatSeeds,
+        line: list[list[Any]] | None = None,
+        pace: Pace | None = None,
+    ) -> Play:
+        """Seat the instances, ask for the first turn.
+
+        Args:
+            episode: its number.
+            index: its place in the run.
+            seed: the environment's.
+            rules: the run's.
+            seated: by seat.
+            now: the time.
+            watched: whether any watcher wants the text of each turn.
+            scenes: whether any wants its scene.
+            modes: by place in the run's list of agents.
+            draws: the seats' seeds.
+            line: the joint actions to begin with.
+            pace: what watchers at a pace want.
+        """
+        if not self.sitters:
+            self.sitters = [Sitter(number, chair.instance) for number, chair in enumerate(seated)]
+        before = self._peers()
+        for sitter, chair in zip(self.sitters, seated, strict=True):
+            if sitter.instance is not chair.instance or sitter.machine.state == "free":
+                sitter.sit(self.number, chair.instance, self.spec, rules)
+        for peer in before:
+            if peer not in self._peers():  # of a substitute whose agent is back
+                peer.outbox.deliver(m.Leave(self.number))
+        places = [
+            Place(
+                sitter.number,
+                sitter.machine,
+                draws.one(seed, index, chair.place),
+                SeatClock(rules.clock, rules.answer_timeout),
+                space_of(self.spec, sitter.number),
+                modes[chair.place] if chair.stands_for is None else "evaluate",
+                chair.stands_for,
+            )
+            for sitter, chair in zip(self.sitters, seated, strict=True)
+        ]
+        wants = [chair.instance.offer.wants for chair in seated]
+        start = m.EnvironmentStart(
+            *(self.number, episode, seed, wants if any(wants) else []),
+            watched=watched,
+            scenes=scenes,
+        )
+        self.machine.on("start")
+        due = pace is not None and self.shown <= now
+        sent = start
+        if due and pace is not None:
+            self.shown = now + pace.every
+            if not watched:
+                sent = replace(start, watched=True, scenes=pace.scenes, once=True)
+        asked = self.environment.outbox.ask(sent)
+        begun = Episode(
+            *(episode, self.number, index, seed, rules, self.spec, self.machine, places, now),
+            line=line,
+        )
+        self.play = Play(self, begun, asked, start, seen=due, due=due)
+        self.play.pause()
+        return self.play
+
+    def _peers(self) -> list[Peer]:
+        """Return the programs that hold its seats, each once."""
+        return list(dict.fromkeys(sitter.instance.peer for sitter in self.sitters))
+
+    def unseat(self, instance: Instance) -> None:
+        """Take the seats of an agent that is lost; no episode is in progress."""
+        for sitter in self.sitters:
+            if sitter.instance is instance and sitter.machine.takes("leave"):
+                sitter.machine.on("leave")
+
+    def close(self) -> None:
+        """Free the environment and the seats; no episode is in progress."""
+        self.due = FOREVER
+        self.environment.outbox.asked.pop(self.asked, None)
+        for sitter in self.sitters:
+            if sitter.machine.takes("leave"):
+                sitter.machine.on("leave")
+        for peer in self._peers():
+            peer.outbox.deliver(m.Leave(self.number))
+        if self.machine.takes("close"):
+            self.machine.on("close")
+            self.environment.outbox.deliver(m.Close(self.number))
+
+
+@dataclass(eq=False, slots=True)
+class Play:
+    """An episode of a match in progress."""
+
+    match: Match
+    episode: Episode
+    asked: int
+    """The ``seq`` of the environment's last ``start`` or ``step``."""
+    start: m.EnvironmentStart
+    stopped: bool = False
+    """Whether any clock stands still until a peer is back."""
+    late: bool = False
+    """Whether watchers want more than the environment was asked for."""
+    seen: bool = False
+    """Whether watchers at a pace are shown the episode."""
+    due: bool = False
+    """Whether they are shown the turn that the environment was asked for last."""
+    size: int = 0
+    """Bytes of its actions, of the frames where these have no thoughts."""
+    rest: float = 0.0
+    """Until when they are shown no further turn: whole episodes, as far as ``AHEAD`` goes."""
+
+    def stop(self, now: float) -> None:
+        """Let no clock run that a peer is on which is away by the broker's own fault."""
+        episode = self.episode
+        if episode.machine.state == "transition":
+            if self.match.environment.away:
+                self.stopped = True
+                episode.deadline = FOREVER
+            return
+        for number in episode.to_act:
+            place = episode.places[number]
+            if place.machine.state == "deciding" and self.match.sitters[number].instance.peer.away:
+                self.stopped = True
+                place.clock.stop(now)
+        episode.wait()
+
+    def go(self, peer: Peer, now: float) -> bool:
+        """Let the clocks run again that a peer is on; return whether there is one."""
+        episode = self.episode
+        if episode.machine.state == "transition":
+            if self.match.environment is not peer:
+                return False
+            episode.restart(now)
+            self.stopped = False
+            return True
+        held = [s for s in self.match.sitters if s.instance.peer is peer]
+        for sitter in held:
+            episode.places[sitter.number].clock.go(now)
+        episode.wait()
+        self.stopped = any(place.clock.standing for place in episode.places)
+        return bool(held)
+
+    def decide(self, now: float) -> None:
+        """Ask the seats that must act."""
+        self.ask(self.episode.decide(now))
+
+    def ask(self, decisions: list[m.AgentStart | m.AgentStep]) -> None:
+        """Send decisions to the seats that they are for."""
+        sitters = self.match.sitters
+        for decision in decisions:
+            sitter = sitters[decision.seat]
+            sitter.asked = sitter.instance.peer.outbox.ask(decision)
+
+    def step(self, now: float, pace: Pace | None) -> None:
+        """Hand the actions of all seats to the environment, once it is there to take them.
+
+        Args:
+            now: the time.
+            pace: of the watchers at a pace, if they are shown the turn that follows.
+        """
+        step = self.episode.step(now)
+        self.due = pace is not None
+        if pace is not None:
+            step.watched, step.scenes, step.once = True, pace.scenes, True
+            self.match.shown = max(self.match.shown, now) + pace.every
+            self.seen = True
+            self.pause()
+        if self.late:  # for a watcher that came after the start
+            step.watched, step.scenes = self.start.watched, self.start.scenes or step.scenes
+            step.once = self.late = False
+        if self.match.moving:
+            self.episode.deadline = FOREVER
+        else:
+            self.asked = self.match.environment.outbox.ask(step)
+
+    def pause(self) -> None:
+        """Show watchers at a pace nothing more until they have another share of turns."""
+        self.rest = self.match.shown - (AHEAD if self.seen else -JOIN)
+
+    def overdue(self, now: float, pace: Pace | None) -> Ending | None:
+        """Act upon the answers of seats that are overdue."""
+        episode = self.episode
+        ending = episode.overdue(now)
+        for number in episode.to_act:
+            sitter = self.match.sitters[number]
+            if sitter.machine.state != "deciding":
+                sitter.instance.peer.outbox.release(sitter.asked)
+        if ending is None and not episode.owing:
+            self.step(now, pace)
+        if ending is not None and ending.reason == "stalled" and ending.blame is not None:
+            self.match.sitters[ending.blame].instance.stalled = True
+        return ending
+
+    def end(self, ending: Ending) -> list[m.SeatResult]:
+        """Tell every seat that the episode is over; return the accounts."""
+        self.match.play = None
+        if not self.match.moving:
+            self.match.environment.outbox.asked.pop(self.asked, None)
+        for sitter, end in zip(self.match.sitters, self.episode.end(ending), strict=True):
+            outbox = sitter.instance.peer.outbox
+            # Either may have been lost on the way, and a decision has a reward in it.
+            outbox.release(sitter.asked)
+            outbox.release(sitter.init)
+            sitter.init = 0
+            outbox.deliver(end)
+        return [
+            _account(place, sitter.instance)
+            for place, sitter in zip(self.episode.places, self.match.sitters, strict=True)
+        ]
+
+    def seat_of(self, instance: Instance) -> int | None:
+        """Return the first seat that an instance holds."""
+        return next((s.number for s in self.match.sitters if s.instance is instance), None)
+
+    def instances(self) -> set[Instance]:
+        """Return those that have its seats."""
+        return {sitter.instance for sitter in self.match.sitters}
+
+    def forfeit(self, seat: int, what: str) -> Ending:
+        """Return the ending of a seat whose agent is lost."""
+        return self.episode.forfeit(seat, "stalled", what)
+
+
+def _account(place: Place, instance: Instance) -> m.SeatResult:
+    return m.SeatResult(
+        agent=instance.agent,
+        instance=instance.number,
+        total=place.total,
+        decisions=place.decisions,
+        seconds=place.clock.seconds,
+        breaches=place.breaches,
+        ignored=place.ignored,
+        refused=place.refused,
+        measures=place.means(),
+        stands_for=place.stands_for,
+        since=place.since,
+    )

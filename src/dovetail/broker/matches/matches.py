@@ -1,0 +1,111 @@
+"""The matches of all runs, and which peer serves the environment of which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dovetail.broker.matches.match import Match
+from dovetail.broker.matches.run import Run
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Tables
+from dovetail.protocol import messages as m
+
+
+class Matches:
+    """Those that are open, or being opened; nothing else adds or removes one.
+
+    Args:
+        tables: shared with the other parts.
+        overdue: called when an answer that one awaits is overdue.
+    """
+
+    def __init__(self, tables: Tables, overdue: Callable[[Match, float], None]) -> None:
+        self._tables = tables
+        self._overdue = overdue
+        self._all: dict[int, Match] = {}
+        self._served: dict[Peer, dict[int, Match]] = {}
+        """By the peer that serves the environment."""
+
+    def get(self, number: int) -> Match | None:
+        """Return a match of any run."""
+        return self._all.get(number)
+
+    def at(self, peer: Peer) -> list[Match]:
+        """Return those whose environment a peer serves."""
+        return list(self._served.get(peer, {}).values())
+
+    def server(
+        self, asked: m.Run, avoid: Peer | None = None, *, stacked: bool = False
+    ) -> Peer | None:
+        """Return who can serve one more match of a run: of those that can, the peer with the fewest.
+
+        A peer to ``avoid`` is taken only if there is no other; ``stacked`` asks for a group.
+        """
+        return min(
+            (
+                peer
+                for peer in self.offering(asked)
+                if not stacked or peer.offers[asked.environment].stacked
+            ),
+            key=lambda each: (each is avoid, len(self._served.get(each, ()))),
+            default=None,
+        )
+
+    def offering(self, asked: m.Run) -> list[Peer]:
+        """Return who offers the environment of a run."""
+        return [
+            peer
+            for peer in self._tables.sessions.values()
+            if peer.role == "environment"
+            and asked.environment in peer.offers
+            and (asked.peer is None or asked.peer == peer.name)
+        ]
+
+    def open(self, run: Run, now: float, avoid: Peer | None = None, *, slots: int = 0) -> bool:
+        """Open a match of a run, with ``slots`` a group; return whether ``server`` finds a peer for it."""
+        asked = run.asked
+        peer = self.server(asked, avoid, stacked=slots > 0)
+        if peer is None:
+            return False
+        number = self._tables.number()
+        wanted = slots > 0 and any(agent.offer.wants for agent in run.agents)
+        opening = m.Open(
+            *(number, asked.environment, asked.configuration), slots=slots, afterstates=wanted
+        )
+        seq = peer.outbox.ask(opening)
+        match = Match(number, run.number, peer, seq, now + run.rules.patience, slots=slots)
+        self._all[number] = run.matches[number] = match
+        self._serve(match, peer)
+        self.watch(match)
+        return True
+
+    def watch(self, match: Match) -> None:
+        """Watch the deadline of one."""
+        self._tables.timers.watch(match, self._overdue)
+
+    def move(self, match: Match, peer: Peer) -> None:
+        """Note that the environment of a match will be another peer's."""
+        self._leave(match)
+        self._serve(match, peer)
+
+    def close(self, run: Run, match: Match) -> None:
+        """Close a match that plays nothing, and forget it."""
+        del self._all[match.number], run.matches[match.number]
+        self._leave(match)
+        if match in run.idle:
+            run.idle.remove(match)
+        match.close()
+
+    def rewatch(self) -> None:
+        """Watch the deadline of each again."""
+        for match in self._all.values():
+            self._tables.timers.rewatch(match, self._overdue)
+
+    def _serve(self, match: Match, peer: Peer) -> None:
+        self._served.setdefault(peer, {})[match.number] = match
+
+    def _leave(self, match: Match) -> None:
+        served = self._served[match.environment]
+        del served[match.number]
+        if not served:
+            del self._served[match.environment]

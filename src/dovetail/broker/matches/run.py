@@ -1,0 +1,289 @@
+"""A run: what an experiment asked for, how far it is, and which episode comes next."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from mypy_extensions import mypyc_attr
+
+from dovetail.broker.matches.instances import Instance
+from dovetail.broker.matches.match import Match, Play
+from dovetail.broker.matches.sitter import Chair
+from dovetail.broker.matches.stack import Stack
+from dovetail.broker.peers.limits import QUOTED, quoted
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.rules.rules import Rules, rules_of
+from dovetail.protocol import messages as m
+from dovetail.protocol.seats import seated
+from dovetail.protocol.seeds import SeatSeeds, derive, derived
+from dovetail.protocol.states import RUN, Machine, RunState
+
+INDICES = 1 << 63
+"""Indices that an episode can have; every client reads as many integers."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
+class Schedule:
+    """The episodes of a run in their order; which are to be played, and with what.  Pure."""
+
+    __slots__ = ("_again", "_asked", "_forgiven", "_last", "_next", "_tries")
+
+    def __init__(self, asked: m.Run) -> None:
+        self._asked = asked
+        self._next = asked.first_index
+        """The index of the first episode that was never begun."""
+        self._last = asked.first_index + asked.episodes
+        self._again: deque[int] = deque()
+        """Indices of interrupted episodes to be played again."""
+        self._tries: dict[int, int] = {}
+        self._forgiven: set[int] = set()
+        """Indices whose next interruption does not count."""
+
+    def __bool__(self) -> bool:
+        """Whether any episode is left to begin."""
+        return bool(self._again) or self._next < self._last
+
+    def take(self) -> int:
+        """Return the index of the next episode and move on."""
+        if self._again:
+            return self._again.popleft()
+        self._next += 1
+        return self._next - 1
+
+    @property
+    def first(self) -> int:
+        """The index that ``take`` returns next."""
+        return self._again[0] if self._again else self._next
+
+    def some(self, most: int) -> list[int]:
+        """Return the indices of up to so many next episodes and move on."""
+        again = [self._again.popleft() for _ in range(min(most, len(self._again)))]
+        first = self._next
+        self._next = max(first, min(first + most - len(again), self._last))
+        return [*again, *range(first, self._next)]
+
+    def retry(self, index: int) -> bool:
+        """Note that an episode was interrupted; return whether it is to be played again."""
+        if index in self._forgiven:
+            self._forgiven.discard(index)
+            self._again.append(index)
+            return True
+        tries = self._tries.get(index, 0)
+        if tries >= self._asked.retries:
+            self._tries.pop(index, None)
+            return False
+        self._tries[index] = tries + 1
+        self._again.append(index)
+        return True
+
+    def forgive(self, index: int) -> None:
+        """Let the next interruption of an episode not count as a try."""
+        self._forgiven.add(index)
+
+    def seating(self, index: int) -> list[int]:
+        """Return who sits where in an episode: by seat, a place in the list of agents."""
+        shift = index if self._asked.rotate else 0
+        return seated(range(len(self._asked.agents)), shift)
+
+    def seed(self, index: int) -> int:
+        """Return the environment's seed of an episode."""
+        asked = self._asked
+        if asked.seeds is not None:
+            return asked.seeds[index - asked.first_index]
+        return derive(asked.seed, "episode", self._round(index))
+
+    def seeds(self, indices: list[int]) -> Any:
+        """Return the environment's seeds of some episodes, as a column."""
+        asked = self._asked
+        if asked.seeds is not None:
+            return np.array([self.seed(index) for index in indices], np.uint64)
+        return derived(repeat(asked.seed, len(indices)), "episode", map(self._round, indices))
+
+    def places(self, indices: list[int]) -> Any:
+        """Return ``seating`` of some episodes as a column; of one length if all are the same."""
+        seats = len(self._asked.agents)
+        shift = np.array(indices)[:, None] % seats if self._asked.rotate else 0
+        return (np.arange(seats) - shift) % seats
+
+    def line(self, index: int) -> list[list[Any]] | None:
+        """Return the joint actions that an episode begins with; None if the run names none."""
+        lines = self._asked.openings
+        return lines[self._round(index) % len(lines)] if lines else None
+
+    def _round(self, index: int) -> int:
+        return index // len(self._asked.agents) if self._asked.rotate else index
+
+
+def _running() -> Machine[RunState]:
+    return Machine(RUN, "running")
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """A run in progress."""
+
+    number: int
+    experiment: Peer
+    asked: m.Run
+    agents: list[Instance]
+    rules: Rules
+    schedule: Schedule
+    told: m.Progress
+    """The last ``progress``."""
+    machine: Machine[RunState] = field(default_factory=_running)
+    matches: dict[int, Match] = field(default_factory=dict)
+    idle: list[Match] = field(default_factory=list)
+    playing: dict[Match, Play] = field(default_factory=dict)
+    stacks: dict[Match, Stack] = field(default_factory=dict)
+    """Its groups, if it plays in groups."""
+    size: int = 0
+    """Bytes that it holds for its experiment, as of ``holdings``."""
+    finished: int = 0
+    permits: int = 0
+    """Stepwise: episodes that the experiment has asked to begin."""
+    request: int | None = None
+    """Stepwise: the request that the next turn answers."""
+    substitutes: list[Instance] = field(default_factory=list)
+    """By place, who plays in place of an agent that is lost; empty if none does."""
+    remarks: list[str] = field(default_factory=list)
+    """What was lost, a line each."""
+    held: float | None = None
+    """Since when it has been seen to wait, with no episode in progress."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for agents that are lost, also while substitutes play."""
+        return waits(self.asked)
+
+    def modes(self) -> list[m.Mode]:
+        """Return the mode of each of its agents."""
+        return self.asked.modes or [self.rules.mode] * len(self.agents)
+
+    def draws(self) -> SeatSeeds:
+        """Return the seats' seeds."""
+        master = self.asked.agents_seed
+        if master is None:
+            master = derive(self.asked.seed, "agents")
+        return SeatSeeds(self.asked.derivation, master)
+
+    def instances(self) -> set[Instance]:
+        """Return its agents and their substitutes, each once."""
+        return {*self.agents, *self.substitutes}
+
+    def seated(self, index: int) -> list[Chair]:
+        """Return who has which seat if an episode begins now, or if a lost agent leaves it now."""
+        return [self._chair(place) for place in self.schedule.seating(index)]
+
+    def called(self, index: int, seats: list[m.SeatResult]) -> list[str]:
+        """Return what it calls who had each seat of an episode; empty if it gave no names."""
+        names = self.asked.names
+        if not names:
+            return []
+        places = self.schedule.seating(index)
+        return [
+            names[place] if seat.stands_for is None else seat.agent
+            for place, seat in zip(places, seats, strict=True)
+        ]
+
+    def _chair(self, place: int) -> Chair:
+        agent = self.agents[place]
+        if agent.lost and self.substitutes:
+            return Chair(place, self.substitutes[place], agent.number)
+        return Chair(place, agent, None)
+
+    def free(self) -> bool:
+        """Whether all who would be seated now can begin another episode."""
+        return all(self._chair(place).instance.free() for place in range(len(self.agents)))
+
+    def ended(self, index: int, seated: Iterable[Instance], *, scored: bool) -> bool:
+        """Count an episode that is over, and those who played it; return whether it is played again."""
+        for instance in seated:
+            instance.busy -= 1
+        goes_on = self.machine.state in ("running", "paused")
+        again = not scored and goes_on and self.schedule.retry(index)
+        self.finished += not again
+        return again
+
+    def progress(self, waiting: str = "") -> m.Progress:
+        """Return how far the run is, and what it waits for."""
+        total = self.asked.episodes
+        return m.Progress(self.number, self.finished, self.running, total, waiting)
+
+    @property
+    def running(self) -> int:
+        """How many episodes are in progress."""
+        return len(self.playing) + sum(stack.playing for stack in self.stacks.values())
+
+
+def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) -> Run:
+    """Return a run as an experiment asks for it; those found are its agents, then its substitutes."""
+    told = m.Progress(number, 0, 0, asked.episodes)
+    seats = len(asked.agents)
+    run = Run(number, experiment, asked, found[:seats], rules_of(asked), Schedule(asked), told)
+    run.substitutes = found[seats:] * (seats if len(found) == seats + 1 else 1)
+    return run
+
+
+def waits(asked: m.Run) -> bool:
+    """Whether a run waits for agents that are lost."""
+    return asked.on_agent_lost in ("wait", "substitute")
+
+
+def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any] | str:
+    """Return the options of a run with the defaults of those that it leaves out, so that every match
+    of it plays the same game, at whichever peer; or why they cannot be told.
+
+    Args:
+        asked: the run.
+        offers: of its environment, by the name of the peer.
+    """
+    found = dict(asked.configuration)
+    peers = list(offers)
+    for option in offers[peers[0]].parameters if peers else ():
+        schemas = [offers[peer].parameters.get(option) for peer in peers]
+        if option in found or not all(
+            isinstance(each, dict) and "default" in each for each in schemas
+        ):
+            continue  # also one that not all of them have
+        defaults = [each["default"] for each in schemas if each is not None]
+        for peer, default in zip(peers, defaults, strict=True):
+            if default != defaults[0]:
+                return (
+                    f"{quoted(asked.environment)} is offered with different defaults: {quoted(option)} is {_short(defaults[0])} at "
+                    f"{quoted(peers[0])} and {_short(default)} at {quoted(peer)}; give it in `configuration`, or name the program as `peer`"
+                )
+        found[option] = defaults[0]
+    return found
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."
+
+
+def problem(asked: m.Run) -> str:
+    """Return why a run makes no sense as it is asked for; empty if it does."""
+    if not asked.agents:
+        return "a run needs at least one agent"
+    if asked.first_index + asked.episodes > INDICES:
+        text = f"{asked.episodes} episodes from index {asked.first_index}"
+        return f"{text}; indices may be 0 to 2^63 - 1"
+    if asked.seeds is not None and len(asked.seeds) != asked.episodes:
+        return f"{len(asked.seeds)} seeds for {asked.episodes} episodes; give one each"
+    if asked.modes and len(asked.modes) != len(asked.agents):
+        return f"{len(asked.modes)} modes for {len(asked.agents)} agents; give one each"
+    if asked.names and len(asked.names) != len(asked.agents):
+        return f"{len(asked.names)} names for {len(asked.agents)} agents; give one each"
+    if asked.stepwise and asked.concurrency != 1:
+        return "a stepwise run plays one episode at a time; concurrency must be 1"
+    if (asked.on_agent_lost == "substitute") != bool(asked.substitutes):
+        return "`on_agent_lost` `substitute` and `substitutes` go together; give both or neither"
+    if asked.substitutes and len(asked.substitutes) not in (1, len(asked.agents)):
+        count = len(asked.substitutes)
+        return f"{count} substitutes for {len(asked.agents)} agents; give one, or one each"
+    return ""

@@ -1,0 +1,339 @@
+"""The episodes of a group, in columns: the rules of ``episode`` for many of them at once.
+
+Pure, like ``episode``, whose results it must repeat for every slot; tests/broker/test_stacked.py
+plays both.  A column has an entry for each slot of the group, or one for each of its seats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dovetail.broker.matches import stack_reading as reading
+from dovetail.broker.matches.instances import Instance
+from dovetail.broker.matches.match import Match
+from dovetail.broker.matches.stack_batch import Asked, Batch
+from dovetail.broker.matches.stack_ledger import NONE
+from dovetail.broker.rules.clocks import FOREVER
+from dovetail.broker.rules.ending import Ending, crash, others_win
+from dovetail.broker.rules.legality import chosen, refusal
+from dovetail.broker.rules.rules import Rules
+from dovetail.protocol import columns
+from dovetail.protocol import messages as m
+from dovetail.protocol.columns import Column
+from dovetail.protocol.seeds import SeatSeeds, derive
+
+OVER: tuple[m.Reason, ...] = ("terminated", "truncated")
+
+
+@dataclass(eq=False, slots=True)
+class Over:
+    """An episode of a slot that is over."""
+
+    slot: int
+    ending: Ending
+    seen: list[Any]
+    """What each seat observes at the end, unless the environment said it."""
+    final: int = -1
+    """The row of ``finals`` that says it."""
+
+
+class Stack(Batch):
+    """The episodes of a group.
+
+    Args:
+        match: the group, open.
+        rules: the run's.
+        agents: the run's.
+        draws: the seats' seeds.
+    """
+
+    def __init__(
+        self, match: Match, rules: Rules, agents: list[Instance], draws: SeatSeeds
+    ) -> None:
+        self.instances = list(dict.fromkeys(agents))
+        """Each once; what follows calls them by their number here."""
+        holders = np.array([self.instances.index(agent) for agent in agents], np.int32)
+        super().__init__(match.slots, match.spec.seats, holders, draws)
+        self.match = match
+        self.rules = rules
+        self.space: Any = match.spec.action_spaces[0]
+        self.deadline = FOREVER
+        """When the first answer that is owed is overdue."""
+        self.timer = FOREVER
+        rule = rules.clock
+        self.most = rules.patience if rule.decision is None else rule.decision + rule.margin
+        """What the answer to a batch of decisions may take."""
+        self.batch = -1
+        self.seq = 0
+        """Of the last batch to the environment."""
+        self.last: dict[int, float] = {}
+        """By instance: what its last answer took."""
+        self.inits: dict[int, list[int]] = {}
+        """By instance: the ``seq`` of each ``init``, until it has acted."""
+        self.asked: dict[int, Asked] = {}
+        """By instance: the decisions that it owes."""
+        self.ending: set[int] = set()
+        """Slots whose episode a seat has ended in this batch."""
+
+    def step(self, begun: Column, now: float) -> m.EnvironmentSteps:
+        """Return the next batch for the environment: the actions, and the episodes that begin."""
+        going = self.live
+        if len(begun):
+            going = going.copy()
+            going[begun] = False
+        goes = going.take(self.rows)
+        if not columns.every(goes):
+            self.keep(goes)
+        rows, seats, actions = self.rows, self.seats, self.actions
+        self.note(rows, seats, actions)
+        self.slots = self.live.nonzero()[0].astype(np.int32)
+        self.batch += 1
+        self.deadline = now + self.rules.patience
+        step = m.EnvironmentSteps(self.match.number, self.batch)
+        if len(rows):
+            step.slots, step.seats, step.actions = rows, seats, actions
+        if len(begun):
+            step.restarts, step.episodes = begun, self.number[begun]
+            step.seeds = self.seed[begun]
+        return step
+
+    # -- the environment's turns -----------------------------------------------------------------
+
+    def turned(self, turns: m.Turns) -> list[Over]:
+        """Take the batch that the environment owes; return the episodes that it ends.
+
+        Raises:
+            ProtocolError: code ``invalid``: the columns contradict the batch, the spec or each other.
+        """
+        batch = self.slots
+        read = reading.turns(turns, batch, self.match.spec, self.space)
+        over, rows, ended = read.over, read.rows, read.ended
+        # From here on a mistake is one slot's.
+        wrong = reading.wrong(read, batch)
+        faulty = [] if over is None else batch[over == 3].tolist()
+        failed = [*faulty, *wrong]
+        before = {slot: self.seen(slot) for slot in failed}
+        self.turn[self.whole(batch)] += 1
+        self.credit(read.rewards, batch, failed)
+        self.choose(read)
+        self.ending.clear()
+        found = [
+            self._failed(fault, slot, before[slot])
+            for fault, slot in zip(turns.faults, faulty, strict=True)
+        ]
+        scores: list[list[float] | None] = [None] * len(ended)
+        outcomes = read.outcomes
+        if outcomes is not None:
+            some: Any = ~np.isnan(outcomes).all(axis=1)
+            given = outcomes.tolist()
+            scores = [row if scored else None for row, scored in zip(given, some, strict=True)]
+        self.finals = read.finals
+        kinds = [] if over is None else over[ended].tolist()
+        for at, slot in enumerate(batch[ended].tolist()):
+            found.append(Over(slot, Ending(OVER[kinds[at] - 1], None, scores[at]), [], at))
+        for slot, text in wrong.items():
+            found = [each for each in found if each.slot != slot]
+            ending = Ending("environment-failed", message=text)
+            found.append(Over(slot, ending, before[slot]))
+        limit = self.rules.max_turns
+        if limit is not None:
+            late = rows[self.turn[rows] >= limit]
+            text = f"the run allows {limit} turns"
+            for slot in sorted(set(late.tolist()) - wrong.keys()):
+                found.append(Over(slot, Ending("truncated", message=text), self.seen(slot)))
+        return found
+
+    def _failed(self, fault: m.Fault, slot: int, seen: list[Any]) -> Over:
+        if fault.slot != slot or fault.code != "illegal":
+            return Over(slot, Ending("environment-failed", message=fault.message), seen)
+        return Over(slot, self._refused(slot, fault.seat, fault.message), seen)
+
+    def _refused(self, slot: int, seat: int | None, message: str) -> Ending:
+        """Take the environment's word that the rules refuse a seat's last action."""
+        turn = int(self.turn[slot]) - 1
+        if seat is None or not 0 <= seat < self.match.spec.seats:
+            return Ending("environment-failed", message=message)
+        if turn < 0 or self.acts[slot, turn, seat] == NONE:
+            return Ending("environment-failed", message=message)
+        self.breaches[slot, seat] += 1
+        if self.rules.on_illegal == "truncate":
+            return Ending("truncated", seat, message=f"illegal-action: {message}")
+        return self.forfeit(slot, seat, "illegal-action", message)
+
+    # -- decisions -------------------------------------------------------------------------------
+
+    def decide(self, now: float) -> dict[int, tuple[m.AgentSteps, Column]]:
+        """Return the decisions of the batch by instance, with the rows that it has of the batch."""
+        alive = self.live.take(self.rows)
+        if not columns.every(alive):
+            self.keep(alive)
+        holders = self.holder.take(self.at)
+        self.deadline = now + self.most if len(self.rows) else FOREVER
+        limit = self.rules.clock.decision
+        found = {}
+        for holder in range(len(self.instances)):
+            [mine] = (holders == holder).nonzero()
+            if not len(mine):
+                continue
+            clock = None if limit is None else m.Clock(limit, None, self.last.get(holder))
+            found[holder] = self.ask(self.match.number, self.batch, mine, clock), mine
+        return found
+
+    def acted(self, holder: int, answer: m.Actions, now: float) -> list[Over]:
+        """Take the answers that an instance owes; return the episodes that they end.
+
+        Raises:
+            ProtocolError: code ``invalid``: the rows are not those of the decisions.
+        """
+        asked = self.asked[holder]
+        rows, seats = self.share(self.rows, asked.rows), self.share(self.seats, asked.rows)
+        count = len(rows)
+        read = reading.actions(answer, rows, seats)
+        del self.asked[holder]
+        took = self._answered(holder, asked, now)
+        self.actions[asked.rows] = read.actions
+        late = self.rules.clock.decision is not None and took > self.most
+        if late:
+            settled = set(range(count))
+        else:
+            settled = {*answer.resigns, *read.faults}
+            allowed = self.allowed(asked.rows, self.space)
+            if not columns.every(allowed):
+                settled.update(np.flatnonzero(~allowed).tolist())
+        found: list[Over] = []
+        for row in sorted(settled):
+            slot, seat = int(rows[row]), int(seats[row])
+            if slot in self.ending:
+                continue
+            if row in read.faults:
+                found.append(self._over(slot, self._crash(slot, seat, read.faults[row])))
+            elif late:
+                what = f"answered after {took:.3f} s"
+                found += self._breach(int(asked.rows[row]), "timeout", what)
+            elif row in answer.resigns:
+                what = f"seat {seat} resigned at turn {self.turn[slot]}"
+                found.append(self._over(slot, self.forfeit(slot, seat, "terminated", what)))
+            else:
+                found += self._breach(int(asked.rows[row]), "illegal-action")
+        refused, measures = read.refused, answer.measures
+        if refused is not None or measures is not None:
+            ended: dict[int, Any] = {over.slot: over.ending.blame for over in found}
+            for row, (slot, seat) in enumerate(self.named(asked.rows)):
+                if slot in self.ending and seat > ended.get(slot, -1):
+                    continue  # too late
+                if refused is not None:
+                    self.refuse(slot, seat, int(refused[row]))
+                if measures is not None:
+                    self.measure(slot, seat, measures[row])
+        return found
+
+    def unreadable(self, holder: int, message: str, now: float) -> list[Over]:
+        """Take an answer that is none: the instance has failed at all of its decisions."""
+        asked = self.asked.pop(holder)
+        self._answered(holder, asked, now)
+        return [
+            self._over(slot, self._crash(slot, seat, m.Error("crashed", message)))
+            for slot, seat in self.named(asked.rows)
+            if slot not in self.ending
+        ]
+
+    def _crash(self, slot: int, seat: int, error: m.Error | m.Fault) -> Ending:
+        self.breaches[slot, seat] += 1
+        return crash(self.rules.on_crash, seat, error, partial(self.forfeit, slot))
+
+    def overdue(self, holder: int, now: float) -> list[Over]:
+        """Act upon the decisions that an instance has not answered in time."""
+        asked = self.asked.pop(holder)
+        took = self._answered(holder, asked, now)
+        found: list[Over] = []
+        for row, (slot, seat) in zip(asked.rows.tolist(), self.named(asked.rows), strict=True):
+            if slot in self.ending:
+                continue
+            if self.rules.clock.decision is not None:
+                found += self._breach(row, "timeout", f"no answer within {took:.3f} s")
+                continue
+            what = self._where(slot, seat, f"no answer within {took:.0f} s")
+            found.append(self._over(slot, self.forfeit(slot, seat, "stalled", what)))
+        return found
+
+    def _answered(self, holder: int, asked: Asked, now: float) -> float:
+        took = now - asked.sent
+        self.last[holder] = took
+        at = self.share(self.at, asked.rows)
+        self.seconds.put(at, self.seconds.take(at) + took)
+        return took
+
+    def _breach(self, row: int, reason: m.Reason, what: str = "") -> list[Over]:
+        """Charge a seat the run's price for a timeout or an illegal action."""
+        price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
+        slot, seat = int(self.rows[row]), int(self.seats[row])
+        turn = int(self.turn[slot])
+        legal = None if self.legal is None else self.legal[row].tobytes()
+        self.breaches[slot, seat] += 1
+        if price == "random":
+            own = int(self.draws[slot, seat])
+            choice = chosen(derive(own, "breach", turn), legal, self.space)
+            if choice is not None:
+                self.breached.setdefault(slot, []).append([turn, seat])
+                self.actions[row] = choice
+                return []
+        given = int(self.actions[row])
+        named = "that is not a number" if given == columns.NO_NUMBER else given
+        said = self._where(slot, seat, what or refusal(named, legal))
+        if price == "truncate":
+            return [self._over(slot, Ending("truncated", seat, message=f"{reason}: {said}"))]
+        return [self._over(slot, self.forfeit(slot, seat, reason, said))]
+
+    def _where(self, slot: int, seat: int, what: str) -> str:
+        return f"seat {seat}, turn {self.turn[slot]}: {what}"
+
+    def _over(self, slot: int, ending: Ending) -> Over:
+        self.ending.add(slot)
+        return Over(slot, ending, self.seen(slot))
+
+    def forfeit(self, slot: int, seat: int, reason: m.Reason, message: str) -> Ending:
+        """Return the ending of a seat that cannot play on."""
+        spec = self.match.spec
+        if spec.forfeit is not None:
+            earned = np.full(spec.seats, spec.forfeit[1])
+            earned[seat] = spec.forfeit[0]
+            self.earned = True
+            self.pending[slot] += earned
+            self.total[slot] += earned
+        return Ending(reason, seat, others_win(spec.seats, seat), message)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def final(self, over: Over, seat: int) -> Any:
+        """Return what a seat observes at the end of an episode."""
+        if over.final < 0:
+            return over.seen[seat]
+        return None if self.finals is None else self.finals[over.final][seat]
+
+    def running(self) -> list[Over]:
+        """Return every episode in progress as if it ended here."""
+        seen = [(slot, self.seen(slot)) for slot in np.flatnonzero(self.live).tolist()]
+        return [Over(slot, Ending("cancelled"), each) for slot, each in seen]
+
+
+class Slot:
+    """The episode in progress in a slot."""
+
+    def __init__(self, stack: Stack, number: int) -> None:
+        self._stack = stack
+        self._number = number
+
+    def seat_of(self, instance: Instance) -> int | None:
+        """Return the first seat that an instance holds."""
+        stack = self._stack
+        holders = stack.holder[self._number].tolist()
+        number = stack.instances.index(instance)
+        return holders.index(number) if number in holders else None
+
+    def forfeit(self, seat: int, what: str) -> Ending:
+        """Return the ending of a seat whose agent is lost."""
+        return self._stack.forfeit(self._number, seat, "stalled", what)

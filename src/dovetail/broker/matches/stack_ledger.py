@@ -1,0 +1,189 @@
+"""The accounts of a group's episodes, in columns: who sits where, what was earned and what was done.
+
+A column has an entry for each slot of the group, or one for each of its seats.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from dovetail.broker.rules.place import MEASURES
+from dovetail.protocol import codec, columns
+from dovetail.protocol.columns import Column
+from dovetail.protocol.seeds import SeatSeeds
+
+NONE = int(np.iinfo(np.int32).min)
+"""In ``acts``: the seat does not act in that turn."""
+
+
+class Ledger:
+    """The accounts of the episodes in all slots.
+
+    Args:
+        size: how many slots there are.
+        seats: of the game.
+        holders: by place in the run's list of agents, a number for the instance.
+        draws: the seats' seeds.
+    """
+
+    def __init__(self, size: int, seats: int, holders: Column, draws: SeatSeeds) -> None:
+        self.holders = holders
+        self.live = np.zeros(size, bool)
+        self.playing = 0
+        """How many slots are live."""
+        self.number = np.zeros(size, np.int64)
+        self.index = np.zeros(size, np.int64)
+        self.seed = np.zeros(size, np.uint64)
+        self.draws = np.zeros((size, seats), np.uint64)
+        """The seats' seeds."""
+        self._seat_seeds = draws
+        self.turn = np.full(size, -1, np.int32)
+        self.place = np.zeros((size, seats), np.int32)
+        self.holder = np.zeros((size, seats), np.int32)
+        """The number of the instance that sits there."""
+        self.pending = np.zeros((size, seats))
+        self.total = np.zeros((size, seats))
+        self.seconds = np.zeros((size, seats))
+        self.decisions = np.zeros((size, seats), np.int32)
+        self.breaches = np.zeros((size, seats), np.int32)
+        self.refused = np.zeros((size, seats), np.int32)
+        self.measured: dict[int, dict[int, dict[str, list[float]]]] = {}
+        """By slot, seat and name: sum and number of what was measured."""
+        self.breached: dict[int, list[list[int]]] = {}
+        """By slot: ``[turn, seat]`` of every action that was chosen for a seat."""
+        self.earned = False
+        """Whether any seat has earned anything yet."""
+        self.played = np.zeros(size, np.int32)
+        """How many turns ``acts`` has of a slot."""
+        self.acts = np.full((size, 64, seats), NONE, np.int32)
+        """By slot, turn and seat: the action."""
+
+    def begin(
+        self, slots: Column, numbers: range, indices: list[int], seeds: Column, places: Column
+    ) -> None:
+        """Begin an episode in each of some slots; ``places`` says who sits where, by slot and seat."""
+        self.live[slots] = True
+        self.playing += len(slots)
+        self.number[slots] = numbers
+        self.index[slots] = indices
+        self.turn[slots] = -1
+        self.place[slots] = places
+        self.holder[slots] = self.holders[places]
+        per_seat: list[Column] = [self.pending, self.total, self.seconds]
+        per_seat += [self.decisions, self.breaches, self.refused]
+        for column in per_seat:
+            column[slots] = 0
+        self.seed[slots] = seeds
+        if indices:
+            seated = self.place[slots].tolist()
+            self.draws[slots] = self._seat_seeds.column(seeds.tolist(), indices, seated)
+        self.played[slots] = 0
+        self.acts[slots] = NONE
+        for kept in (self.measured, self.breached):
+            for slot in kept.keys() & slots.tolist() if kept else ():
+                del kept[slot]
+
+    def whole(self, slots: Column) -> Any:
+        """Return what names some slots, each once: all of them as a slice, which is read much faster."""
+        return slice(None) if len(slots) == len(self.live) else slots
+
+    def end(self, slots: Column) -> None:
+        """End the episodes of some slots that are live."""
+        self.live[slots] = False
+        self.playing -= len(slots)
+
+    def note(self, rows: Column, seats: Column, actions: Column) -> None:
+        """Write the actions down that seats take in the present turns of their slots."""
+        turns = self.turn.take(rows)
+        size, turn, number = self.acts.shape
+        if not columns.every(turns < turn):
+            more = np.full((size, turn, number), NONE, np.int32)
+            self.acts = np.concatenate([self.acts, more], axis=1)
+            turn *= 2
+        # At one flat index, which takes a third of the time.
+        self.acts.put((rows * np.int64(turn) + turns) * number + seats, actions)
+        self.played.put(rows, turns + 1)
+
+    def credit(self, rewards: Column | None, batch: Column, failed: list[int]) -> None:
+        """Credit the rewards of a batch, but in slots whose episode failed."""
+        if rewards is None:
+            return
+        self.earned = True
+        if failed:
+            rewards = np.where(np.isin(batch, failed)[:, None], 0.0, rewards)
+        at = self.whole(batch)
+        self.pending[at] += rewards
+        self.total[at] += rewards
+
+    def refuse(self, slot: int, seat: int, count: int) -> None:
+        """Count answers that a bridge had refused, as far as the column can say."""
+        most = int(np.iinfo(self.refused.dtype).max)
+        self.refused[slot, seat] = min(int(self.refused[slot, seat]) + max(0, count), most)
+
+    def measure(self, slot: int, seat: int, given: Any) -> None:
+        if not isinstance(given, dict):
+            return
+        sums = self.measured.setdefault(slot, {}).setdefault(seat, {})
+        for name, value in given.items():
+            if not (isinstance(name, str) and isinstance(value, int | float)):
+                continue  # neither the journal nor a client could read it
+            if name in sums or len(sums) < MEASURES:
+                total, count = sums.get(name, (0.0, 0.0))
+                sums[name] = [total + value, count + 1]
+
+    def accounts(self) -> list[Column]:
+        """Return, by slot and seat: place, return, decisions, seconds, breaches, refused answers."""
+        found: list[Column] = [self.place, self.total, self.decisions, self.seconds]
+        return [*found, self.breaches, self.refused]
+
+    def histories(self, slots: Column) -> list[tuple[Any, int]]:
+        """Return the actions of some slots' episodes, turn by turn, and the number of turns.
+
+        The actions are encoded as the journal has them.
+        """
+        played = self.played[slots]
+        acts = self.acts[slots, : played.max()]
+        given = np.zeros(acts.shape[:2], np.uint8)
+        seats, actions = np.zeros_like(given), acts[..., 0].copy()
+        # Seat by seat, since a reduction along a short axis takes ten times as long.
+        for seat in range(acts.shape[2]):
+            acted = acts[..., seat] != NONE
+            given += acted
+            np.maximum(seats, acted * np.uint8(seat), out=seats)
+            np.maximum(actions, acts[..., seat], out=actions)
+        # A turn with one action, if that is 0 to 127, is four bytes.
+        short = (given == 1) & (actions.view(np.uint32) < 128)
+        plain = (short | (np.arange(acts.shape[1]) >= played[:, None])).all(axis=1)
+        bodies = np.empty((len(slots), acts.shape[1], 4), np.uint8)
+        bodies[..., 0], bodies[..., 1] = 0x91, 0x92  # a turn with one pair
+        bodies[..., 2], bodies[..., 3] = seats, actions
+        data, size = bodies.tobytes(), 4 * acts.shape[1]
+        found: list[tuple[Any, int]] = []
+        easy = plain.tolist()
+        for row, count in enumerate(played.tolist()):
+            if easy[row]:
+                encoded = _array(count) + data[row * size : row * size + 4 * count]
+            else:
+                turns = acts[row, :count].tolist()
+                encoded = codec.encode([[e for e in enumerate(t) if e[1] != NONE] for t in turns])
+            found.append((msgspec.Raw(encoded), count))
+        return found
+
+    def means(self, slot: int, seat: int) -> dict[str, float]:
+        """Return the mean of each measure of a seat."""
+        sums = self.measured.get(slot, {}).get(seat, {})
+        return {name: total / count for name, (total, count) in sums.items()}
+
+
+@lru_cache(maxsize=1 << 12)
+def _array(count: int) -> bytes:
+    """Return the head of a MessagePack array."""
+    if count < 16:
+        return bytes([0x90 + count])
+    if count < 1 << 16:
+        return b"\xdc" + count.to_bytes(2, "big")
+    return b"\xdd" + count.to_bytes(4, "big")

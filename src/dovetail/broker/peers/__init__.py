@@ -1,0 +1,1 @@
+"""Connected peers: their rights, limits and outgoing messages."""

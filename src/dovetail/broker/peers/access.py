@@ -1,0 +1,127 @@
+"""What the holder of a key may do.  Pure: the access file's contents in, decisions out.
+
+``dovetail.broker.peers.access_file`` reads the file; the sessions, requests and runs ask here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Annotated, Protocol
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dovetail.broker.peers.limits import USUAL, Allowance, quoted
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+from dovetail.transport.keys import LENGTH, Key
+
+Patterns = list[Annotated[str, Meta(min_length=1)]]
+"""Names; ``*`` and ``?`` stand for any characters and for any one."""
+
+
+class Grant(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[keys.NAME]``: a key, and what its holder may do."""
+
+    public: str
+    """The public key."""
+    roles: list[m.Role] = msgspec.field(
+        default_factory=lambda: ["environment", "agent", "experiment", "observer"]
+    )
+    """The roles that it may take."""
+    offers: Patterns = msgspec.field(default_factory=lambda: ["*"])
+    """The names of environments and agents that it may offer."""
+    uses: Patterns = []
+    """The names of other keys whose runs, agents and stored states it may use like its own."""
+    limits: Allowance = USUAL
+    """What it may cost the broker."""
+    revoked: bool = False
+    """Whether it is refused."""
+
+
+class Access(Struct, frozen=True, forbid_unknown_fields=True):
+    """An access file."""
+
+    keys: dict[str, Grant] = {}
+    """By name."""
+    pinned: dict[str, str] = {}
+    """The key that alone may offer an environment or agent, by the name of that."""
+    broker: str = ""
+    """The file with the broker's own key; the access file's name with the ending ``.key`` if empty."""
+
+    def admits(self, public: str) -> bool:
+        """Whether a program with this public key may connect."""
+        return any(each.public == public and not each.revoked for each in self.keys.values())
+
+    def admit(self, public: str, role: m.Role, offers: Sequence[str], present: int) -> str:
+        """Return the name of the key of a program that says ``hello``.
+
+        Args:
+            public: the key.
+            role: the role that it wants.
+            offers: the names of what it offers.
+            present: how many other programs with this key are connected.
+
+        Raises:
+            ProtocolError: code ``access`` or ``limit``: it may not.
+        """
+        for name, grant in self.keys.items():  # noqa: B007 (both are used below)
+            if grant.public == public:
+                break
+        else:
+            raise ProtocolError("access", f"the key {public} is not in the broker's access file")
+        if grant.revoked:
+            raise ProtocolError("access", f"the key {name!r} was revoked")
+        if role not in grant.roles:
+            roles = " or ".join(grant.roles) or "nothing"
+            raise ProtocolError(
+                "access", f"the key {name!r} may not be an {role}; it may be {roles}"
+            )
+        for offer in offers:
+            if not _matches(offer, grant.offers):
+                names = ", ".join(grant.offers) or "nothing"
+                raise ProtocolError(
+                    "access",
+                    f"the key {name!r} may not offer {quoted(offer)}; it may offer {names}",
+                )
+            holder = self.pinned.get(offer, name)
+            if holder != name:
+                raise ProtocolError("access", f"only the key {holder!r} may offer {quoted(offer)}")
+        if present >= grant.limits.peers:
+            text = (
+                f"{present} programs with the key {name!r} are connected, and no more may be; "
+                "end one of them"
+            )
+            raise ProtocolError("limit", text)
+        return name
+
+    def may_use(self, name: str, other: str) -> bool:
+        """Whether the holder of a key may use what belongs to another's as if it were its own."""
+        grant = self.keys.get(name)
+        return grant is not None and (name == other or _matches(other, grant.uses))
+
+    def allowance(self, name: str) -> Allowance:
+        """Return what the holder of a key may cost the broker."""
+        grant = self.keys.get(name)
+        return USUAL if grant is None else grant.limits
+
+
+class Source(Protocol):
+    """Where a broker learns who may use it."""
+
+    access: Access
+    key: Key
+    """The broker's own."""
+
+    def changed(self) -> Access | None:
+        """Return what holds from now on if that has changed, None otherwise."""
+
+
+def public_key(connection: object) -> str:
+    """Return the public key in the name of a connection; empty for a peer in this program."""
+    return connection[:LENGTH].decode("ascii") if isinstance(connection, bytes) else ""
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

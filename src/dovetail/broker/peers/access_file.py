@@ -1,0 +1,115 @@
+"""The access file of a broker: read, checked, read again when it has changed."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+import time
+from pathlib import Path
+
+import msgspec
+
+from dovetail.broker.peers.access import Access
+from dovetail.peer.config_location import Source
+from dovetail.peer.validation_messages import explained
+from dovetail.protocol import outside
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
+
+log = logging.getLogger("dovetail.broker")
+
+LOOK = 0.5
+"""Seconds between looks at whether the file has changed."""
+NAME = 64
+"""Characters in the name of a key."""
+
+
+def read(path: Path) -> Access:
+    """Return what an access file says.
+
+    Raises:
+        DovetailError: it cannot be read, or says something else; one line says where and what.
+    """
+    try:
+        table = outside.table(path)
+    except OSError as error:
+        raise DovetailError(f"cannot read {path}: {error.strerror}") from None
+    try:
+        access = msgspec.convert(table, Access)
+    except msgspec.ValidationError as error:
+        raise DovetailError(explained(error, Access, table, Source(path))) from None
+    wrong = problem(access)
+    if wrong:
+        raise DovetailError(f"{path}: {wrong}")
+    return access
+
+
+def problem(access: Access) -> str:
+    """Return what is wrong with an access file that has the right form; empty if nothing is."""
+    holders: dict[str, str] = {}
+    for name, grant in access.keys.items():
+        if not name.isprintable() or not 0 < len(name) <= NAME:
+            return f"{name!r} is not a name for a key; use up to {NAME} printable characters"
+        wrong = keys.problem(grant.public)
+        if wrong:
+            return f"[keys.{name}], public: {wrong}"
+        other = holders.setdefault(grant.public, name)
+        if other != name:
+            return f"[keys.{other}] and [keys.{name}] have the same key; give each its own"
+    for offer, name in access.pinned.items():
+        if name not in access.keys:
+            close = difflib.get_close_matches(name, access.keys, 1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            return f"[pinned], {offer}: there is no [keys.{name}]{meant}"
+    return ""
+
+
+def broker_key(path: Path, access: Access) -> Path:
+    """Return the file with the key of the broker that has an access file."""
+    return path.parent / access.broker if access.broker else path.with_suffix(".key")
+
+
+class AccessFile:
+    """An access file in use by a broker.
+
+    Raises:
+        DovetailError: it, or the broker's key, cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._looked = time.monotonic()
+        self._state = self._stat()
+        self.access = read(path)
+        self.key = keys.read(broker_key(path, self.access))
+
+    def changed(self) -> Access | None:
+        """Return what the file says now if that has changed, None otherwise.
+
+        A file that cannot be read changes nothing; the log says why.
+        """
+        now = time.monotonic()
+        if now - self._looked < LOOK:
+            return None
+        self._looked = now
+        state = self._stat()
+        if state == self._state:
+            return None
+        self._state = state
+        try:
+            access = read(self.path)
+        except DovetailError as error:
+            log.error("the access file stays as it was: %s", error)
+            return None
+        if access == self.access:
+            return None
+        self.access = access
+        return access
+
+    def _stat(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino

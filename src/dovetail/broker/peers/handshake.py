@@ -1,0 +1,113 @@
+"""Whether a ``hello`` is welcome as it is, from any peer.  Pure."""
+
+from __future__ import annotations
+
+import hmac
+from collections import Counter
+from collections.abc import Callable
+
+from dovetail.broker.peers import limits
+from dovetail.broker.peers.access import Access
+from dovetail.broker.peers.peers import Peer
+from dovetail.protocol import codec
+from dovetail.protocol import json_text as jsontext
+from dovetail.protocol import messages as m
+from dovetail.protocol.display_text import CONTROL
+from dovetail.protocol.errors import ProtocolError
+
+UNGREETED = "say hello first; no session is known for this connection"
+
+
+def check(
+    hello: m.Hello, token: str | None, allowance: limits.Allowance, entrant: str = ""
+) -> None:
+    """Check a ``hello``.
+
+    Args:
+        hello: of a peer.
+        token: the broker's access token, if it has one.
+        allowance: what the peer may cost.
+        entrant: whose own access token it carries; empty for none.
+
+    Raises:
+        ProtocolError: it is refused.
+    """
+    if hello.version != m.VERSION:
+        raise ProtocolError("version", _other(hello.version))
+    if token is not None and not carries(hello, token):
+        if not entrant:
+            text = "the access token is missing or wrong; ask the person who runs this broker"
+            raise ProtocolError("access", text)
+        if hello.role != "agent":
+            raise ProtocolError(
+                "access", f"this access token is for agents, not for an {hello.role}"
+            )
+    limits.check(hello, allowance)
+    if hello.offers and hello.role not in ("environment", "agent"):
+        raise ProtocolError("invalid", f"an {hello.role} has no offers")
+    names = [offer.name for offer in hello.offers]
+    if any(map(CONTROL.search, (hello.name, hello.software, *names))):
+        raise ProtocolError(
+            "invalid",
+            "a name has control characters, which a terminal would obey; leave them out",
+        )
+    for offer in hello.offers:
+        if not jsontext.plain(offer.parameters):
+            raise ProtocolError(
+                "invalid",
+                f"the parameters of {offer.name!r} have a value that JSON lacks, such as NaN; give a JSON Schema",
+            )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ProtocolError("invalid", f"{twice[0]!r} is offered twice; give each its own name")
+
+
+def still(
+    peer: Peer, access: Access | None, entrant: Callable[[str], str | None]
+) -> limits.Allowance | None:
+    """Check that a peer may still do what it does; return what it may cost if its key says so.
+
+    Args:
+        peer: that has a key or an access token of its own.
+        access: the keys that are let in now.
+        entrant: returns whose access token this is now.
+
+    Raises:
+        ProtocolError: code ``access``: its key or token was revoked, or is for something else.
+    """
+    if peer.token and entrant(peer.token) != peer.entrant:
+        raise ProtocolError(
+            "access",
+            f"the access token of {peer.entrant!r} was revoked; ask the person who runs this broker",
+        )
+    if not peer.public or access is None:
+        return None
+    name = access.admit(peer.public, peer.role, list(peer.offers), 0)
+    if name != peer.key:
+        raise ProtocolError("access", f"the key {peer.key!r} is now called {name!r}")
+    return access.allowance(name)
+
+
+def unread(error: ProtocolError) -> m.Error:
+    """Return the answer to a frame that cannot be read, over a connection without a session."""
+    version = error.about.get("version", m.VERSION)
+    if error.kind == "hello" and version != m.VERSION:  # whose fields may be others
+        return m.Error("version", _other(version))
+    if error.code == "unknown-type":
+        return m.Error("hello-first", UNGREETED)
+    return m.Error(error.code, str(error))
+
+
+def _other(version: int) -> str:
+    return f"protocol version {version}; this broker speaks {m.VERSION}"
+
+
+def carries(hello: m.Hello, token: str | None) -> bool:
+    """Whether a ``hello`` carries an access token; how long this takes tells nothing of it."""
+    given = (hello.token or "").encode(errors="surrogatepass")
+    return token is not None and hmac.compare_digest(token.encode(), given)
+
+
+def same(first: m.Hello | None, hello: m.Hello) -> bool:
+    """Whether a ``hello`` comes again; as bytes, since arrays in one that is not checked have no equality."""
+    return first is not None and codec.encode(first) == codec.encode(hello)

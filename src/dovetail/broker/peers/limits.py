@@ -1,0 +1,264 @@
+"""What one peer may cost the others.  Pure.
+
+Answers that the broker waits for cost nothing: clocks bound when they come, the limits of a frame how
+large they are, and ``SEATS`` and ``PLACES`` what follows from one.  All else that a peer says is charged
+to it, a unit for about 10 microseconds of the broker's time, and worn off with time: requests by
+``COSTS``, their bytes and values, answers that nothing waits for by their values, frames that cannot
+be read by their bytes, and what the broker makes or sends again for a peer by its number.  A peer that
+owes more than ``SLOW`` is read again later.  One that owes more than ``REFUSE`` has its requests refused,
+and one that keeps on asking, or confirms nothing that it is sent, is sent away.
+
+What strangers say is not charged: ``transport.router`` gives it a share of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import astuple
+
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from dovetail.broker.peers.peers import Peer
+
+RATE = 5_000.0
+"""Units that wear off in a second: a twentieth of the broker's time."""
+SLOW = 5_000.0
+"""Units owed from which on nothing more is read from a peer, until it owes half of that; as many times
+more or fewer as its own rate is."""
+REFUSE = 10_000.0
+"""Units owed from which on what a peer says is refused; the same holds."""
+STRIKES = 5_000
+"""Messages refused so, without the debt being paid between, after which a peer is sent away."""
+UNIT_BYTES = 1 << 12
+"""Bytes that cost one unit: they are read, written down and passed on."""
+SAVED_BYTES = 1 << 10
+"""Bytes of a saved state that cost one unit: they are read, written down and passed on at once."""
+STORED_BYTES = 1 << 9
+"""The same where it is stored, which writes it down twice."""
+UNIT_ELEMENTS = 20
+"""Values, as ``Limits.elements`` counts them, that cost one unit where they are read or made for nothing."""
+
+SMALL = 64
+"""Bytes of a frame from which on its values are counted."""
+
+COSTS: dict[type, float] = {
+    m.Ping: 1,
+    m.Pong: 1,
+    m.Catalogue: 10,
+    m.Watch: 2,
+    m.Run: 20,
+    m.Pause: 2,
+    m.Drain: 2,
+    m.Cancel: 2,
+    m.ExperimentCreate: 4,
+    m.ExperimentMessage: 2,
+    m.Save: 2,
+    m.Load: 2,
+    m.Cleanup: 2,
+    m.Error: 1,
+}
+"""Units by the type of message; nothing for the others, but if they are ``IGNORED``."""
+IGNORED = 1.0
+"""Units for an answer that nothing waits for, besides those of its values."""
+UNREADABLE = 5.0
+"""Units for a frame that cannot be read, besides those of ``unread``."""
+ENTRY = 1.0
+"""Units for each entry of a page of the catalogue, besides those of its values."""
+PASSED = 0.01
+"""Units for each entry before the page."""
+MATCH = 1.0
+"""Units for each match that a run opens."""
+LOOKAHEAD = 5.0
+"""Units for a lookahead that is refused; the clock of its decision bounds any other."""
+REPLAYED = 0.25
+"""Units for each frame that is sent again to a peer that resumes; at most ``SLOW`` in all to one that was
+away, which may not have been its own doing."""
+
+STRANGER = 100
+"""Messages over a connection without a session after which it is closed."""
+NAME = 256
+"""Characters in a name."""
+QUOTED = 60
+"""Characters that a message quotes of one that is longer."""
+OFFERS = 4_096
+"""Offers of a peer."""
+OFFER_ELEMENTS = 20_000
+"""Values in an offer, as ``Limits.elements`` counts them."""
+UNANSWERED = 4_096
+"""Requests of a peer to other peers' programs that are under way."""
+MATCHES = 4_096
+"""Matches open for all the runs of an experiment."""
+SEATS = 1_024
+"""Agents that a run may name: the work of each episode grows with its seats."""
+PLACES = 65_536
+"""Seats in all matches open for all the runs of an experiment."""
+STATES = 10_000
+"""States that are kept."""
+STATE_BYTES = 1 << 30
+"""Bytes of the states that an experiment, or its key, stores."""
+STATE_BYTES_IN_ALL = 2 << 30
+"""Bytes of all stored states."""
+SAVES = 2
+"""Saves that are under way for a peer: what one costs is known only with its answer."""
+RECORDED = 1 << 18
+"""Bytes of a run that are recorded with each of its episodes."""
+ACTIONS = 256 << 20
+"""Bytes of the actions of an episode, which are kept to its end; it is truncated."""
+HELD = 512 << 20
+"""Bytes that the requests, agents and runs of a peer hold."""
+HELD_IN_ALL = 2 << 30
+"""Bytes that those of all peers hold, but for ``LITTLE`` of each."""
+LITTLE = 1 << 20
+"""Bytes that those of a peer hold, up to which all are not counted."""
+SOUGHT = 50
+"""Stored states that cost one unit where they are counted."""
+KEPT_VALUE = 64
+"""Bytes that a value takes in memory, at most, where it takes one in a frame."""
+KEPT = 256 << 20
+"""Bytes that a peer had time to confirm and did not, which are kept to be sent again; it is sent away."""
+
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a peer may cost; an access file may allow the holder of a key more, or less."""
+
+    rate: Annotated[float, Meta(gt=0)] = RATE
+    """Units that wear off in a second."""
+    offers: Count = OFFERS
+    """Offers of each of its programs."""
+    requests: Count = UNANSWERED
+    """Requests under way of each of its programs."""
+    matches: Count = MATCHES
+    """Matches open for all runs of each of its experiments."""
+    states: Count = STATES
+    """Stored states of the key."""
+    state_bytes: Count = STATE_BYTES
+    """Bytes of all of these."""
+    peers: Count = 4_096
+    """Programs with the key that are connected."""
+
+
+USUAL = Allowance()
+
+Verdict = Literal["take", "refuse", "drop"]
+
+
+def charge(peer: Peer, units: float, now: float) -> None:
+    """Add to what a peer owes, which wears off with time."""
+    owed = peer.owed - peer.allowance.rate * (now - peer.charged)
+    if owed <= 0.0:
+        owed = 0.0
+        peer.strikes = 0
+    peer.owed = owed + units
+    peer.charged = now
+
+
+def judge(peer: Peer) -> Verdict:
+    """Return what to do with what a peer says, after it was charged for it."""
+    if peer.owed <= REFUSE * peer.allowance.rate / RATE:
+        return "take"
+    peer.strikes += 1
+    return "refuse" if peer.strikes <= STRIKES else "drop"
+
+
+def rest(peer: Peer) -> float:
+    """Return for how many seconds to read nothing from a peer; 0 if it may speak."""
+    slow = SLOW * peer.allowance.rate / RATE
+    return 0.0 if peer.owed <= slow else (peer.owed - slow / 2) / peer.allowance.rate
+
+
+def check(hello: m.Hello, allowance: Allowance) -> None:
+    """Check the sizes in a ``hello``.
+
+    Raises:
+        ProtocolError: code ``limit``: one is too large.
+    """
+    if len(hello.offers) > allowance.offers:
+        most = f"{allowance.offers:,}"
+        text = f"{len(hello.offers):,} offers; a peer may have {most}; use several peers"
+        raise ProtocolError("limit", text)
+    names = [("name", hello.name), ("software", hello.software)]
+    if text := overlong([*names, *(("name of an offer", o.name) for o in hello.offers)]):
+        raise ProtocolError("limit", text)
+    for offer in hello.offers:
+        size = elements([offer.parameters, offer.seats, offer.wants])
+        if size > OFFER_ELEMENTS:
+            text = f"the offer {offer.name!r} has {size:,} values; it may have {OFFER_ELEMENTS:,}"
+            raise ProtocolError("limit", text)
+
+
+def overlong(names: Iterable[tuple[str, str]]) -> str:
+    """Return which of some names, by what they are, has too many characters; empty if none has."""
+    for what, name in names:
+        if len(name) > NAME:
+            return f"the {what} has {len(name):,} characters; it may have {NAME}"
+    return ""
+
+
+def quoted(name: str | int) -> str:
+    """Return a name as a message quotes it; of one that is too long to be a name, the beginning."""
+    if isinstance(name, int) or len(name) <= NAME:
+        return repr(name)
+    return f"{name[:QUOTED]!r}... ({len(name):,} characters)"
+
+
+def started(name: str, command: str) -> str:
+    """Return how to start what has a name, for the end of a message, if it can be typed as it is."""
+    return f"; start one with `dovetail {command} {name}`" if quoted(name) == f"'{name}'" else ""
+
+
+def asked(message: m.Message, size: int, most: int) -> float:
+    """Return the units for a request, or another message that costs something; arguments as for ``values``."""
+    units = COSTS.get(type(message), 0.0) + size // UNIT_BYTES
+    return units if size <= SMALL else units + values(message, size, most)
+
+
+def values(message: m.Message, size: int, most: int) -> float:
+    """Return the units for what is in a message, unknown fields included.
+
+    Args:
+        message: what was read.
+        size: bytes of the frame.
+        most: values that a frame may have.
+    """
+    unknown = 0
+    if size > SMALL:
+        try:
+            unknown = min(most, max(0, size - len(codec.encode(message))))
+        except codec.UNSENDABLE:
+            unknown = min(most, size)
+    return (elements(message) + unknown) // UNIT_ELEMENTS
+
+
+def unread(size: int, most: int) -> float:
+    """Return the units for a frame that is refused.
+
+    Args:
+        size: its bytes.
+        most: values of a frame that are looked at; each has a byte at least.
+    """
+    return UNREADABLE + min(size, most) // UNIT_ELEMENTS + size // UNIT_BYTES
+
+
+def elements(value: Any) -> int:
+    """Return how many values are in a value or message that was decoded, keys of maps included."""
+    count = 0
+    left = [value]
+    while left:
+        each = left.pop()
+        count += 1
+        if isinstance(each, dict):
+            left += each.keys()
+            left += each.values()
+        elif isinstance(each, list | tuple):
+            left += each
+        elif isinstance(each, Struct):
+            left += astuple(each)
+    return count

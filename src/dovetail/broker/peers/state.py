@@ -1,0 +1,148 @@
+"""What the parts of the broker share: settings, the way out, names and numbers, the peers.
+
+What belongs to one part alone stands in that part: instances in ``instances``, requests in
+``requests``, runs in ``runs``, episodes in ``episodes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dovetail.broker.peers import limits
+from dovetail.broker.peers.access import Access
+from dovetail.broker.peers.outbox import Address, Out
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.timers import Timers
+from dovetail.protocol import messages as m
+from dovetail.protocol.journal import AnyRecord, StateRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a broker behaves; times in seconds."""
+
+    token: str | None = None
+    """What every peer must present at ``hello``."""
+    heartbeat: float = 1.0
+    peer_timeout: float = 30.0
+    """A peer that owes nothing and was silent for so long is taken for lost."""
+    grace: float = 10.0
+    """How long a lost peer's seats are kept."""
+    limits: m.Limits = field(default_factory=m.Limits)
+    access: Access | None = None
+    """What the holders of keys may do; None for a broker without keys."""
+
+
+class Tables:
+    """What is known of everything, and what is about to be said."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.out = Out()
+        self.records: list[AnyRecord] = []
+        self.states: dict[str, bytes] = {}
+        """Agents' saved states by name."""
+        self.keepers: dict[str, str] = {}
+        """Who stored each state last, as of ``Peer.owner``; a session only as long as it lasts."""
+        self.shared: set[str] = set()
+        """The names of states that any experiment may use."""
+        self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
+        self.stopping = False
+        self.entrant: Callable[[str], str | None] = lambda token: None
+        """Returns whose own access token this is, for brokers whose agents have one each."""
+        self.missed: Callable[[str], None] = lambda text: None
+        """Told in a line when a peer is gone for whom a run waits."""
+        self.timers = Timers()
+        self.connections: dict[Address, Peer] = {}
+        """The peers that are present."""
+        self.sessions: dict[str, Peer] = {}
+        """All peers, also those that are away, by session token."""
+        self.next = 1
+        """The number that the next thing gets."""
+        self.slowed: dict[Address, float] = {}
+        """Connections that are not to be read, and for how many seconds."""
+        self.dropped: dict[Address, str] = {}
+        """Connections to close, and why; the reason is empty if it has been told."""
+        self._strangers: dict[Address, int] = {}
+
+    def keeps(self, peer: Peer, name: str) -> bool:
+        """Whether a saved state may be read and replaced by an experiment."""
+        keeper = self.keepers.get(name)
+        if keeper is None or keeper == peer.owner or name in self.shared:
+            return True
+        _, key, other = keeper.partition("key ")
+        if key:
+            access = self.settings.access
+            return access is None or access.may_use(peer.key, other)
+        return keeper not in self.sessions
+
+    def store(self, peer: Peer, name: str, agent: str, state: bytes, *, shared: bool) -> None:
+        """Store a state that a peer may keep; others may use it if it is ``shared``."""
+        self.states[name] = state
+        self.keepers[name] = peer.owner
+        if shared:
+            self.shared.add(name)
+        else:
+            self.shared.discard(name)
+        self.records.append(StateRecord(name, agent, state, key=peer.key, shared=shared))
+
+    def admits(self, public: str) -> bool:
+        """Whether a program with this public key may connect."""
+        access = self.settings.access
+        return access is not None and access.admits(public)
+
+    def allowance(self, key: str) -> limits.Allowance:
+        """Return what a peer may cost; ``key`` is the name of its key, or empty."""
+        access = self.settings.access
+        return limits.USUAL if access is None else access.allowance(key)
+
+    def may_use(self, peer: Peer, other: Peer) -> bool:
+        """Whether a peer may use what belongs to another."""
+        access = self.settings.access
+        return peer is other or (
+            access is not None and bool(other.key) and access.may_use(peer.key, other.key)
+        )
+
+    def experiments(self) -> list[Address]:
+        """Return the connections of the experiments that are present."""
+        peers = self.connections.items()
+        return [address for address, peer in peers if peer.role == "experiment"]
+
+    def number(self) -> int:
+        """Return a number that nothing else has."""
+        return self.numbers(1)[0]
+
+    def numbers(self, count: int) -> range:
+        """Return so many numbers that nothing else has."""
+        first = self.next
+        self.next = first + count
+        return range(first, self.next)
+
+    def ignore(self, peer: Peer, message: m.Message | None = None) -> None:
+        """Count a message that is late, doubled or foreign; it may have many values."""
+        self.counters["ignored"] += 1
+        if not peer.outbox.reliable:
+            units = 0.0
+            if message is not None:
+                units = limits.values(message, peer.size, self.settings.limits.elements)
+            self.charge(peer, limits.IGNORED + units)
+
+    def charge(self, peer: Peer, units: float) -> None:
+        """Charge a peer that was just heard; one in this program is trusted."""
+        if not peer.outbox.reliable:
+            limits.charge(peer, units, peer.heard)
+            seconds = limits.rest(peer)
+            if seconds:
+                self.slowed[peer.outbox.address] = seconds
+
+    def strange(self, address: Address) -> None:
+        """Count something said over a connection that has no session."""
+        count = self._strangers[address] = self._strangers.get(address, 0) + 1
+        if count > limits.STRANGER:
+            self.dropped[address] = f"{count} messages without a session; say hello first"
+            del self._strangers[address]
+
+    def familiar(self, address: Address) -> None:
+        """Take note that a connection has a session, or has ended."""
+        self._strangers.pop(address, None)

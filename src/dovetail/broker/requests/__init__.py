@@ -1,0 +1,1 @@
+"""Sessions, requests and commands of peers."""

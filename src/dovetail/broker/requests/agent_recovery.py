@@ -1,0 +1,189 @@
+"""Agents that die with their program and are made again from their last save, if their run waits."""
+
+from __future__ import annotations
+
+from dovetail.broker.matches.instances import Instance, Instances
+from dovetail.broker.matches.run import Run
+from dovetail.broker.peers import limits
+from dovetail.broker.peers.state import Tables
+from dovetail.broker.requests.request import Request
+from dovetail.broker.requests.requests import Requests
+from dovetail.broker.requests.substitute import substitute
+from dovetail.broker.rules.ending import Ending
+from dovetail.broker.runs.runs import Runs
+from dovetail.protocol import messages as m
+
+LOSSES = 10
+"""How often an agent is made again; one that always dies would never end its run."""
+
+
+class Remaking:
+    """The agents that are lost, and the saves that they come back from."""
+
+    def __init__(
+        self, tables: Tables, instances: Instances, runs: Runs, requests: Requests
+    ) -> None:
+        self._tables = tables
+        self._instances = instances
+        self._runs = runs
+        self._requests = requests
+        self.lost: dict[int, Instance] = {}
+        """By number."""
+        runs.ended = self.ended
+        requests.done = self._done
+
+    # -- saves -----------------------------------------------------------------------------------
+
+    def ended(self, run: Run) -> None:
+        """Take the end of an episode: ask for a save of each agent that is due."""
+        for instance, mode in dict(zip(run.agents, run.modes(), strict=True)).items():
+            if mode == "evaluate" or instance.lost:
+                continue
+            instance.unsaved += 1
+            every = run.asked.save_every
+            if every and instance.unsaved >= every and not instance.saving and self._pays(run):
+                instance.saving = instance.unsaved
+                save = m.Save(self._tables.number(), instance.number)
+                self._requests.internal(instance.peer, save)
+
+    def _pays(self, run: Run) -> bool:
+        """Return whether the run's experiment owes little enough for another save now."""
+        self._tables.charge(run.experiment, 0.0)
+        return run.experiment.outbox.reliable or not limits.rest(run.experiment)
+
+    def _keep(self, instance: Instance, state: bytes) -> str:
+        """Keep what an agent is made again from; return why it is not kept, if so."""
+        paying = next((run for run in self._runs.of(instance) if run.asked.save_every), None)
+        if paying is not None:
+            self._tables.charge(paying.experiment, len(state) // limits.SAVED_BYTES)
+        owner, before = instance.owner, instance.held
+        more = len(state) - len(instance.saved or b"")
+        if instance.size and owner.held + more > limits.HELD:
+            return f"your requests, agents and runs may hold {limits.HELD:,} bytes"
+        instance.saved = state
+        owner.held += instance.held - before
+        return ""
+
+    # -- losses ----------------------------------------------------------------------------------
+
+    def gone(self, instance: Instance, what: str, now: float) -> None:
+        """Keep the place of an agent that will not come back in the runs that wait for it."""
+        waiting = [run for run in self._runs.of(instance) if run.waits]
+        if not waiting:
+            return
+        instance.losses += 1
+        if instance.losses > LOSSES:
+            for run in waiting:
+                text = f"{what}, for the {instance.losses}th time; its log says why"
+                self._runs.finish(run, "failed", text, now)
+            return
+        instance.lost, instance.saving = True, 0
+        self.lost[instance.number] = instance
+        since = "its beginning" if instance.saved is None else "its last save"
+        text = (
+            f"{what}; it is made again from {since}, without its last {instance.unsaved} episodes"
+        )
+        for run in waiting:
+            self._continue(run, instance, text, now)
+        instance.unsaved = 0
+        self.arrived(now)
+
+    def _continue(self, run: Run, lost: Instance, text: str, now: float) -> None:
+        """Play a run on with the substitute of a lost agent, or end what is in progress."""
+        pairs = zip(run.agents, run.substitutes, strict=False)  # without substitutes none
+        for each in dict.fromkeys(other.agent for agent, other in pairs if agent is lost):
+            text += f"; until then {each} plays in its place"
+        _remark(run, text)
+        for match, play in list(run.playing.items()):
+            seat = play.seat_of(lost)
+            if seat is None:  # a substitute has it
+                continue
+            if run.substitutes and substitute(run, play, lost, now):
+                self._runs.matches.watch(match)
+                continue
+            run.schedule.forgive(play.episode.index)
+            ending = Ending("disconnected", seat, message=text)
+            self._runs.episodes.finish(run, play, ending)
+            self._runs.go_on(run, match, now)
+        for match in run.matches.values():
+            match.unseat(lost)
+        self._runs.advance(run, now)
+
+    def arrived(self, now: float) -> None:
+        """Make the lost agents again for which there is a program that can."""
+        for instance in list(self.lost.values()):
+            runs = self._runs.of(instance)
+            if not runs:
+                del self.lost[instance.number]
+            elif instance.offer.instance:
+                self._adopt(instance, runs, now)
+            else:
+                self._create(instance)
+
+    def _adopt(self, lost: Instance, runs: list[Run], now: float) -> None:
+        """Put another program that is the one agent of this name in the place of a lost one."""
+        found = self._instances.called(lost.agent)
+        if found is None:
+            return
+        del self.lost[lost.number]
+        found.losses = lost.losses
+        before, found.saved = found.held, lost.saved
+        found.owner.held += found.held - before
+        for run in runs:
+            run.agents = [found if each is lost else each for each in run.agents]
+            run.substitutes = [found if each is lost else each for each in run.substitutes]
+        found.runs |= lost.runs
+        lost.runs.clear()
+        if found.saved is not None:
+            found.lost = True
+            load = m.Load(self._tables.number(), found.number, found.saved)
+            self._requests.internal(found.peer, load)
+        else:
+            self._runs.advance_all(now)
+
+    def _create(self, instance: Instance) -> None:
+        made = instance.made
+        assert made is not None
+        maker = self._requests.maker(made)
+        if maker is None:
+            return
+        del self.lost[instance.number]
+        instance.peer, instance.offer = maker, maker.offers[instance.agent]
+        self._instances.add(instance)
+        state = made.state if instance.saved is None else instance.saved
+        create = m.Create(
+            *(self._tables.number(), instance.number, made.agent, made.parameters, made.seed, state)
+        )
+        self._requests.internal(maker, create)
+
+    def _done(self, request: Request, state: bytes | None, failure: str, now: float) -> None:
+        """Take the answer to a request of the broker's own."""
+        message = request.message
+        assert isinstance(message, m.Create | m.Load | m.Save)
+        instance = self._instances.get(message.instance)
+        if instance is None:
+            return
+        if isinstance(message, m.Save):
+            failure = failure or self._keep(instance, state or b"")
+            if failure:  # one that cannot be saved is not asked again: ``saving`` stays
+                text = f"{instance.agent} could not be saved, and is not asked again: {failure}"
+                for run in self._runs.of(instance):
+                    if run.asked.save_every:
+                        _remark(run, text)
+                return
+            instance.unsaved -= instance.saving
+            instance.saving = 0
+            return
+        if failure:
+            for run in self._runs.of(instance):
+                text = f"{instance.agent} could not be made again: {failure}"
+                self._runs.finish(run, "failed", text, now)
+            return
+        instance.lost = False
+        self._runs.advance_all(now)
+
+
+def _remark(run: Run, text: str) -> None:
+    """Tell a run's experiment what was lost, now and once more when the run ends."""
+    run.remarks.append(text)
+    run.experiment.complain("unavailable", text)

@@ -1,0 +1,126 @@
+"""What is connected, for those who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from dovetail.broker.matches.instances import Instance, Instances
+from dovetail.broker.matches.run import Run
+from dovetail.broker.peers.limits import ENTRY, PASSED, UNIT_ELEMENTS, elements, quoted, started
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Tables
+from dovetail.broker.runs.runs import Runs
+from dovetail.peer.validation_messages import meant
+from dovetail.protocol import codec
+from dovetail.protocol.messages import Offer, Role
+
+Entries = Iterable[Callable[[], Any]]
+"""What makes each entry of a part."""
+
+PAGE_ELEMENTS = 60_000
+PAGE_BYTES = 8 << 20
+"""Values and bytes from which on a page is full; one entry more may fit."""
+
+LONGEST = 60
+"""Characters of a name that is compared with what is on offer."""
+MOST = 50
+"""Names that it is compared with; among more the search for a similar one takes too long."""
+
+
+def catalogue(
+    tables: Tables, instances: Instances, runs: Runs, start: int = 0
+) -> tuple[dict[str, Any], float]:
+    """Return what is connected, and the units that this costs; the form is SPEC.md's.
+
+    Entries before the page are not made, and none after it.
+
+    Args:
+        tables: the peers.
+        instances: the agents.
+        runs: the runs.
+        start: the entry to begin with.
+    """
+    body: dict[str, Any] = {}
+    number = size = values = made = 0
+    full = False
+    for section, entries in _parts(tables, instances, runs):
+        page = body[section] = []
+        if "more" in body:
+            continue
+        for entry in entries:
+            if full:
+                body["more"] = number
+                break
+            if number >= start:
+                page.append(found := entry())
+                made += 1
+                size += len(codec.encode(found))
+                values += elements(found)
+                full = size >= PAGE_BYTES or values >= PAGE_ELEMENTS
+            number += 1
+    body["counters"] = dict(tables.counters)
+    return body, ENTRY * made + PASSED * (number - made) + values // UNIT_ELEMENTS
+
+
+def unoffered(tables: Tables, role: Role, name: str, peer: str | None) -> str:
+    """Return the line that says that no program offers a name, or not the one that was asked for."""
+    what, command = ("environment", "env") if role == "environment" else ("agent type", "agent")
+    where = f" at {quoted(peer)}" if peer else ""
+    known = {
+        offer for each in tables.sessions.values() if each.role == role for offer in each.offers
+    }
+    similar = sorted(known) if name not in known and len(known) <= MOST else []
+    hint = meant(name[:LONGEST], similar)
+    return f"no {what} {quoted(name)} is offered{where}{hint or started(name, command)}"
+
+
+def _parts(tables: Tables, instances: Instances, runs: Runs) -> Iterator[tuple[str, Entries]]:
+    peers = tables.sessions.values()
+    yield "peers", (partial(_peer, peer) for peer in peers)
+    for part, role in (("environments", "environment"), ("agents", "agent")):
+        holders = [peer for peer in peers if peer.role == role]
+        yield part, (partial(_offer, p, offer) for p in holders for offer in p.offers.values())
+    yield "instances", (partial(_instance, each) for each in instances if each.ready)
+    yield "runs", (partial(_run, run) for run in runs)
+    yield "kept", _names(tables)
+
+
+def _names(tables: Tables) -> Entries:
+    """Yield the names of the stored states; they are sorted once the first is looked at."""
+    yield from (partial(str, name) for name in sorted(tables.states))
+
+
+def _peer(peer: Peer) -> dict[str, Any]:
+    state = peer.machine.state
+    found = {"name": peer.name, "role": peer.role, "state": state, "software": peer.software}
+    entrant = peer.entrant or peer.key
+    return {**found, "entrant": entrant} if entrant else found
+
+
+def _offer(peer: Peer, offer: Offer) -> dict[str, Any]:
+    return {"peer": peer.name, **msgspec.to_builtins(offer)}
+
+
+def _instance(each: Instance) -> dict[str, Any]:
+    return {
+        "instance": each.number,
+        "agent": each.agent,
+        "peer": each.peer.name,
+        "busy": each.busy,
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.number,
+        "environment": run.asked.environment,
+        "agents": run.asked.names or [instance.agent for instance in run.agents],
+        "state": run.machine.state,
+        "finished": run.finished,
+        "playing": run.running,
+        "episodes": run.asked.episodes,
+    }

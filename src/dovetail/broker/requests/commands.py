@@ -1,0 +1,180 @@
+"""What experiments ask of runs: to begin, pause, drain and cancel them, and to step through them."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from dovetail.broker.matches.instances import Instance, Instances
+from dovetail.broker.matches.run import Run, begun, fixed, problem
+from dovetail.broker.peers.holdings import holds, weight
+from dovetail.broker.peers.limits import MATCH, PLACES, RECORDED, SEATS, overlong, quoted
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Tables
+from dovetail.broker.requests.catalogue import unoffered
+from dovetail.broker.rules.ending import Ending
+from dovetail.broker.runs.runs import SHUTDOWN, Runs
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.display_text import CONTROL
+
+
+class Commands:
+    """Takes them, or refuses them with the reason."""
+
+    def __init__(self, tables: Tables, instances: Instances, runs: Runs) -> None:
+        self._tables = tables
+        self._instances = instances
+        self._runs = runs
+
+    # -- to begin --------------------------------------------------------------------------------
+
+    def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
+        if not peer.asks(asked.id):
+            return
+        seats = len(asked.agents)
+        if max(seats, len(asked.substitutes)) > SEATS:
+            text = f"{seats:,} agents; a run may name {SEATS:,}, and as many substitutes"
+            peer.refuse(asked.id, "limit", text)
+            return
+        named = [("label", asked.label), *(("name of an agent", each) for each in asked.names)]
+        if text := overlong(named):  # they are told, and the label is recorded, with each episode
+            peer.refuse(asked.id, "limit", text)
+            return
+        if any(CONTROL.search(each) for _, each in named):
+            peer.refuse(asked.id, "invalid", "the label or a name has control characters")
+            return
+        agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
+        found = [agent for agent in agents if agent is not None]
+        foreign = next((agent for agent in found if not agent.open_to(peer, self._tables)), None)
+        if foreign is not None:
+            peer.refuse(asked.id, "access", foreign.closed)
+            return
+        wrong = self._problem(asked, agents)
+        if wrong:
+            peer.refuse(asked.id, "unknown", wrong)
+            return
+        own = [run for run in self._runs if run.experiment is peer]
+        most = peer.allowance.matches
+        room = most - sum(match.slots or 1 for run in own for match in run.matches.values())
+        if room <= 0:
+            text = f"your runs have {most:,} matches open, and may not have more; wait for a run"
+            peer.refuse(asked.id, "limit", text)
+            return
+        open_seats = sum(
+            (match.slots or 1) * len(run.agents) for run in own for match in run.matches.values()
+        )
+        room = min(room, (PLACES - open_seats) // seats)
+        if room <= 0:
+            text = f"your runs have {open_seats:,} seats in open matches, and may have {PLACES:,}"
+            peer.refuse(asked.id, "limit", f"{text}; wait for a run")
+            return
+        offering = self._runs.matches.offering(asked)
+        offers = {each.name: each.offers[asked.environment] for each in offering}
+        configuration = fixed(asked, offers)
+        if isinstance(configuration, str):
+            peer.refuse(asked.id, "unknown", configuration)
+            return
+        asked = structs.replace(asked, configuration=configuration)
+        written = len(codec.encode([configuration, asked.names, asked.label]))
+        if written > RECORDED:
+            text = f"configuration and names have {written:,} bytes; they are recorded with each episode"
+            peer.refuse(asked.id, "limit", f"{text}, and may have {RECORDED:,}")
+            return
+        if not holds(self._tables, peer, asked.id):
+            return
+        run = begun(self._tables.number(), peer, asked, found)
+        run.size = weight(self._tables, peer)
+        matches = min(asked.concurrency, asked.episodes, room)
+        self._tables.charge(peer, MATCH * matches)
+        self._runs.add(run, matches, now)
+        peer.reply(asked.id, {"run": run.number})
+
+    def _problem(self, asked: m.Run, agents: list[Instance | None]) -> str:
+        """Return why a run cannot begin; empty if it can."""
+        if self._tables.stopping:
+            return SHUTDOWN
+        for name, agent in zip([*asked.agents, *asked.substitutes], agents, strict=True):
+            if agent is None:
+                return f"there is no agent {quoted(name)}"
+        if self._runs.matches.server(asked) is None:
+            return unoffered(self._tables, "environment", asked.environment, asked.peer)
+        return problem(asked)
+
+    # -- to change how it continues --------------------------------------------------------------
+
+    def on_command(self, peer: Peer, command: m.Pause | m.Drain, now: float) -> None:
+        run = self._asked_of(peer, command)
+        if run is None:
+            return
+        event = "drain"
+        if isinstance(command, m.Pause):
+            event = "pause" if command.paused else "unpause"
+        if not run.machine.takes(event):
+            text = f"cannot {event} a run that is {run.machine.state}"
+            peer.refuse(command.id, "wrong-state", text)
+            return
+        peer.reply(command.id)
+        run.machine.on(event)
+        self._runs.advance(run, now)
+
+    def on_cancel(self, peer: Peer, request: int, number: int, now: float) -> None:
+        """End everything of a run now."""
+        run = self._own(peer, request, number)
+        if run is not None:
+            peer.reply(request)
+            self._runs.finish(run, "cancelled", "the experiment cancelled the run", now)
+
+    def _asked_of(self, peer: Peer, command: m.RunCommand) -> Run | None:
+        """Return the run that a new command is for."""
+        return self._own(peer, command.id, command.run) if peer.asks(command.id) else None
+
+    def _own(self, peer: Peer, request: int, number: int) -> Run | None:
+        """Return a run that an experiment may use; refuse the request if it has none of the number."""
+        run = self._runs.get(number)
+        if run is None or not self._tables.may_use(peer, run.experiment):
+            peer.refuse(request, "unknown", f"you have no run {number}")
+            return None
+        return run
+
+    # -- stepwise --------------------------------------------------------------------------------
+
+    def _stepped(self, peer: Peer, command: m.RunCommand) -> Run | None:
+        """Return the run that an experiment steps; its turns go to the experiment that began it."""
+        run = self._asked_of(peer, command)
+        if run is not None and run.experiment is not peer:
+            text = f"run {run.number} was begun by another experiment, which alone steps it"
+            peer.refuse(command.id, "wrong-state", text)
+            return None
+        return run
+
+    def on_start(self, peer: Peer, command: m.ExperimentStart, now: float) -> None:
+        run = self._stepped(peer, command)
+        if run is None:
+            return
+        abandoned = list(run.playing) if command.abandon and run.rules.stepwise else []
+        for match in abandoned:
+            ending = Ending("truncated", message="the experiment abandoned the episode")
+            self._runs.episodes.finish(run, run.playing[match], ending)
+        if not run.rules.stepwise or run.playing or run.request is not None or run.permits:
+            text = "start begins an episode of a stepwise run, once the last one is over"
+            peer.refuse(command.id, "wrong-state", text)
+        elif run.schedule:
+            run.request = command.id
+            run.permits = 1
+        else:
+            peer.refuse(command.id, "wrong-state", "that was the last episode of the run")
+        for match in abandoned:
+            self._runs.go_on(run, match, now)
+        self._runs.advance(run, now)
+
+    def on_step(self, peer: Peer, command: m.ExperimentStep, now: float) -> None:
+        run = self._stepped(peer, command)
+        if run is None:
+            return
+        plays = [play for play in run.playing.values() if play.match.machine.state == "decision"]
+        if not run.rules.stepwise or not plays or run.request is not None:
+            text = "step continues an episode of a stepwise run that `start` began"
+            peer.refuse(command.id, "wrong-state", text)
+            return
+        run.request = command.id
+        self._runs.episodes.decide(run, plays[0], now)

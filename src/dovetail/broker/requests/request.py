@@ -1,0 +1,48 @@
+"""A request on its way to another peer's program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.rules.clocks import FOREVER
+from dovetail.protocol import messages as m
+
+Passed = (
+    m.Create
+    | m.Save
+    | m.Load
+    | m.AgentMessage
+    | m.Cleanup
+    | m.EnvironmentMessage
+    | m.EnvironmentLookahead
+)
+"""What a request becomes on its way to the program that is to answer it."""
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """Something asked of an agent's or environment's program on behalf of another peer."""
+
+    peer: Peer
+    """Who is to answer."""
+    message: Passed
+    asker: Peer
+    id: int
+    """The asker's own number of it."""
+    seconds: float | None
+    """How long the asker waits."""
+    deadline: float
+    state_name: str | None = None
+    """For ``save``: the name under which to keep the state."""
+    shared: bool = False
+    """For ``save``: whether others may use the state."""
+    agent: str = ""
+    """For ``save``: the type of the agent."""
+    given_up: bool = False
+    """Nothing waits for the answer any more."""
+    size: int = 0
+    """Bytes that it holds, as of ``holdings``."""
+    timer: float = FOREVER
+    internal: bool = False
+    """Whether the broker itself asks, and no peer."""

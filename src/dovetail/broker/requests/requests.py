@@ -1,0 +1,356 @@
+"""What experiments and agents ask of other peers' programs, and the answers on their way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dovetail.broker.matches.instances import Instance, Instances
+from dovetail.broker.peers.holdings import full, holds, may_store, stored, weight
+from dovetail.broker.peers.limits import (
+    LOOKAHEAD,
+    SAVED_BYTES,
+    SAVES,
+    SOUGHT,
+    STORED_BYTES,
+    UNIT_BYTES,
+)
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Tables
+from dovetail.broker.requests.catalogue import unoffered
+from dovetail.broker.requests.request import Passed, Request
+from dovetail.broker.rules.clocks import FOREVER
+from dovetail.broker.runs.runs import Runs
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import Code
+
+
+def _asks(tables: Tables, peer: Peer, number: int) -> bool:
+    """Take the ``id`` of a request, and refuse it if too many are unanswered, or hold too much."""
+    if not peer.asks(number):
+        return False
+    if peer.unanswered >= peer.allowance.requests:
+        text = f"{peer.unanswered:,} of your requests are not answered yet; wait for them"
+        peer.refuse(number, "limit", text)
+        return False
+    return holds(tables, peer, number)
+
+
+class Requests:
+    """Agents made, saved, loaded and cleaned up; messages; lookahead."""
+
+    def __init__(self, tables: Tables, instances: Instances, runs: Runs) -> None:
+        self._tables = tables
+        self._instances = instances
+        self._runs = runs
+        self._all: dict[int, Request] = {}
+        """By the broker's ``id``."""
+        self.done: Callable[[Request, bytes | None, str, float], None] = lambda *answer: None
+        """Takes the answer to a request of the broker's own: a state, or why it failed."""
+
+    # -- what is asked ---------------------------------------------------------------------------
+
+    def on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
+        if not _asks(self._tables, peer, create.id):
+            return
+        state = create.state
+        if create.state_name is not None:
+            state = self._fetched(peer, create.id, create.state_name)
+            if state is None:
+                return
+        maker = self.maker(create)
+        if maker is None:
+            text = unoffered(self._tables, "agent", create.agent, create.peer)
+            peer.refuse(create.id, "unknown", text)
+            return
+        instance = Instance(self._tables.number(), maker.offers[create.agent], maker, peer)
+        instance.made = create
+        instance.size = weight(self._tables, peer)
+        self._instances.add(instance)
+        number = self._tables.number()
+        message = m.Create(
+            number, instance.number, create.agent, create.parameters, create.seed, state
+        )
+        self._pass(maker, message, peer, create.id, create.timeout, now)
+
+    def maker(self, create: m.ExperimentCreate) -> Peer | None:
+        """Return the program that is to make an agent: of those that can, the one with the fewest."""
+        makers = [
+            each
+            for each in self._tables.sessions.values()
+            if each.role == "agent"
+            and create.agent in each.offers
+            and not each.offers[create.agent].instance
+            and (create.peer is None or create.peer == each.name)
+        ]
+        return min(makers, key=lambda each: len(self._instances.at(each)), default=None)
+
+    def on_instance_request(
+        self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
+    ) -> None:
+        if not _asks(self._tables, peer, asked.id):
+            return
+        instance = self._instances.get(asked.instance)
+        if instance is None:
+            peer.refuse(asked.id, "unknown", f"there is no agent {asked.instance}")
+            return
+        if not instance.open_to(peer, self._tables):
+            peer.refuse(asked.id, "access", instance.closed)
+            return
+        number = self._tables.number()
+        message: Passed
+        name = None
+        shared = False
+        if isinstance(asked, m.Save):
+            name, shared = asked.state_name, asked.shared
+            if name is not None and not may_store(self._tables, peer, asked.id, name):
+                return
+            if peer.saves >= SAVES:
+                text = f"{SAVES} saves are under way for you, and no more may be; wait for one"
+                peer.refuse(asked.id, "limit", text)
+                return
+            message = m.Save(number, instance.number)
+        elif isinstance(asked, m.Load):
+            state: bytes | None = asked.state
+            if asked.state_name is not None:
+                state = self._fetched(peer, asked.id, asked.state_name)
+                if state is None:
+                    return
+            message = m.Load(number, instance.number, state or b"")
+        else:
+            if self._runs.uses(instance):
+                text = f"agent {instance.number} is in a run; cancel the run first"
+                peer.refuse(asked.id, "wrong-state", text)
+                return
+            if instance.made is None:
+                text = f"agent {instance.number} is the program {instance.peer.name}; stop that"
+                peer.refuse(asked.id, "wrong-state", text)
+                return
+            message = m.Cleanup(number, instance.number)
+            self._instances.drop(instance)
+        passed = self._pass(instance.peer, message, peer, asked.id, asked.timeout, now)
+        passed.state_name, passed.shared, passed.agent = name, shared, instance.agent
+
+    def on_message(self, peer: Peer, message: m.ExperimentMessage, now: float) -> None:
+        if not _asks(self._tables, peer, message.id):
+            return
+        number = self._tables.number()
+        if message.instance is not None:
+            instance = self._instances.get(message.instance)
+            if instance is not None:
+                if not instance.open_to(peer, self._tables):
+                    peer.refuse(message.id, "access", instance.closed)
+                    return
+                passed = m.AgentMessage(number, instance.number, message.body)
+                self._pass(instance.peer, passed, peer, message.id, message.timeout, now)
+                return
+        elif message.run is not None:
+            run = self._runs.get(message.run)
+            if run is not None and not self._tables.may_use(peer, run.experiment):
+                peer.refuse(message.id, "access", f"run {message.run} is another experiment's")
+                return
+            if run is not None and run.matches:
+                match = run.matches[min(run.matches)]
+                body = m.EnvironmentMessage(number, match.number, message.body)
+                self._pass(match.environment, body, peer, message.id, message.timeout, now)
+                return
+        peer.refuse(message.id, "unknown", "name the `instance` or `run` that the message is for")
+
+    def on_lookahead(self, peer: Peer, asked: m.AgentLookahead, now: float) -> None:
+        play = self._runs.episodes.get(asked.episode)
+        if play is not None and (
+            not play.episode.owes(asked.seat, asked.turn)
+            or play.match.sitters[asked.seat].instance.peer is not peer
+        ):
+            play = None
+        if play is None or not play.episode.rules.lookahead:
+            self._tables.charge(peer, LOOKAHEAD)  # no clock bounds how many come
+        if not _asks(self._tables, peer, asked.id):
+            return
+        if play is None:
+            text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"
+            peer.refuse(asked.id, "wrong-state", text)
+            return
+        if not play.episode.rules.lookahead:
+            text = "this run allows no lookahead; its field `lookahead` would"
+            peer.refuse(asked.id, "lookahead", text)
+            return
+        passed = m.EnvironmentLookahead(
+            self._tables.number(), asked.episode, asked.seat, asked.turn, asked.lines, asked.seed
+        )
+        # The clock of its decision bounds how long the agent waits.
+        self._pass(play.match.environment, passed, peer, asked.id, None, now)
+
+    def _fetched(self, peer: Peer, number: int, name: str) -> bytes | None:
+        """Return a stored state that is to be sent; its bytes cost the one that asks."""
+        state = stored(self._tables, peer, number, name)
+        if state is None or not holds(self._tables, peer, number, len(state)):
+            return None
+        self._tables.charge(peer, len(state) // UNIT_BYTES)
+        return state
+
+    def _pass(
+        self,
+        peer: Peer,
+        message: Passed,
+        asker: Peer,
+        number: int,
+        seconds: float | None,
+        now: float,
+    ) -> Request:
+        deadline = FOREVER if seconds is None else now + seconds
+        request = Request(peer, message, asker, number, seconds, deadline)
+        request.size = weight(self._tables, asker)
+        if request.size and isinstance(message, m.Create | m.Load):
+            request.size += len(message.state or b"")
+        asker.unanswered += 1
+        asker.saves += isinstance(message, m.Save)
+        asker.held += request.size
+        self._all[message.id] = request
+        peer.outbox.ask(message)
+        self._tables.timers.watch(request, self._overdue)
+        return request
+
+    def internal(self, peer: Peer, message: m.Create | m.Load | m.Save) -> None:
+        """Ask for something on behalf of the broker; ``done`` takes the answer."""
+        request = Request(peer, message, peer, 0, None, FOREVER, internal=True)
+        self._all[message.id] = request
+        peer.outbox.ask(message)
+
+    # -- the answers -----------------------------------------------------------------------------
+
+    def on_reply(self, peer: Peer, reply: m.Reply, now: float) -> None:
+        request = self._fits(peer, reply, now)
+        if request is None:
+            return
+        body, message = reply.body, request.message
+        if isinstance(message, m.Create):
+            if (instance := self._instances.get(message.instance)) is not None:
+                instance.ready = True
+            body = {"instance": message.instance}
+        if request.internal:
+            self.done(request, None, "", now)
+        else:
+            request.asker.reply(request.id, body)
+
+    def on_saved(self, peer: Peer, saved: m.Saved, now: float) -> None:
+        request = self._fits(peer, saved, now)
+        if request is None:
+            return
+        if request.internal:
+            self.done(request, saved.state, "", now)
+            return
+        name, asker = request.state_name, request.asker
+        size = len(saved.state)
+        if name is None:
+            self._tables.charge(asker, size // SAVED_BYTES)
+        else:
+            self._tables.charge(asker, size // STORED_BYTES + len(self._tables.states) // SOUGHT)
+            if not may_store(self._tables, asker, request.id, name):  # another was faster
+                return
+            if text := full(self._tables, asker, name, size):
+                asker.refuse(request.id, "limit", text)
+                return
+            self._tables.store(asker, name, request.agent, saved.state, shared=request.shared)
+        asker.outbox.deliver(m.Saved(request.id, saved.state))
+
+    def failed(self, peer: Peer, number: int, code: str, text: str, now: float) -> None:
+        """Take a peer's word that it could not do what was asked."""
+        request = self._answered(peer, number)
+        if request is not None:
+            self._failed(request, code, text, now)
+
+    def _failed(self, request: Request, code: str, text: str, now: float) -> None:
+        if request.internal:
+            self.done(request, None, text, now)
+            return
+        self._unmade(request)
+        if not request.given_up:
+            # A program that cannot is told from one that tried and failed; all else is detail.
+            known: Code = "crashed" if code == "crashed" else "unavailable"
+            request.asker.refuse(request.id, known, text)
+
+    def _fits(self, peer: Peer, answer: m.Reply | m.Saved, now: float) -> Request | None:
+        """Return what an answer is for, if it is of the right kind and something waits for it."""
+        request = self._answered(peer, answer.id, answer)
+        saves = request is not None and isinstance(request.message, m.Save)
+        if request is not None and saves != isinstance(answer, m.Saved):
+            asked, given = (type(e).__struct_config__.tag for e in (request.message, answer))
+            self._failed(request, "crashed", f"{peer.name} answered `{asked}` with `{given}`", now)
+            return None
+        return None if request is None or request.given_up else request
+
+    def _answered(self, peer: Peer, number: int, answer: m.Message | None = None) -> Request | None:
+        request = self._all.get(number)
+        if request is None or request.peer is not peer:
+            self._tables.ignore(peer, answer)
+            return None
+        self._forget(request)
+        return request
+
+    def _forget(self, request: Request) -> None:
+        del self._all[request.message.id]
+        if not request.internal:
+            request.asker.unanswered -= 1
+            request.asker.saves -= isinstance(request.message, m.Save)
+            request.asker.held -= request.size
+        request.deadline = FOREVER
+        request.peer.outbox.asked.pop(request.message.seq, None)
+
+    # -- given up --------------------------------------------------------------------------------
+
+    def cancel(self, peer: Peer, number: int) -> bool:
+        """Give up a peer's request; return whether there is an unanswered one."""
+        for request in self._all.values():
+            if request.asker is peer and request.id == number and not request.given_up:
+                self._give_up(request)
+                peer.refuse(number, "cancelled", "the request was given up")
+                return True
+        return False
+
+    def _overdue(self, request: Request, now: float) -> None:
+        self._give_up(request)
+        text = f"{request.peer.name} did not answer within {request.seconds:g} s"
+        request.asker.refuse(request.id, "timeout", text)
+
+    def _give_up(self, request: Request) -> None:
+        """Wait for an answer no longer.
+
+        The program is still at work on it, and may be silent as long.
+        """
+        request.given_up = True
+        request.deadline = FOREVER
+        message = request.message
+        if isinstance(message, m.Create):
+            instance = self._instances.get(message.instance)
+            if instance is not None:  # made too late, it is cleaned up again
+                self.dismiss(instance)
+
+    def _unmade(self, request: Request) -> None:
+        if isinstance(request.message, m.Create):
+            instance = self._instances.get(request.message.instance)
+            if instance is not None:
+                self._instances.drop(instance)
+
+    def dismiss(self, instance: Instance) -> None:
+        """Clean up an agent whose owner has left."""
+        self._instances.drop(instance)
+        cleanup = m.Cleanup(self._tables.number(), instance.number)
+        instance.peer.outbox.release(instance.peer.outbox.ask(cleanup))
+
+    def rewatch(self) -> None:
+        """Watch the deadline of each again."""
+        for request in self._all.values():
+            self._tables.timers.rewatch(request, self._overdue)
+
+    def abandon(self, peer: Peer, what: str) -> None:
+        """Give up all that was asked of a peer, or by it, that is gone."""
+        for request in list(self._all.values()):
+            if request.peer is peer:
+                self._forget(request)
+                if request.internal:
+                    continue
+                self._unmade(request)
+                if not request.given_up:
+                    request.asker.refuse(request.id, "unavailable", f"{peer.name} {what}")
+            elif request.asker is peer and not request.given_up:
+                self._give_up(request)

@@ -1,0 +1,350 @@
+"""One episode: whose turn it is, what each seat earned, what was breached, how it ended.
+
+Made when an episode begins and thrown away at its end.  Pure, and knows neither peers nor runs:
+turns, actions and the time go in; decisions, steps and endings come out.  With the tables of
+``dovetail.protocol.states`` and the clocks of ``clocks`` these are the rules of Dovetail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mypy_extensions import mypyc_attr
+
+from dovetail.broker.rules.clocks import FOREVER
+from dovetail.broker.rules.ending import Ending, crash, others_win
+from dovetail.broker.rules.legality import allowed, check, check_views, chosen, refusal
+from dovetail.broker.rules.opening import Opening
+from dovetail.broker.rules.place import Place
+from dovetail.broker.rules.rules import Rules
+from dovetail.protocol import messages as m
+from dovetail.protocol.seeds import derive
+from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
+
+# What every turn needs; compiled, a `Final` name is a variable in C, any other is looked up.
+TURN: Final = column(MATCH, "turn")
+STEP: Final = column(MATCH, "step")
+ASKED_FIRST: Final = column(SEAT, "start")
+ASKED: Final = column(SEAT, "step")
+ACTED: Final = column(SEAT, "action")
+NIL: Final = m.NIL
+AgentStep: Final = m.AgentStep
+EnvironmentStep: Final = m.EnvironmentStep
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
+class Episode:
+    """An episode in progress.
+
+    Args:
+        number: the broker's.
+        match: the number of its match.
+        index: its place in the run.
+        seed: the environment's.
+        rules: the run's.
+        spec: the environment's.
+        machine: the match's, in ``transition``: the environment was asked for the first turn.
+        places: one for each seat, in order.
+        now: when that was.
+        line: the joint actions to begin with; None draws as many as the rules say.
+    """
+
+    __slots__ = (
+        *("_patience", "breached", "deadline", "history", "index", "latest", "machine", "match"),
+        *("number", "opening", "owing", "places", "rules", "seed", "spec", "think", "thoughts"),
+        *("to_act", "turn"),
+    )
+
+    def __init__(
+        self,
+        number: int,
+        match: int,
+        index: int,
+        seed: int,
+        rules: Rules,
+        spec: m.Spec,
+        machine: Machine[MatchState],
+        places: list[Place],
+        now: float,
+        line: list[list[Any]] | None = None,
+    ) -> None:
+        self.number = number
+        self.match = match
+        self.index = index
+        self.seed = seed
+        self.rules = rules
+        self.spec = spec
+        self.machine = machine
+        self.places = places
+        self._patience = rules.patience
+        self.deadline = now + self._patience
+        """When the first answer that is owed, by the environment or a seat, is overdue."""
+        self.latest = m.Turn(turn=-1)
+        # Both are in it, too; compiled, a field of a message takes forty times as long to read.
+        self.turn = -1
+        """The number of the latest turn."""
+        self.to_act: list[int] = []
+        """The seats that must act at it."""
+        self.owing = 0
+        """Seats that still have to answer."""
+        self.history: list[list[tuple[int, Any]]] = []
+        """The actions of each turn."""
+        self.breached: list[list[int]] = []
+        """``[turn, seat]`` of every action that was chosen for a seat."""
+        self.think = False
+        """Whether a watcher may see what the agents think."""
+        self.thoughts: list[tuple[int, m.Thoughts]] = []
+        """Of the seats that acted last."""
+        self.opening = Opening(seed, rules.opening_turns, line)
+
+    # -- the environment's turn ------------------------------------------------------------------
+
+    def awaits(self, turn: int) -> bool:
+        """Whether the environment owes the turn of this number."""
+        return self.machine.state == "transition" and turn == self.turn + 1
+
+    def turned(self, turn: m.Turn) -> Ending | None:
+        """Take the turn that the environment owes: credit the rewards, and say if it was the last.
+
+        Raises:
+            ProtocolError: code ``invalid``: the turn contradicts itself or the spec.
+        """
+        places = self.places
+        earned = check_views(turn, self.spec, len(places))
+        if self.rules.check:
+            check(turn, self.spec)
+        if earned:
+            for view in turn.seats:
+                places[view.seat].earn(view.reward)
+        self.latest = turn
+        self.turn += 1
+        self.to_act = turn.to_act
+        self.deadline = FOREVER
+        if not self.to_act:
+            self.machine.on("last turn")
+            return Ending("terminated" if turn.terminated else "truncated", None, turn.outcome)
+        self.machine.move(TURN)
+        limit = self.rules.max_turns
+        if limit is not None and self.turn >= limit:
+            return Ending("truncated", message=f"the run allows {limit} turns")
+        return None
+
+    def refused(self, seat: int | None, message: str) -> Ending:
+        """Take the environment's word that the rules refuse a seat's action of the last step."""
+        self.machine.on("error")
+        if self.turn < self.opening.turns:  # no seat chose it
+            message = f"opening, turn {self.turn}: {message}"
+            return Ending("environment-failed", message=message)
+        if seat is None or seat not in self.to_act:
+            return Ending("environment-failed", message=message)
+        place = self.places[seat]
+        place.breaches += 1
+        if self.rules.on_illegal == "truncate":
+            return Ending("truncated", seat, message=f"illegal-action: {message}")
+        return self.forfeit(seat, "illegal-action", message)
+
+    def failed(self, message: str) -> Ending:
+        """Take the environment's word that it cannot continue."""
+        self.machine.on("error")
+        return Ending("environment-failed", message=message)
+
+    def open(self) -> Ending | None:
+        """Act in place of the seats, at a turn of the opening."""
+        wrong = self.opening.act(self.latest, self.places)
+        return Ending("environment-failed", message=wrong) if wrong else None
+
+    # -- the seats' decisions --------------------------------------------------------------------
+
+    def decide(self, now: float) -> list[m.AgentStart | m.AgentStep]:
+        """Return its decision for each seat that must act; they are sent at once."""
+        self.owing = len(self.to_act)
+        return self.decisions(self.to_act, now)
+
+    def decisions(self, to_act: list[int], now: float) -> list[m.AgentStart | m.AgentStep]:
+        """Return the decisions of some of the seats that must act, and start their clocks."""
+        decisions: list[m.AgentStart | m.AgentStep] = []
+        turn, seats = self.turn, self.latest.seats
+        think = self.think
+        views = {view.seat: view for view in seats} if len(seats) > 1 else None
+        for number in to_act:
+            view = seats[0] if views is None else views[number]
+            place = self.places[number]
+            clock = place.clock
+            reward, place.pending = place.pending, 0.0
+            legal = view.legal
+            place.legal = legal
+            place.decisions += 1
+            shown = clock.ask(now)
+            if clock.deadline < self.deadline:
+                self.deadline = clock.deadline
+            afterstates = None if view.afterstates is NIL else view.afterstates
+            scene = None if view.scene is NIL else view.scene
+            if place.machine.state == "waiting":
+                place.machine.move(ASKED)
+                step = AgentStep(
+                    self.number,
+                    number,
+                    turn,
+                    reward,
+                    view.observation,
+                    legal,
+                    afterstates,
+                    view.text,
+                    scene,
+                    shown,
+                )
+                if think:
+                    step.think = True
+                decisions.append(step)
+            else:
+                place.machine.move(ASKED_FIRST)
+                start = m.AgentStart(
+                    self.number,
+                    self.match,
+                    number,
+                    turn,
+                    place.seed,
+                    place.mode,
+                    view.observation,
+                    legal,
+                    afterstates,
+                    view.text,
+                    scene,
+                    shown,
+                    reward,
+                    think=think,
+                )
+                decisions.append(start)
+        return decisions
+
+    def owes(self, seat: int, turn: int) -> bool:
+        """Whether a seat owes its decision of this turn."""
+        return (
+            turn == self.turn
+            and 0 <= seat < len(self.places)
+            and self.places[seat].machine.state == "deciding"
+        )
+
+    def acted(self, seat: int, action: m.Action, now: float) -> Ending | None:
+        """Take the answer that a seat owes."""
+        place = self.places[seat]
+        place.machine.move(ACTED)
+        if action.refused:
+            place.refuse(action.refused)
+        if action.measures:
+            place.measure(action.measures)
+        if action.thoughts is not None and self.think:
+            self.thoughts.append((seat, action.thoughts))
+        ending = None
+        if not place.clock.answer(now):
+            ending = self._breach(place, "timeout", f"answered after {place.clock.last:.3f} s")
+        elif action.resign:
+            what = f"seat {place.number} resigned at turn {self.turn}"
+            ending = self.forfeit(place.number, "terminated", what)
+        elif allowed(choice := action.action, place.legal, place.space):
+            place.action = choice
+        else:
+            what = refusal(choice, place.legal)
+            ending = self._breach(place, "illegal-action", what)
+        self.owing -= 1
+        if self.owing:
+            self.wait()
+        return ending
+
+    def crashed(self, seat: int, error: m.Error) -> Ending:
+        """Take the word of a seat's agent that it failed at the decision that it owes."""
+        self.places[seat].crash()
+        return crash(self.rules.on_crash, seat, error, self.forfeit)
+
+    def overdue(self, now: float) -> Ending | None:
+        """Act upon the answers of seats that are overdue."""
+        for number in self.to_act:
+            place = self.places[number]
+            if place.machine.state != "deciding" or now < place.clock.deadline:
+                continue
+            place.machine.on("overdue")
+            took = now - place.clock.sent
+            place.clock.answer(now)
+            if place.clock.timed:
+                ending = self._breach(place, "timeout", f"no answer within {took:.3f} s")
+            else:
+                ending = self.forfeit(number, "stalled", f"no answer within {took:.0f} s")
+            if ending is not None:
+                return ending
+            self.owing -= 1
+        self.wait()
+        return None
+
+    def step(self, now: float) -> m.EnvironmentStep:
+        """Return the step of a turn in which no seat owes its answer any more."""
+        actions = []
+        for number in self.to_act:  # until Python 3.12 a comprehension costs a call
+            actions.append((number, self.places[number].action))  # noqa: PERF401
+        self.history.append(actions)
+        self.machine.move(STEP)
+        self.deadline = now + self._patience
+        return EnvironmentStep(self.number, self.turn, actions)
+
+    def wait(self) -> None:
+        """Wait for the seats that still have to answer."""
+        clocks = [self.places[number].clock for number in self.to_act]
+        self.deadline = min((clock.deadline for clock in clocks), default=FOREVER)
+
+    def restart(self, now: float) -> None:
+        """Give the environment its whole time again."""
+        self.deadline = now + self._patience
+
+    # -- breaches --------------------------------------------------------------------------------
+
+    def _breach(self, place: Place, reason: m.Reason, what: str) -> Ending | None:
+        """Charge a seat the run's price for a timeout or an illegal action."""
+        place.breaches += 1
+        price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
+        turn = self.turn
+        message = f"seat {place.number}, turn {turn}: {what}"
+        if price == "random":
+            choice = chosen(derive(place.seed, "breach", turn), place.legal, place.space)
+            if choice is not None:
+                self.breached.append([turn, place.number])
+                place.action = choice
+                return None
+        if price == "truncate":
+            return Ending("truncated", place.number, message=f"{reason}: {message}")
+        return self.forfeit(place.number, reason, message)
+
+    def forfeit(self, seat: int, reason: m.Reason, message: str) -> Ending:
+        """Return the ending of a seat that cannot play on."""
+        if self.spec.forfeit is not None:
+            blamed, other = self.spec.forfeit
+            for each in self.places:
+                each.earn(blamed if each.number == seat else other)
+        return Ending(reason, seat, others_win(len(self.places), seat), message)
+
+    # -- the end ---------------------------------------------------------------------------------
+
+    def end(self, ending: Ending) -> Iterator[m.End]:
+        """Yield what each seat is told."""
+        if self.machine.takes("give up"):
+            self.machine.on("give up")
+        self.deadline = FOREVER
+        final = {view.seat: view for view in self.latest.seats}
+        unseen = m.View(0)
+        for place in self.places:
+            view = final.get(place.number, unseen)
+            place.machine.on("end")
+            yield m.End(
+                self.number,
+                place.number,
+                self.match,
+                place.pending,
+                view.observation,
+                ending.outcome,
+                ending.reason,
+                ending.blame,
+                place.total,
+                place.decisions,
+                view.text,
+                None if view.scene is NIL else view.scene,
+                place.mode,
+            )

@@ -1,0 +1,1 @@
+"""Runs: their episodes, played one at a time or batched."""

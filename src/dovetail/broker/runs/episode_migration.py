@@ -1,0 +1,177 @@
+"""An episode that lost its environment is played again, up to where it was, on another.
+
+The seats notice nothing but the time: what the first environment said counts, and the other must
+say the same of who is to act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple, replace
+
+from dovetail.broker.matches.match import Match, Play, opening
+from dovetail.broker.matches.run import Run
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Tables
+from dovetail.broker.rules.clocks import FOREVER
+from dovetail.protocol import messages as m
+from dovetail.protocol.states import Machine, MatchState
+
+MOVES = 3
+"""How often one episode may move."""
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a spec with an equality: an array among its bounds has none, nor has NaN."""
+    if isinstance(value, Struct):
+        return [type(value).__name__, *map(_plain, astuple(value))]
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray) and not value.size:
+        return ["empty", *value.shape]  # as lists, [2**40, 0] would fill the memory
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    return "nan" if value != value else value
+
+
+@dataclass(eq=False, slots=True)
+class Rebuild:
+    """An episode on its way to another environment."""
+
+    run: Run
+    play: Play
+    asked: int
+    """The ``seq`` of what that is to answer."""
+    deadline: float
+    timer: float = FOREVER
+    machine: Machine[MatchState] = field(default_factory=opening)
+    turn: int = -1
+    """The last turn that was played again."""
+
+
+class Rebuilding:
+    """All of them.
+
+    Args:
+        tables: shared with the other parts.
+        failed: called when one did not succeed, with the reason.
+        resumed: called when one did.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        failed: Callable[[Run, Match, str, float], None],
+        resumed: Callable[[Match], None],
+    ) -> None:
+        self._tables = tables
+        self._failed = failed
+        self._resumed = resumed
+        self.all: dict[int, Rebuild] = {}
+        """By the number of the match."""
+
+    def begin(self, run: Run, play: Play, peer: Peer, now: float) -> None:
+        """Open the match of an episode at another peer, under the same number."""
+        match = play.match
+        asked = run.asked
+        if match.moving:
+            self.end(match)
+        before = match.environment.outbox
+        before.asked.pop(play.asked, None)
+        before.deliver(m.Close(match.number))
+        match.asked = play.asked = 0  # numbers of frames to the other
+        match.environment = peer
+        match.moves += 1
+        match.moving = True
+        if play.episode.machine.state == "transition":
+            play.episode.deadline = FOREVER
+        seq = peer.outbox.ask(m.Open(match.number, asked.environment, asked.configuration))
+        rebuild = Rebuild(run, play, seq, now + run.rules.patience)
+        self.all[match.number] = rebuild
+        self._tables.timers.watch(rebuild, self._overdue)
+
+    def end(self, match: Match) -> None:
+        """Stop one."""
+        rebuild = self.all.pop(match.number)
+        rebuild.deadline = FOREVER
+        match.moving = False
+        match.environment.outbox.asked.pop(rebuild.asked, None)
+
+    def opened(self, match: Match, spec: m.Spec, now: float) -> None:
+        """Take the other environment's answer to ``open``."""
+        rebuild = self.all[match.number]
+        if not rebuild.machine.takes("spec"):
+            self._tables.ignore(match.environment, spec)
+            return
+        match.environment.outbox.asked.pop(rebuild.asked, None)
+        rebuild.machine.on("spec")
+        spec.match = match.number
+        if _plain(spec) != _plain(match.spec):
+            text = f"environment {match.environment.name} describes another game"
+            self._failed(rebuild.run, match, text, now)
+            return
+        rebuild.machine.on("start")
+        rebuild.asked = match.environment.outbox.ask(replace(rebuild.play.start))
+        rebuild.deadline = now + rebuild.run.rules.patience
+        if rebuild.play.episode.turn < 0:
+            self._take_over(rebuild, now)
+
+    def turned(self, match: Match, turn: m.Turn, now: float) -> None:
+        """Take a turn that was played again."""
+        rebuild = self.all[match.number]
+        episode = rebuild.play.episode
+        if rebuild.machine.state != "transition" or turn.turn != rebuild.turn + 1:
+            self._tables.ignore(match.environment, turn)
+            return
+        rebuild.turn = number = turn.turn
+        outbox = match.environment.outbox
+        outbox.asked.pop(rebuild.asked, None)
+        last = number == episode.turn
+        before = [seat for seat, _ in episode.history[number]] if not last else episode.to_act
+        if turn.to_act != before:
+            text = f"environment {match.environment.name} plays turn {number} otherwise"
+            self._failed(rebuild.run, match, f"{text}; are its episodes decided by the seed?", now)
+            return
+        rebuild.machine.on("turn")
+        rebuild.deadline = now + rebuild.run.rules.patience
+        if last:
+            self._take_over(rebuild, now)
+            return
+        rebuild.machine.on("step")
+        rebuild.asked = outbox.ask(
+            m.EnvironmentStep(episode.number, number, episode.history[number])
+        )
+
+    def _take_over(self, rebuild: Rebuild, now: float) -> None:
+        """Let the episode continue in its new place."""
+        play = rebuild.play
+        match, episode = play.match, play.episode
+        del self.all[match.number]
+        rebuild.deadline = FOREVER
+        match.moving = False
+        match.machine = episode.machine = rebuild.machine
+        play.asked = rebuild.asked
+        if len(episode.history) > episode.turn >= 0:  # the seats have all acted
+            rebuild.machine.on("step")
+            step = m.EnvironmentStep(episode.number, episode.turn, episode.history[-1])
+            play.asked = match.environment.outbox.ask(step)
+        if rebuild.machine.state == "transition":
+            episode.restart(now)
+        self._resumed(match)
+
+    def _overdue(self, rebuild: Rebuild, now: float) -> None:
+        match = rebuild.play.match
+        text = f"environment {match.environment.name} did not answer while it caught up"
+        self._failed(rebuild.run, match, text, now)
+
+    def rewatch(self) -> None:
+        """Watch the deadline of each again."""
+        for rebuild in self.all.values():
+            self._tables.timers.rewatch(rebuild, self._overdue)

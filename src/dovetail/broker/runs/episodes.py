@@ -1,0 +1,328 @@
+"""The episodes in progress: turns, actions and clocks on their way to the rules of ``episode``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+
+from msgspec.structs import replace
+
+from dovetail.broker.matches.match import Match, Pace, Play
+from dovetail.broker.matches.matches import Matches
+from dovetail.broker.matches.run import Run
+from dovetail.broker.peers.limits import ACTIONS
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Tables
+from dovetail.broker.rules.ending import Ending
+from dovetail.broker.runs.episode_migration import Rebuilding
+from dovetail.broker.watch.watching import Watching, shown
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.journal import EpisodeRecord
+
+
+class Episodes:
+    """Those in progress, by number.
+
+    Args:
+        tables: shared with the other parts.
+        watching: who sees the turns.
+        matches: whose deadlines are watched.
+        over: called when an episode is over, so that its run can continue.
+        silent: called when an environment did not answer in time, or cannot take an episode over.
+        heard: called when a peer answers what is over long ago.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        watching: Watching,
+        matches: Matches,
+        over: Callable[[Run, Match, float], None],
+        silent: Callable[[Run, Match, str, float], None],
+        heard: Callable[[Peer, float], None],
+    ) -> None:
+        self._tables = tables
+        self._watching = watching
+        self._matches = matches
+        self._over = over
+        self._silent = silent
+        self._heard = heard
+        self._all: dict[int, tuple[Run, Play]] = {}
+        self.rebuilding = Rebuilding(tables, silent, matches.watch)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def get(self, number: int) -> Play | None:
+        """Return an episode in progress."""
+        found = self._all.get(number)
+        return None if found is None else found[1]
+
+    def begin(self, run: Run, match: Match, now: float) -> None:
+        """Begin the next episode of a run in a match that is idle."""
+        index = run.schedule.take()
+        seated = run.seated(index)
+        for instance in {chair.instance for chair in seated}:
+            instance.busy += 1
+        watched = (run.rules.stepwise and run.asked.texts) or self._watching.all(run)
+        number = self._tables.number()
+        seed = run.schedule.seed(index)
+        play = match.begin(
+            *(number, index, seed, run.rules, seated, now),
+            watched=watched,
+            scenes=self._watching.scenes(run),
+            modes=run.modes(),
+            draws=run.draws(),
+            line=run.schedule.line(index),
+            pace=self._watching.pace(run),
+        )
+        play.episode.think = self._watching.thoughts(run, play.seen)
+        self._all[number] = run, play
+        run.playing[match] = play
+        self._matches.watch(match)
+
+    # -- what peers say --------------------------------------------------------------------------
+
+    def on_turn(self, peer: Peer, turn: m.Turn, now: float) -> None:
+        found = self._all.get(turn.episode)
+        if found is None:
+            self._tables.ignore(peer, turn)
+            return
+        run, play = found
+        episode = play.episode
+        number = turn.turn
+        if (
+            episode.machine.state != "transition"
+            or number != episode.turn + 1
+            or play.match.environment is not peer
+            or play.match.moving
+        ):
+            if play.match.moving and play.match.environment is peer:
+                self.rebuilding.turned(play.match, turn, now)
+            else:
+                self._tables.ignore(peer, turn)
+            return
+        self._tables.counters["turns"] += 1
+        peer.outbox.answered(play.asked)
+        try:
+            ending = episode.turned(turn)
+        except ProtocolError as error:
+            text = f"{peer.name} sent an invalid turn {number}: {error}"
+            peer.complain(error.code, text)
+            self._end(run, play, Ending("environment-failed", message=text), now)
+            return
+        if ending is None and number < episode.opening.turns:
+            self._open(run, play, now)
+            return
+        interest = self._watching.of(run) if self._watching.attended else None
+        if interest is not None or episode.think:
+            episode.think = interest is not None and interest.thoughts[play.seen]
+        if ending is None and not episode.rules.stepwise:
+            play.decide(now)
+        if run.request is not None or (interest is not None and (play.due or interest.all)):
+            self._show(run, play, ending, now if ending is None else None)
+        if episode.thoughts:
+            episode.thoughts.clear()
+        if ending is not None:
+            self._end(run, play, ending, now)
+        elif episode.deadline < play.match.timer:
+            self._matches.watch(play.match)
+
+    def _open(self, run: Run, play: Play, now: float) -> None:
+        """Act in place of the seats, at a turn of the opening."""
+        if self._watching.shows(run, play):
+            self._watching.show(run, play, now=now)
+        ending = play.episode.open()
+        if ending is not None:
+            self._end(run, play, ending, now)
+            return
+        play.step(now, self._pace(run, play, now))
+        if play.episode.deadline < play.match.timer:
+            self._matches.watch(play.match)
+
+    def on_action(self, peer: Peer, action: m.Action, now: float) -> None:
+        found = self._all.get(action.episode)
+        if found is None:
+            self._tables.ignore(peer, action)
+            self._heard(peer, now)
+            return
+        run, play = found
+        sitters = play.match.sitters
+        number = action.seat
+        if not (0 <= number < len(sitters) and sitters[number].instance.peer is peer):
+            self._tables.ignore(peer, action)
+            peer.complain("illegal", f"seat {number} of episode {action.episode} is not yours")
+            return
+        sitter, episode = sitters[number], play.episode
+        if sitter.machine.state != "deciding" or action.turn != episode.turn:
+            self._tables.ignore(peer, action)
+            episode.places[number].ignored += 1
+            return
+        peer.outbox.answered(sitter.asked)
+        if sitter.init:
+            peer.outbox.answered(sitter.init)
+            sitter.init = 0
+        ending = episode.acted(number, action, now)
+        # What is thought is not kept, and may be much.
+        play.size += len(codec.encode(action.action)) if action.thoughts is not None else peer.size
+        if ending is None and play.size > ACTIONS:
+            text = (
+                f"its actions have {play.size:,} bytes; the broker keeps {ACTIONS:,} of an episode"
+            )
+            ending = Ending("truncated", message=text)
+        if ending is not None:
+            self._end(run, play, ending, now)
+            return
+        if not episode.owing:
+            play.step(now, self._pace(run, play, now))
+        elif self._watching.peers:
+            self._timed(run, play, now)
+        if episode.deadline < play.match.timer:
+            self._matches.watch(play.match)
+
+    def failed(
+        self,
+        asked: m.EnvironmentStart | m.EnvironmentStep | m.AgentStart | m.AgentStep,
+        error: m.Error,
+        now: float,
+    ) -> None:
+        """Take an error in answer to what an episode awaits."""
+        run, play = self._all[asked.episode]
+        episode = play.episode
+        if play.match.moving and isinstance(asked, m.EnvironmentStart | m.EnvironmentStep):
+            self._silent(run, play.match, error.message, now)
+            return
+        if isinstance(asked, m.AgentStart | m.AgentStep):
+            ending = episode.crashed(asked.seat, error)
+        elif error.code == "illegal":
+            ending = episode.refused(error.seat, error.message)
+        else:
+            ending = episode.failed(error.message)
+        self._end(run, play, ending, now)
+
+    def watched(self, peer: Peer, asked: m.Watch, now: float) -> None:
+        """Let a new watcher see the episodes in progress: the present turns, and more from the next."""
+        for run, play in self._all.values():
+            if self._watching.asked(peer, run) is not asked:
+                continue
+            start = play.start
+            if not asked.every and (not start.watched or (asked.scenes and not start.scenes)):
+                # The start is sent again where an episode moves to another environment.
+                play.start = replace(start, watched=True, scenes=start.scenes or asked.scenes)
+                play.late = True
+            play.episode.think = self._watching.thoughts(run, play.seen)
+            if asked.scenes and play.episode.turn >= 0:
+                self._watching.show_one(peer, asked, run, shown(run, play, now=now))
+
+    # -- when the broker was started again --------------------------------------------------------
+
+    def restarted(self, now: float) -> None:
+        """Stop the clocks of every peer that must come back first."""
+        for _, play in self._all.values():
+            play.stop(now)
+
+    def back(self, peer: Peer, now: float) -> None:
+        """Start the clocks of a peer again that has come back, and show it what it watches."""
+        for run, play in self._all.values():
+            if play.stopped and play.go(peer, now):
+                self._matches.watch(play.match)
+                self._timed(run, play, now)
+        for asked in peer.watching.values():
+            self.watched(peer, asked, now)
+
+    # -- what a run has done ---------------------------------------------------------------------
+
+    def decide(self, run: Run, play: Play, now: float) -> None:
+        """Stepwise: let the seats act once."""
+        play.decide(now)
+        self._matches.watch(play.match)
+        self._timed(run, play, now)
+
+    def finish(self, run: Run, play: Play, ending: Ending) -> None:
+        """End an episode: tell the seats, write it down, tell the experiment and who watches."""
+        episode = play.episode
+        seats = play.end(ending)
+        del self._all[episode.number]
+        del run.playing[play.match]
+        again = run.ended(episode.index, play.instances(), scored=ending.scored)
+        self._tables.counters["episodes"] += 1
+        result = m.Episode(
+            run.number,
+            episode.index,
+            episode.number,
+            episode.seed,
+            ending.reason,
+            seats,
+            ending.outcome,
+            ending.blame,
+            len(episode.history),
+            ending.scored and all(seat.stands_for is None for seat in seats),
+            again,
+            ending.message,
+            digest=sha256(codec.encode(episode.history)).hexdigest()[:16],
+            opening=[
+                [action for _, action in joint]
+                for joint in episode.history[: episode.opening.turns]
+            ],
+        )
+        self._tables.records.append(
+            EpisodeRecord(
+                result,
+                run.asked.environment,
+                run.asked.configuration,
+                run.rules.mode,
+                episode.history,
+                episode.breached,
+                label=run.asked.label,
+                names=run.called(episode.index, seats),
+                derivation=run.asked.derivation,
+                seeds=[place.seed for place in episode.places],
+            )
+        )
+        run.experiment.outbox.deliver(replace(result))
+        ruled = ending.reason in ("terminated", "truncated") and ending.blame is None
+        if not ruled and episode.turn >= 0:
+            self._show(run, play, ending)
+        self._watching.tell(run, result, seen=play.seen)
+        if run.request is not None:
+            number, run.request = run.request, None
+            run.experiment.refuse(number, "wrong-state", f"{ending.reason}: {ending.message}")
+
+    def _end(self, run: Run, play: Play, ending: Ending, now: float) -> None:
+        self.finish(run, play, ending)
+        self._over(run, play.match, now)
+
+    def overdue(self, run: Run, play: Play, now: float) -> None:
+        """Act upon an answer that is overdue."""
+        if play.episode.machine.state == "transition":
+            if not play.match.moving:
+                what = f"was silent for {run.rules.answer_timeout} s"
+                text = f"environment {play.match.environment.name} {what}"
+                self._silent(run, play.match, text, now)
+            return
+        ending = play.overdue(now, self._pace(run, play, now))
+        if ending is not None:
+            self._end(run, play, ending, now)
+
+    def _pace(self, run: Run, play: Play, now: float) -> Pace | None:
+        """Return what watchers at a pace want of an episode; None if they are not shown the next turn."""
+        if now >= play.rest:
+            return self._watching.pace(run)
+        return None
+
+    def _timed(self, run: Run, play: Play, now: float) -> None:
+        """Show the latest turn again, since clocks have begun to run or stopped."""
+        turn = play.episode.turn
+        if turn >= 0 and play.episode.places[0].clock.timed and self._watching.shows(run, play):
+            self._watching.show(run, play, now=now)
+
+    def _show(self, run: Run, play: Play, ending: Ending | None, now: float | None = None) -> None:
+        """Show the latest turn to those who watch, and to the experiment that asked for it."""
+        if run.request is None and not self._watching.shows(run, play, ending is not None):
+            return
+        turn = self._watching.show(run, play, ending, now, play.episode.thoughts)
+        if run.request is not None:
+            number, run.request = run.request, None
+            run.experiment.reply(number, turn)

@@ -1,0 +1,325 @@
+"""The runs in progress: which match plays which episode when, and what if a peer is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Literal
+
+from msgspec.structs import replace
+
+from dovetail.broker.matches.instances import Instance, Instances
+from dovetail.broker.matches.match import Match, Play
+from dovetail.broker.matches.matches import Matches
+from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.stack import Slot
+from dovetail.broker.matches.stack_reading import problem as unsuitable
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Tables
+from dovetail.broker.rules.ending import Ending
+from dovetail.broker.runs.episode_migration import MOVES
+from dovetail.broker.runs.episodes import Episodes
+from dovetail.broker.runs.stacked import Stacked, groups
+from dovetail.broker.runs.stalled_runs import waiting
+from dovetail.broker.watch.watching import Watching
+from dovetail.protocol import messages as m
+
+REMARKS = 3
+"""How many of the agents that were made again the end of a run names."""
+SHUTDOWN = "the broker is shutting down"
+
+EVENTS: dict[m.DoneReason, Literal["finished", "cancel", "failed"]] = {
+    "finished": "finished",
+    "drained": "finished",
+    "cancelled": "cancel",
+    "failed": "failed",
+}
+"""The event of a run's machine by the reason why it is over."""
+
+
+class Runs:
+    """All runs in progress and their matches."""
+
+    def __init__(self, tables: Tables, instances: Instances, watching: Watching) -> None:
+        self._tables = tables
+        self._instances = instances
+        self._watching = watching
+        self._runs: dict[int, Run] = {}
+        self.matches = matches = Matches(tables, self._overdue)
+        self.ended: Callable[[Run], None] = lambda run: None
+        """Called after each episode of a run whose agents are saved, or made again."""
+        self.orphaned: Callable[[Instance], None] = lambda instance: None
+        """Called with an agent whose owner left before its last run was over."""
+        self.episodes = Episodes(tables, watching, matches, self.go_on, self._replace, self.revive)
+        self.stacked = Stacked(tables, watching, self._went_on, self._replace, self.revive)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs.values())
+
+    def get(self, number: int) -> Run | None:
+        """Return a run in progress."""
+        return self._runs.get(number)
+
+    def uses(self, instance: Instance) -> bool:
+        """Whether an instance is in any run."""
+        return bool(instance.runs)
+
+    def of(self, instance: Instance) -> list[Run]:
+        """Return the runs that an instance is in, the oldest first."""
+        return [self._runs[number] for number in sorted(instance.runs)]
+
+    def add(self, run: Run, matches: int, now: float) -> None:
+        """Begin a run with so many matches."""
+        self._runs[run.number] = run
+        run.experiment.held += run.size
+        for instance in run.instances():
+            instance.runs.add(run.number)
+        server = self.matches.server(run.asked, stacked=True)
+        for slots in groups(run.asked, run.agents, server, matches) or [0] * matches:
+            self.matches.open(run, now, slots=slots)
+
+    # -- matches ---------------------------------------------------------------------------------
+
+    def on_spec(self, peer: Peer, spec: m.Spec, now: float) -> None:
+        match = self.matches.get(spec.match)
+        if match is not None and match.moving and match.environment is peer:
+            self.episodes.rebuilding.opened(match, spec, now)
+            return
+        if match is None or match.environment is not peer or not match.machine.takes("spec"):
+            self._tables.ignore(peer, spec)
+            return
+        run = self._runs[match.run]
+        wrong, code = match.opened(spec), "invalid"
+        if not wrong and spec.seats != len(run.agents):
+            wrong = (
+                f"{run.asked.environment} has {_counted(spec.seats, 'seat')} as configured, "
+                f"and the run names {_counted(len(run.agents), 'agent')}"
+            )
+            code = "seats"
+        if wrong:
+            self.finish(run, "failed", wrong, now, code=code)
+            return
+        if not match.slots:
+            run.idle.append(match)
+        elif not unsuitable(spec):
+            self.stacked.opened(run, match)
+        else:  # its episodes are played singly instead
+            self._close(run, match)
+            for _ in range(match.slots):
+                self.matches.open(run, now)
+        self.advance(run, now)
+
+    def refused(self, asked: m.Open | m.Init, error: m.Error, now: float) -> None:
+        """Take the word of a program that it cannot play a match."""
+        match = self.matches.get(asked.match)
+        assert match is not None  # a match that is closed awaits nothing
+        run = self._runs[match.run]
+        if isinstance(asked, m.Open):
+            if match.moving:
+                self._replace(run, match, error.message, now)
+                return
+            match.environment.outbox.asked.pop(match.asked, None)
+            match.machine.on("error")
+        blame = None
+        if isinstance(asked, m.Init):  # a substitute has no place to blame
+            numbers = [agent.number for agent in run.agents]
+            blame = numbers.index(asked.instance) if asked.instance in numbers else None
+        self.finish(run, "failed", error.message, now, blame=blame, code=error.code)
+
+    def _overdue(self, match: Match, now: float) -> None:
+        run = self._runs[match.run]
+        if match.play is not None:
+            self.episodes.overdue(run, match.play, now)
+            return
+        patience = run.rules.answer_timeout
+        text = f"environment {match.environment.name} did not open within {patience} s"
+        self.finish(run, "failed", text, now, code="timeout")
+
+    def _close(self, run: Run, match: Match) -> None:
+        """Close a match that plays nothing."""
+        if match.moving:
+            self.episodes.rebuilding.end(match)
+        self.stacked.close(run, match)
+        self.matches.close(run, match)
+
+    # -- on and on -------------------------------------------------------------------------------
+
+    def advance(self, run: Run, now: float) -> None:
+        """Begin whatever episodes can begin, or finish the run."""
+        while run.machine.state == "running" and run.idle and run.schedule:
+            if run.rules.stepwise and not run.permits:
+                break
+            if not run.free():
+                break
+            run.permits = 0
+            self.episodes.begin(run, run.idle.pop(), now)
+        self.stacked.advance(run, now)
+        if run.running:
+            return
+        if run.machine.state == "draining":
+            self.finish(run, "drained", SHUTDOWN if self._tables.stopping else "", now)
+        elif run.machine.state == "running" and not run.schedule:
+            self.finish(run, "finished", "", now)
+
+    def advance_all(self, now: float) -> None:
+        """Let every run begin what it can."""
+        for run in list(self):
+            self.advance(run, now)
+
+    def go_on(self, run: Run, match: Match, now: float) -> None:
+        """Continue after an episode."""
+        if run.asked.save_every or run.waits:
+            self.ended(run)
+        if match.moving:  # it ended before the other environment had caught up
+            self._replace(run, match, f"no environment {run.asked.environment!r} is left", now)
+            return
+        run.idle.append(match)
+        self._went_on(run, now)
+
+    def _went_on(self, run: Run, now: float) -> None:
+        """Continue after episodes of a run; others may have waited for its agents."""
+        self.advance(run, now)
+        shared = {n for each in run.instances() if each.offer.capacity for n in each.runs}
+        for number in sorted(shared - {run.number}):
+            other = self._runs.get(number)
+            if other is not None:  # it may have ended with one before it
+                self.advance(other, now)
+
+    def revive(self, peer: Peer, now: float) -> None:
+        """Seat a peer's agents again that had left a decision unanswered: it is heard."""
+        stalled = [each for each in self._instances.at(peer) if each.stalled]
+        for instance in stalled:
+            instance.stalled = False
+        if stalled:
+            self.advance_all(now)
+
+    def finish(
+        self,
+        run: Run,
+        reason: m.DoneReason,
+        message: str,
+        now: float,
+        ending: Callable[[Play | Slot], Ending] | None = None,
+        blame: int | None = None,
+        code: str = "unavailable",
+    ) -> None:
+        """End a run: its episodes in progress, its matches, its experiment's wait.
+
+        ``ending`` says how its episodes end, if they are not just cancelled with it; ``blame`` is the
+        place of the agent that ended it, and ``code`` that of the error if it failed.
+        """
+        run.machine.on(EVENTS[reason])
+        cancelled = Ending("cancelled", message=message)
+        for play in sorted(run.playing.values(), key=lambda each: each.match.number):
+            self.episodes.finish(run, play, cancelled if ending is None else ending(play))
+        for match in list(run.stacks):
+            self.stacked.finish(run, match, ending or (lambda slot: cancelled))
+        for match in list(run.matches.values()):
+            self._close(run, match)
+        del self._runs[run.number]
+        run.experiment.held -= run.size
+        for instance in run.instances():
+            instance.runs.discard(run.number)
+            made = instance.made is not None
+            if made and not instance.runs and instance.owner.machine.state == "gone":
+                self.orphaned(instance)
+        if run.request is not None:
+            run.experiment.refuse(run.request, "wrong-state", "the run is over")
+        message = "; ".join(filter(None, [message, *run.remarks[-REMARKS:]]))
+        done = m.Done(run.number, run.finished, reason, message, blame=blame)
+        if reason == "failed":
+            done.code = code
+        self._watching.tell(run, done)
+        self._watching.over(run)
+        run.experiment.outbox.deliver(replace(done))
+        if not self._tables.stopping:
+            self.advance_all(now)
+
+    # -- who is gone -----------------------------------------------------------------------------
+
+    def agent_gone(self, instance: Instance, what: str, now: float) -> None:
+        """End the runs of an agent that will not come back, but those that wait for it."""
+        for run in [run for run in self.of(instance) if not run.waits]:
+            price = run.asked.on_agent_lost
+            lost = partial(_loss, instance, price, what)
+            self.finish(run, "failed", what, now, lost, blame=run.agents.index(instance))
+
+    def experiment_gone(self, peer: Peer, what: str, now: float) -> None:
+        """End the runs of an experiment that will not come back."""
+        for run in [run for run in self if run.experiment is peer]:
+            self.finish(run, "cancelled", what, now)
+
+    def environment_gone(self, peer: Peer, what: str, now: float) -> None:
+        """Continue without the matches of a peer that will not come back."""
+        for match in self.matches.at(peer):
+            if self.matches.get(match.number) is not None:  # its run may have ended with another
+                self._replace(self._runs[match.run], match, what, now)
+
+    def _replace(self, run: Run, match: Match, what: str, now: float) -> None:
+        """Continue without the environment of a match.
+
+        If another peer offers it, the episode in progress moves there; otherwise it ends, and a new
+        match takes the place of this one if there can be one.
+        """
+        if match in run.playing and self._move(run, match, now):
+            return
+        ending = Ending("environment-failed", message=what)
+        opened = self.matches.open(run, now, match.environment, slots=match.slots)
+        if not opened:  # a group continues as single matches
+            for _ in range(match.slots):
+                opened = self.matches.open(run, now, match.environment)
+        if not opened and len(run.matches) == 1:
+            self.finish(run, "failed", what, now, lambda play: ending)
+            return
+        play = run.playing.get(match)
+        if play is not None:
+            self.episodes.finish(run, play, ending)
+        self.stacked.finish(run, match, lambda slot: ending)
+        self._close(run, match)
+        self.advance(run, now)
+
+    def _move(self, run: Run, match: Match, now: float) -> bool:
+        """Move the episode in progress to another environment; False if there is none."""
+        peer = self.matches.server(run.asked, avoid=match.environment)
+        if peer is None or peer is match.environment or match.moves >= MOVES:
+            return False
+        self.matches.move(match, peer)
+        self.episodes.rebuilding.begin(run, run.playing[match], peer, now)
+        return True
+
+    # -- all of them -----------------------------------------------------------------------------
+
+    def report(self, now: float) -> None:
+        """Tell each experiment, and who watches, how far its runs are, if that has changed."""
+        for run in self:
+            progress = run.progress(waiting(run, self.of, now))
+            if progress != run.told:
+                run.told = progress
+                run.experiment.outbox.tell(progress)
+                self._watching.tell(run, progress)
+
+    def drain(self, now: float) -> None:
+        """Begin no more episodes in any run."""
+        for run in list(self):
+            if run.machine.takes("drain"):
+                run.machine.on("drain")
+                self.advance(run, now)
+
+    def cancel(self, why: str, now: float) -> None:
+        """End every run at once."""
+        for run in list(self):
+            self.finish(run, "cancelled", why, now)
+
+
+def _loss(instance: Instance, price: m.AgentLost, what: str, play: Play | Slot) -> Ending:
+    """Return how an episode ends if an agent is lost."""
+    seat = play.seat_of(instance)
+    if seat is not None and price == "forfeit":
+        return play.forfeit(seat, what)
+    if seat is not None and price == "truncate":
+        return Ending("truncated", seat, message=what)
+    return Ending("disconnected", seat, message=what)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

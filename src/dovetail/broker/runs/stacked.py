@@ -1,0 +1,349 @@
+"""Runs that play in groups: batches on their way to the rules of ``stack``.
+
+A group is a match whose environment plays many episodes at once, one in each of its slots.  Every
+batch goes to the environment, then to the instances that must decide, and back, as columns of
+few messages; what an episode is, and how it ends, does not differ from ``episodes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dovetail.broker.matches.instances import Instance
+from dovetail.broker.matches.match import Match
+from dovetail.broker.matches.run import Run, waits
+from dovetail.broker.matches.stack import Over, Slot, Stack
+from dovetail.broker.matches.stack_batch import Asked
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Tables
+from dovetail.broker.rules.clocks import FOREVER
+from dovetail.broker.rules.ending import Ending
+from dovetail.broker.runs.stacked_results import Results
+from dovetail.broker.watch.watching import Watching
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
+
+PAIR = 512
+"""Slots from which on a run over sockets has two groups, so that one is played while the other waits.
+
+With fewer, the calls of a second batch cost more time than is won.
+"""
+
+
+def suits(asked: m.Run, agents: list[Instance]) -> bool:
+    """Whether a run can be played in groups, as far as what it asks for and its agents go."""
+    modes = dict(zip(agents, asked.modes, strict=True)) if asked.modes else {}
+    return (
+        asked.stacked
+        and not (asked.stepwise or asked.lookahead or asked.check or asked.save_every)
+        and not (asked.openings or asked.opening_turns)
+        and not waits(asked)
+        and asked.clock.episode is None
+        and min(asked.seeds or (), default=0) >= 0
+        and all(agent.offer.stacked for agent in agents)
+        and all({*agent.offer.wants} <= {"afterstates"} for agent in agents)
+        and all(modes[agent] == mode for agent, mode in zip(agents, asked.modes, strict=False))
+    )
+
+
+def groups(asked: m.Run, agents: list[Instance], peer: Peer | None, most: int) -> list[int]:
+    """Return how many slots each group of a run has; empty if it plays singly.
+
+    Args:
+        asked: the run.
+        agents: by place.
+        peer: serves the environment in groups, if any does.
+        most: how many episodes it may play at once.
+    """
+    if peer is None or not suits(asked, agents):
+        return []
+    slots = min([most, *(agent.offer.capacity for agent in agents if agent.offer.capacity)])
+    if slots < 2:
+        return []
+    local = peer.outbox.reliable and all(agent.peer.outbox.reliable for agent in agents)
+    return [slots] if local or slots < PAIR else [slots - slots // 2, slots // 2]
+
+
+class Stacked:
+    """The groups of all runs.
+
+    Args:
+        tables: shared with the other parts.
+        watching: who is told of results.
+        over: called when episodes of a run are over, so that it can continue or end.
+        silent: called when an environment did not answer in time.
+        heard: called when a peer answers what is over long ago.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        watching: Watching,
+        over: Callable[[Run, float], None],
+        silent: Callable[[Run, Match, str, float], None],
+        heard: Callable[[Peer, float], None],
+    ) -> None:
+        self._tables = tables
+        self._results = Results(tables, watching)
+        self._over = over
+        self._silent = silent
+        self._heard = heard
+        self._all: dict[int, tuple[Run, Stack]] = {}
+        """By the number of the match."""
+
+    def __len__(self) -> int:
+        return sum(stack.playing for _, stack in self._all.values())
+
+    # -- groups ----------------------------------------------------------------------------------
+
+    def opened(self, run: Run, match: Match) -> None:
+        """Seat the instances in a group that the environment has opened."""
+        stack = Stack(match, run.rules, run.agents, run.draws())
+        self._all[match.number] = run, stack
+        run.stacks[match] = stack
+        seats = range(match.spec.seats)
+        rotates = run.asked.rotate
+        for holder, instance in enumerate(stack.instances):
+            places = [place for place, agent in enumerate(run.agents) if agent is instance]
+            for seat in seats if rotates else places:
+                init = m.Init(
+                    match.number,
+                    seat,
+                    instance.number,
+                    match.spec,
+                    False,
+                    instance.agent,
+                    slots=match.slots,
+                )
+                stack.inits.setdefault(holder, []).append(instance.peer.outbox.ask(init))
+
+    def advance(self, run: Run, now: float) -> None:
+        """Begin whatever episodes can begin in groups that are idle."""
+        for match, stack in run.stacks.items():
+            if match.machine.state == "idle":
+                self._step(run, stack, now)
+
+    def close(self, run: Run, match: Match) -> None:
+        """Forget a group in which nothing is played."""
+        stack = run.stacks.pop(match, None)
+        if stack is None:
+            return
+        del self._all[match.number]
+        stack.deadline = FOREVER
+        match.environment.outbox.asked.pop(stack.seq, None)
+        for holder, seqs in stack.inits.items():
+            for seq in seqs:
+                stack.instances[holder].peer.outbox.release(seq)
+        peers = dict.fromkeys(instance.peer for instance in stack.instances)
+        for peer in peers:
+            peer.outbox.deliver(m.Leave(match.number))
+        if match.machine.takes("give up"):
+            match.machine.on("give up")
+
+    def finish(self, run: Run, match: Match, ending: Callable[[Slot], Ending]) -> None:
+        """End every episode of a group."""
+        stack = run.stacks.get(match)
+        if stack is None:
+            return
+        overs = stack.running()
+        for over in overs:
+            over.ending = ending(Slot(stack, over.slot))
+        self._release(run, stack)
+        self._results.end(run, stack, overs)
+
+    def _release(self, run: Run, stack: Stack) -> None:
+        """Wait for no decision any more."""
+        for holder, asked in stack.asked.items():
+            stack.instances[holder].peer.outbox.release(asked.seq)
+        stack.asked.clear()
+        stack.deadline = FOREVER
+
+    # -- what peers say --------------------------------------------------------------------------
+
+    def on_turns(self, peer: Peer, turns: m.Turns, now: float) -> None:
+        run, stack = self._all.get(turns.match, (None, None))
+        if run is None or stack is None or stack.match.environment is not peer:
+            self._tables.ignore(peer, turns)
+            if stack is not None:
+                peer.complain("illegal", f"group {turns.match} is not yours")
+            return
+        if stack.match.machine.state != "transition" or turns.batch != stack.batch:
+            self._tables.ignore(peer, turns)
+            return
+        peer.outbox.asked.pop(stack.seq, None)
+        try:
+            overs = stack.turned(turns)
+        except ProtocolError as error:
+            text = f"{peer.name} sent invalid turns of batch {turns.batch}: {error}"
+            peer.complain(error.code, text)
+            self._failed_batch(run, stack, text, now)
+            return
+        self._tables.counters["turns"] += len(stack.slots)
+        stack.match.machine.on("turn")
+        self._results.end(run, stack, overs)
+        self._continue(run, stack, now, overs)
+
+    def on_actions(self, peer: Peer, answer: m.Actions, now: float) -> None:
+        run, stack = self._all.get(answer.match, (None, None))
+        if run is None or stack is None:
+            self._tables.ignore(peer, answer)
+            self._heard(peer, now)
+            return
+        numbers = [instance.number for instance in stack.instances]
+        holder = numbers.index(answer.instance) if answer.instance in numbers else -1
+        if holder < 0 or stack.instances[holder].peer is not peer:
+            self._tables.ignore(peer, answer)
+            text = f"instance {answer.instance} in group {answer.match} is not yours"
+            peer.complain("illegal", text)
+            return
+        asked = stack.asked.get(holder)
+        if asked is None or answer.batch != stack.batch:
+            self._tables.ignore(peer, answer)
+            return
+        peer.outbox.asked.pop(asked.seq, None)
+        for seq in stack.inits.pop(holder, ()):
+            peer.outbox.asked.pop(seq, None)
+        try:
+            overs = stack.acted(holder, answer, now)
+        except ProtocolError as error:
+            text = f"{peer.name} sent invalid actions of batch {answer.batch}: {error}"
+            peer.complain(error.code, text)
+            overs = stack.unreadable(holder, text, now)
+        self._acted(run, stack, overs, now)
+
+    def failed(self, asked: m.EnvironmentSteps | m.AgentSteps, error: m.Error, now: float) -> None:
+        """Take an error in answer to a batch."""
+        run, stack = self._all[asked.match]
+        if isinstance(asked, m.EnvironmentSteps):
+            stack.match.environment.outbox.asked.pop(asked.seq, None)
+            self._failed_batch(run, stack, error.message, now)
+            return
+        for holder, each in list(stack.asked.items()):
+            if each.seq == asked.seq and stack.instances[holder].number == asked.instance:
+                stack.instances[holder].peer.outbox.asked.pop(asked.seq, None)
+                overs = stack.unreadable(holder, error.message, now)
+                self._acted(run, stack, overs, now)
+
+    def awaited(self, peer: Peer, kind: str, match: int, instance: int | None) -> int | None:
+        """Return the ``seq`` of the batch that an unreadable answer of a peer was for."""
+        run, stack = self._all.get(match, (None, None))
+        if run is None or stack is None:
+            return None
+        if kind == "turns":
+            owed = stack.match.machine.state == "transition" and stack.match.environment is peer
+            return stack.seq if owed else None
+        owes = [
+            asked.seq
+            for holder, asked in stack.asked.items()
+            if stack.instances[holder].peer is peer
+            and instance in (None, stack.instances[holder].number)
+        ]
+        return owes[0] if len(owes) == 1 else None
+
+    def _failed_batch(self, run: Run, stack: Stack, text: str, now: float) -> None:
+        """End every episode of a batch that the environment could not answer."""
+        stack.match.machine.on("turn")
+        overs = stack.running()
+        for over in overs:
+            over.ending = Ending("environment-failed", message=text)
+        self._results.end(run, stack, overs)
+        self._continue(run, stack, now, overs)
+
+    # -- on and on -------------------------------------------------------------------------------
+
+    def _continue(self, run: Run, stack: Stack, now: float, overs: list[Over]) -> None:
+        """Ask the instances that must decide, or the environment if none must."""
+        modes = dict(zip(run.agents, run.modes(), strict=True))
+        for holder, (steps, rows) in stack.decide(now).items():
+            instance = stack.instances[holder]
+            steps.instance = instance.number
+            steps.mode = modes[instance]
+            stack.asked[holder] = Asked(instance.peer.outbox.ask(steps), rows, now)
+        if stack.asked:
+            self._tables.timers.watch(stack, self._overdue)
+        else:
+            self._step(run, stack, now)
+        if overs:
+            self._over(run, now)
+
+    def _acted(self, run: Run, stack: Stack, overs: list[Over], now: float) -> None:
+        self._results.end(run, stack, overs)
+        if not stack.asked:
+            self._step(run, stack, now)
+        if overs:
+            self._over(run, now)
+
+    def _step(self, run: Run, stack: Stack, now: float) -> None:
+        """Send the environment the actions, and the episodes that begin."""
+        match = stack.match
+        begun = self._begin(run, stack)
+        step = stack.step(begun, now)
+        if not len(stack.slots):
+            stack.deadline = FOREVER
+            if match.machine.takes("give up"):
+                match.machine.on("give up")
+            return
+        match.machine.on("start" if match.machine.state == "idle" else "step")
+        stack.seq = match.environment.outbox.ask(step)
+        self._tables.timers.watch(stack, self._overdue)
+
+    def _begin(self, run: Run, stack: Stack) -> Any:
+        """Begin an episode in each free slot, as far as the run has any."""
+        if run.machine.state != "running" or stack.playing == len(stack.live):
+            return stack.slots[:0]
+        idle = np.flatnonzero(~stack.live).astype(np.int32)
+        schedule, agents = run.schedule, run.instances()
+        indices = schedule.some(min(instance.room(len(idle)) for instance in agents))
+        begun = idle[: len(indices)]
+        if indices:
+            for instance in agents:
+                instance.busy += len(indices)
+            numbers = self._tables.numbers(len(indices))
+            stack.begin(begun, numbers, indices, schedule.seeds(indices), schedule.places(indices))
+        return begun
+
+    def _overdue(self, stack: Stack, now: float) -> None:
+        run, _ = self._all[stack.match.number]
+        if stack.match.machine.state == "transition":
+            what = f"was silent for {run.rules.answer_timeout} s"
+            text = f"environment {stack.match.environment.name} {what}"
+            self._silent(run, stack.match, text, now)
+            return
+        overs: list[Over] = []
+        for holder, asked in list(stack.asked.items()):
+            stack.instances[holder].peer.outbox.release(asked.seq)
+            if run.rules.clock.decision is None:
+                stack.instances[holder].stalled = True
+            overs += stack.overdue(holder, now)
+        self._acted(run, stack, overs, now)
+
+    # -- when the broker was started again --------------------------------------------------------
+
+    def rewatch(self) -> None:
+        """Watch the deadline of each again."""
+        for _, stack in self._all.values():
+            self._tables.timers.rewatch(stack, self._overdue)
+
+    def restarted(self, now: float) -> None:
+        """Stop the clocks: every peer must come back first."""
+        for _, stack in self._all.values():
+            stack.deadline = FOREVER
+            for asked in stack.asked.values():
+                asked.stop(now)
+
+    def back(self, peer: Peer, now: float) -> None:
+        """Start the clocks of a peer again that has come back."""
+        for run, stack in self._all.values():
+            for holder, asked in stack.asked.items():
+                if stack.instances[holder].peer is peer:
+                    asked.go(now)
+            if stack.deadline < FOREVER:
+                continue
+            if stack.match.machine.state == "transition" and stack.match.environment is peer:
+                stack.deadline = now + run.rules.patience
+            elif stack.asked and all(asked.stood is None for asked in stack.asked.values()):
+                stack.deadline = max(asked.sent for asked in stack.asked.values()) + stack.most
+            self._tables.timers.watch(stack, self._overdue)

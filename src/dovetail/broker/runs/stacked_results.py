@@ -1,0 +1,126 @@
+"""What the end of a group's episodes means for others: the seats, the journal, the experiment, who watches."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import numpy as np
+
+from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.stack import Over, Stack
+from dovetail.broker.peers.state import Tables
+from dovetail.broker.watch.watching import Watching
+from dovetail.protocol import columns
+from dovetail.protocol import messages as m
+from dovetail.protocol.columns import Column
+from dovetail.protocol.journal import EpisodeRecord
+
+
+class Results:
+    """The results of all groups.
+
+    Args:
+        tables: shared with the other parts.
+        watching: who is told of results.
+    """
+
+    def __init__(self, tables: Tables, watching: Watching) -> None:
+        self._tables = tables
+        self._watching = watching
+
+    def end(self, run: Run, stack: Stack, overs: list[Over]) -> None:
+        """End episodes: tell the seats, write them down, tell the experiment and who watches."""
+        overs = [each for each in overs if stack.live[each.slot]]
+        if not overs:
+            return
+        slots = np.array([over.slot for over in overs], np.int32)
+        results = self._results(run, stack, overs, slots)
+        stack.end(slots)
+        self._tell(run, stack, overs, slots)
+        self._tables.counters["episodes"] += len(overs)
+        if self._watching.peers:
+            for result in results:
+                self._watching.tell(run, result, seen=False)
+        run.experiment.outbox.deliver(m.Episodes(run.number, results))
+
+    def _results(self, run: Run, stack: Stack, overs: list[Over], slots: Column) -> list[m.Episode]:
+        """Return the results of episodes, after having them written down."""
+        asked, mode, instances = run.asked, run.rules.mode, run.instances()
+        names = [agent.agent for agent in run.agents]
+        own = [agent.number for agent in run.agents]
+        indices, numbers = stack.index[slots].tolist(), stack.number[slots].tolist()
+        seeds, draws = stack.seed[slots].tolist(), stack.draws[slots].tolist()
+        # Flat, since thousands of short lists cost more than what is in them.
+        accounts = (column[slots].reshape(-1).tolist() for column in stack.accounts())
+        every = [
+            m.SeatResult(names[place], own[place], total, decisions, seconds, breaches, 0, refused)
+            for place, total, decisions, seconds, breaches, refused in zip(*accounts, strict=True)
+        ]
+        size = stack.match.spec.seats
+        histories = stack.histories(slots)
+        found = []
+        for row, over in enumerate(overs):
+            ending, scored = over.ending, over.ending.scored
+            seats = every[row * size : (row + 1) * size]
+            actions, turns = histories[row]
+            if stack.measured:
+                for seat, result in enumerate(seats):
+                    result.measures = stack.means(over.slot, seat)
+            episode = m.Episode(
+                *(run.number, indices[row], numbers[row], seeds[row], ending.reason, seats),
+                *(ending.outcome, ending.blame, turns, scored),
+                run.ended(indices[row], instances, scored=scored),
+                ending.message,
+                digest=sha256(actions).hexdigest()[:16],
+            )
+            record = EpisodeRecord(
+                *(episode, asked.environment, asked.configuration, mode, actions),
+                stack.breached.get(over.slot, []),
+                label=asked.label,
+                names=run.called(indices[row], seats),
+                derivation=asked.derivation,
+                seeds=draws[row],
+            )
+            self._tables.records.append(record)
+            found.append(episode)
+        return found
+
+    def _tell(self, run: Run, stack: Stack, overs: list[Over], slots: Column) -> None:
+        """Tell each instance which of its seats' episodes are over."""
+        seats = stack.match.spec.seats
+        modes = dict(zip(run.agents, run.modes(), strict=True))
+        holders = stack.holder[slots].reshape(-1)
+        endings = [over.ending for over in overs]
+        reasons = [ending.reason for ending in endings]
+        blames = np.array([-1 if e.blame is None else e.blame for e in endings], np.int32)
+        none = [np.nan] * seats
+        scores = np.array([none if e.outcome is None else e.outcome for e in endings], np.float64)
+        scored, blamed = not np.isnan(scores).all(), (blames >= 0).any()
+        finals = np.array([over.final for over in overs], np.int32)
+        whole = isinstance(stack.finals, np.ndarray) and bool((finals >= 0).all())
+        for holder, instance in enumerate(stack.instances):
+            [mine] = (holders == holder).nonzero()
+            if not len(mine):
+                continue
+            of, number = np.divmod(mine, seats)
+            own, at, rows = slots[of], number.astype(np.int32), of.tolist()
+            if whole:
+                seen = stack.finals[finals[of], at]
+            else:
+                pairs = zip(rows, at.tolist(), strict=True)
+                seen = columns.stacked([stack.final(overs[row], seat) for row, seat in pairs])
+            ends = m.Ends(
+                *(stack.match.number, instance.number, own, at),
+                stack.number[own],
+                stack.pending[own, at],
+                stack.total[own, at],
+                stack.decisions[own, at],
+                [reasons[row] for row in rows],
+                observations=seen,
+                mode=modes[instance],
+            )
+            if scored:
+                ends.outcomes = scores[of]
+            if blamed:
+                ends.blames = blames[of]
+            instance.peer.outbox.deliver(ends)

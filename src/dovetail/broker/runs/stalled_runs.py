@@ -1,0 +1,52 @@
+"""Runs that cannot begin an episode, and the line that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dovetail.broker.matches.instances import Instance
+from dovetail.broker.matches.run import Run
+from dovetail.broker.peers.limits import quoted
+
+PATIENCE = 2.0
+"""Seconds without an episode after which an experiment is told what its run waits for."""
+
+
+def waiting(run: Run, of: Callable[[Instance], list[Run]], now: float) -> str:
+    """Return the line that says what a run waits for; empty as long as there is no reason to ask.
+
+    Args:
+        run: the run; ``held`` is kept up to date.
+        of: returns the runs that an agent is in.
+        now: the time.
+    """
+    asked_for = run.permits or not run.rules.stepwise
+    if run.machine.state != "running" or run.running or not run.schedule or not asked_for:
+        run.held = None
+        return ""
+    if run.held is None:
+        run.held = now
+    if now - run.held < PATIENCE:
+        return ""
+    for chair in run.seated(run.schedule.first):
+        if not chair.instance.free():
+            return _agent(chair.instance, run, of)
+    if not run.idle:
+        return f"environment {quoted(run.asked.environment)} has not opened a match yet"
+    return ""
+
+
+def _agent(instance: Instance, run: Run, of: Callable[[Instance], list[Run]]) -> str:
+    """Return what keeps an agent from its seat."""
+    agent = f"agent {instance.number} ({quoted(instance.agent)})"
+    if instance.lost:
+        return f"{agent} was lost with its program and is not back yet"
+    if instance.stalled:
+        return f"{agent} left a decision unanswered, and its program is silent"
+    others = [each for each in of(instance) if each is not run and each.running]
+    if others:
+        other = others[0]
+        where = f"run {other.number} of {quoted(other.experiment.name)}"
+        game, left = quoted(other.asked.environment), other.asked.episodes - other.finished
+        return f"{agent} plays in {where} ({game}, {left} episodes left); wait until that run is over, or cancel it"
+    return f"{agent} cannot begin another episode yet"

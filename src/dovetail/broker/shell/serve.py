@@ -1,0 +1,209 @@
+"""The broker as a program: the loop around ``Server.pump`` and its orderly end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from types import FrameType
+
+from dovetail import transport
+from dovetail.broker.core.core import Settings
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.durable.write_ahead_log import live
+from dovetail.broker.peers.access import Source
+from dovetail.broker.shell.server import Server
+from dovetail.peer.address import ADDRESS
+from dovetail.peer.gc_tuning import patient
+from dovetail.peer.serving import Host
+from dovetail.transport.keys import Guard, Key
+from dovetail.transport.process_owner import Owner
+
+log = logging.getLogger("dovetail.broker")
+
+WAKE = 0.2
+"""Seconds between looks at whether to stop, when nothing happens."""
+
+
+@patient()
+def serve(
+    bind: str = ADDRESS,
+    *,
+    settings: Settings | None = None,
+    journal: Journal | Callable[[], Journal] | None = None,
+    durable: bool = False,
+    finish: float = 3.0,
+    ready: Callable[[Server], None] | None = None,
+    stop: threading.Event | None = None,
+    hosts: Mapping[str, Host] | None = None,
+    entrant: Callable[[str], str | None] | None = None,
+    revoked: Callable[[], bool] | None = None,
+    access: Source | None = None,
+) -> None:
+    """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
+
+    No new episode begins; those in progress may continue for ``finish`` seconds and are cancelled
+    then, or at once upon a second signal.  Everybody is told, and the journal is flushed.
+
+    With ``durable``, what is in progress survives the death of this program: the next ``serve``
+    with the same journal continues it.
+
+    Args:
+        bind: the address.
+        settings: the broker's.
+        journal: what records episodes, or what opens it, which then happens once the address is taken:
+            a program that cannot listen leaves no files behind.
+        durable: see above.
+        finish: seconds.
+        ready: called once it listens.
+        stop: ends it.
+        hosts: environments and agents in this program, by their names as peers.
+        entrant: returns whose own access token this is, None for an unknown one. Such a token admits
+            agents, and the catalogue says whose they are.  Not with ``durable``: what a broker replays
+            would depend on answers of then, which are not written down.
+        revoked: returns whether ``entrant`` may answer otherwise than before for a token; asked several times a
+            second. Programs whose token was revoked are sent away.
+        access: the keys that are let in, and for what; a change holds at once.
+
+    Raises:
+        DovetailError: the address cannot be bound, or the journal not be written.
+        ValueError: ``durable`` and ``entrant``.
+    """
+    if durable and entrant is not None:
+        raise ValueError("a durable broker cannot ask an entrant hook again when it replays")
+    stop = stop or threading.Event()
+    signals = 0
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        nonlocal signals
+        signals += 1
+        stop.set()
+
+    settings = settings or Settings()
+    if access is not None:
+        settings = replace(settings, access=access.access)
+    server = _listening(bind, settings, journal, durable, None if access is None else access.key)
+    server.core.tables.missed = log.warning
+    if entrant is not None:
+        server.core.tables.entrant = entrant
+    for name, host in (hosts or {}).items():
+        server.attach(host, name)
+    before = []
+    if threading.current_thread() is threading.main_thread():
+        before = [(each, signal.signal(each, leave)) for each in (signal.SIGINT, signal.SIGTERM)]
+    failed, owner = True, Owner()
+    try:
+        if ready is not None:
+            ready(server)
+        while not stop.is_set():
+            server.pump(WAKE)
+            if access is not None and (changed := access.changed()) is not None:
+                server.allow(changed)
+            if revoked is not None and revoked():
+                server.allow(None)
+        server.stop()
+        if not server.core.idle:
+            log.warning("stopping once the episodes in progress are over; again to stop at once")
+        end = time.monotonic() + finish
+        while not server.core.idle and signals < 2 and (left := end - time.monotonic()) > 0:
+            server.pump(min(WAKE, left))
+        failed = False
+    finally:
+        if not owner.here:  # a child that a hosted environment or agent has forked
+            pass
+        elif failed:  # what is in progress must not end with a mistake of this program
+            server.abandon()
+        else:
+            server.close()
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def _listening(
+    bind: str,
+    settings: Settings,
+    journal: Journal | Callable[[], Journal] | None,
+    durable: bool,
+    key: Key | None,
+) -> Server:
+    """Take the address, then open the files; return the broker."""
+    made: Server | None = None
+    ready = threading.Event()
+
+    def admits(public: str) -> bool:
+        ready.wait()  # libzmq asks from another thread, as soon as it listens
+        return made is not None and made.core.tables.admits(public)
+
+    guard = None if key is None else Guard(key, admits)
+    router = transport.listen(bind, settings.limits.frame, guard)
+    try:
+        opened = journal() if callable(journal) else journal
+        kept = None if opened is None else live(opened, durable=durable)
+        made = Server(router, settings, opened, kept)
+    finally:
+        ready.set()
+        if made is None:
+            router.close(0.0)
+    return made
+
+
+@contextmanager
+def in_thread(
+    bind: str,
+    *,
+    settings: Settings,
+    journal: Journal | Callable[[], Journal],
+    finish: float = 3.0,
+    entrant: Callable[[str], str | None] | None = None,
+    revoked: Callable[[], bool] | None = None,
+    access: Source | None = None,
+) -> Iterator[str]:
+    """Serve in a thread of this program while a context lasts; yield the broker's address.
+
+    Arguments and errors are those of ``serve``.
+    """
+    stop, up = threading.Event(), threading.Event()
+    address = ""
+    failed: list[Exception] = []
+
+    def ready(server: Server) -> None:
+        nonlocal address
+        address = str(server.address)
+        up.set()
+
+    def work(serving: Callable[[], None]) -> None:
+        try:
+            serving()
+        except Exception as error:
+            failed.append(error)
+            if up.is_set():
+                log.exception("the broker failed")
+            up.set()
+
+    serving = partial(
+        serve,
+        bind,
+        settings=settings,
+        journal=journal,
+        finish=finish,
+        ready=ready,
+        stop=stop,
+        entrant=entrant,
+        revoked=revoked,
+        access=access,
+    )
+    thread = threading.Thread(target=work, args=(serving,), name="broker")
+    thread.start()
+    try:
+        up.wait()
+        if failed:
+            raise failed[0]
+        yield address
+    finally:
+        stop.set()
+        thread.join()

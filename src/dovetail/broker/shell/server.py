@@ -1,0 +1,346 @@
+"""The broker as a running thing: the core, its journal, a ROUTER, and peers in this program.
+
+The shell moves messages and tells the time; it decides nothing.  Remote peers speak over the
+socket.  Local peers are hosts in this program, called directly with the messages themselves; the
+core cannot tell them apart, so any mix of roles inside and outside plays the same episodes.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from dovetail import transport
+from dovetail.broker.core.core import Settings
+from dovetail.broker.core.decode import AT_ONCE, LARGE, Intake, halves
+from dovetail.broker.core.local import Local
+from dovetail.broker.durable.journal import Journal
+from dovetail.broker.durable.write_ahead_log import Live, fresh
+from dovetail.broker.peers.access import Access
+from dovetail.broker.peers.outbox import Address, Audience
+from dovetail.broker.shell.held_output import RETRY, Held
+from dovetail.broker.shell.watcher_queue import BEHIND, Feed, encode
+from dovetail.peer.cores import Leader
+from dovetail.peer.serving import Host
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+
+log = logging.getLogger("dovetail.broker")
+
+ROUNDS = 64
+"""Exchanges with peers in this program before the others have their turn."""
+EXACT = 0.01
+"""Seconds for which no nearer deadline is looked for while peers in this program speak."""
+STALL = 1.0
+"""Seconds after which a wait of at most ``WAIT`` seconds has been a stop of this program."""
+WAIT = 0.5
+"""The longest wait for something to happen."""
+
+
+class Server:
+    """A broker: bound to an address, or only for peers in this program, or both.
+
+    ``bind`` is the address, or what listens there already.
+
+    Raises:
+        DovetailError: the address cannot be bound, or the journal or the file beside it not be written.
+    """
+
+    def __init__(
+        self,
+        bind: str | transport.AnyRouter | None = None,
+        settings: Settings | None = None,
+        journal: Journal | None = None,
+        live: Live | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.journal = journal
+        self._live = live
+        self._secret = secrets.token_bytes(16)
+        self._offset = 0.0
+        """What the core's time is ahead of this system's."""
+        self._last = time.monotonic()
+        self._still = False
+        """Whether answers of peers in this program wait for an experiment in it."""
+        router = (
+            transport.listen(bind, self.settings.limits.frame) if isinstance(bind, str) else bind
+        )
+        self._router: transport.AnyRouter | None = router
+        self.address = None if router is None else router.address
+        self._begin()
+        self._held = Held(self._tell)
+        self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
+        self._feed = Feed(self._show, self._behind, self.core.tables.out)
+        self._exchanging = False
+        """Whether peers in this program speak and answer in turn, and the time that takes is counted."""
+        self._told = False
+        """Whether a peer in this program without a host has been sent anything in this turn."""
+        self._intake = Intake(self.core)
+        self._cores = Leader()
+
+    def _begin(self) -> None:
+        """Make a core, or the one again that another broker had when it was killed."""
+        live = self._live
+        try:
+            restored = None if live is None else live.restore(self.settings)
+            if restored is not None:
+                self.core, self._secret, then = restored
+                self._offset, self._last = then - time.monotonic(), then
+            else:
+                self.core = fresh(self.settings, self._secret, self.journal)
+            if live is not None:
+                live.begin(self.core, self._secret, self._now())
+        except OSError as error:
+            raise DovetailError(f"cannot write {live and live.path}: {error.strerror}") from None
+
+    # -- peers in this program -----------------------------------------------------------------------
+
+    def attach(self, host: Host, name: str = "") -> Local:
+        """Let a host in this program be a peer."""
+        local = Local(host)
+        hello = m.Hello(m.VERSION, host.role, name, host.offers(), self.settings.token)
+        self._local.append((local, [hello]))
+        return local
+
+    def post(self, local: Local, messages: Sequence[m.Message | bytes]) -> None:
+        """Take messages or frames from a peer in this program; ``pump`` acts upon them."""
+        self._local.append((local, messages))
+
+    def allow(self, access: Access | None) -> None:
+        """Let the holders of keys do what another access file says, and those of tokens what holds for these now."""
+        now = self._now()
+        if self._live is not None and access is not None:
+            self._live.events.append((now, None, access))
+        self.core.allow(access, now)
+
+    # -- the loop ------------------------------------------------------------------------------------
+
+    def pump(self, timeout: float) -> None:
+        """Move what is there to be moved, waiting up to ``timeout`` seconds for something."""
+        core = self.core
+        now = self._exchange(self._now())
+        if self._local or self._told:
+            timeout = 0.0
+        if self._router is not None:
+            self._read(self._router, min(timeout, self._feed.wait), now)
+        elif timeout > 0 and not core.tables.out.messages and not self._held.said:
+            time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
+        if now >= core.deadline() and not self._local:  # what was said is taken in first
+            self._tick(now)
+        self._commit(now)
+        if self._feed.wait <= 0:
+            self._feed.flush()
+        if self._router is not None:
+            for connection, why in core.tables.dropped.items():
+                self._router.drop(connection, why)
+        core.tables.dropped.clear()
+        if self._live is not None and self._live.full and not self._held.said:
+            self._live.renew(self.core, self._secret, now)
+        self._still = self._told and bool(self._local)
+
+    def _exchange(self, now: float) -> float:
+        """Let peers in this program speak and answer; return the time then."""
+        core, said = self.core, self._local
+        self._told, self._exchanging = False, True
+        until = min(core.deadline(), now + EXACT)
+        for _ in range(ROUNDS):
+            if not said or self._told or self._held.said:
+                break
+            for _ in range(len(said)):
+                local, messages = said.popleft()
+                if self._live is None:
+                    self._intake.hear(local, messages, now)
+                    continue
+                frames = [local.frame(message, core) for message in messages]
+                self._live.events.append((now, [self._live.name(local), *frames]))
+                self._intake.take(local, frames, now)
+            if now >= until and now >= core.deadline():
+                self._tick(now)
+            self._commit(now)
+            now = self._last = time.monotonic() + self._offset  # what hosts took counts
+        self._exchanging = False
+        return now
+
+    def _tick(self, now: float) -> None:
+        if self._live is not None:
+            self._live.events.append((now,))
+        self.core.tick(now)
+
+    def _now(self) -> float:
+        """Return the core's time; it stands still while this program does or works long, or if ``_still``."""
+        now = time.monotonic() + self._offset
+        if self._still or now - self._last > STALL:
+            self._still = False
+            self._offset -= now - self._last
+            now = self._last
+        self._last = now
+        return now
+
+    def _read(self, router: transport.AnyRouter, timeout: float, now: float) -> None:
+        core = self.core
+        if timeout > 0:
+            timeout = max(0.0, min(timeout, core.deadline() - now, WAIT))
+        router.relax(core.idle)
+        events = router.receive(timeout)
+        arrived = self._now()
+        self._cores.received(events, arrived)
+        live = self._live
+        for connection, frames in events:
+            if core.role(connection) is None:
+                self._meet(router, connection, frames, arrived)
+                continue
+            if frames is None:
+                if live is not None:
+                    live.events.append((arrived, connection, None))
+                core.lost(connection, arrived)
+                continue
+            for half, portion in enumerate(halves(frames, self._cores.several(arrived))):
+                if half:
+                    self._commit(arrived)  # peers have work meanwhile
+                if live is not None:
+                    live.events.append((arrived, [connection, *portion]))
+                self._intake.take(connection, portion, arrived)
+            if not self._held.takes(connection, sum(map(len, frames))):
+                core.tables.slowed[connection] = RETRY
+            if len(frames[-1]) > LARGE:  # its sender has work before the next connection is read
+                self._commit(arrived)
+        while core.tables.slowed:  # strangers' too
+            router.pause(*core.tables.slowed.popitem())
+
+    def _meet(
+        self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float
+    ) -> None:
+        """Take what came from a stranger; it is written down only if there was a session."""
+        if frames is None:
+            self.core.lost(connection, now)
+            return
+        begun = time.thread_time()
+        tables, taken = self.core.tables, 0
+        before = tables.next, len(tables.sessions)
+        while taken < len(frames) and connection not in tables.dropped:
+            self._intake.take(connection, frames[taken : taken + AT_ONCE], now)
+            taken += AT_ONCE
+        router.spend(time.thread_time() - begun)
+        if known := self.core.role(connection) is not None:
+            router.admit(connection)
+        # One that has left again has used numbers, or ended the session that it came back to.
+        if self._live is not None and (known or before != (tables.next, len(tables.sessions))):
+            self._live.events.append((now, [connection, *frames[:taken]]))
+
+    def _commit(self, now: float) -> None:
+        """Write down, then tell."""
+        records, out = self.core.take_shared()
+        held = self._held
+        if not (out or records or held.said):
+            return
+        if self.journal is not None:
+            if held.said:
+                held.add(out)
+                if now < held.retry and not records:
+                    return
+                out = held.release()
+            if records or held.retry or self._live is not None:
+                if records:
+                    self.journal.add(records)
+                try:
+                    if self._live is not None and self._live.events:
+                        self._live.flush()
+                    self.journal.flush()
+                    held.over()
+                except OSError as error:
+                    self._hold(out, error, now)
+                    return
+        self._tell(out)
+
+    def _hold(self, out: list[tuple[Address, m.Message]], error: OSError, now: float) -> None:
+        """Keep back everything but heartbeats until the journal can be written again."""
+        assert self.journal is not None
+        text = self.journal.unwritable(error)
+        if not self._held.retry:
+            log.error(text)
+        self._held.begin(out, text, self.core.tables.experiments(), now)
+
+    def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
+        feed = self._feed
+        if len(out) == 1 and not feed.gathered:
+            [(to, message)] = out
+            if type(to) is Local:
+                self._deliver(to, [message])
+                return
+        bundles: dict[Address, list[m.Message]] = {}
+        for connection, message in out:
+            if type(connection) is Audience:
+                feed.add(connection, message)
+                continue
+            if feed.gathered and (missed := feed.catch_up(connection)):
+                self._pass(connection, bundles.pop(connection, []))
+                self._show([connection], [each for each, _ in missed], [each for _, each in missed])
+            bundles.setdefault(connection, []).append(message)
+        for connection, bundle in bundles.items():
+            self._pass(connection, bundle)
+
+    def _pass(self, address: Address, messages: list[m.Message]) -> None:
+        if type(address) is Local:
+            self._deliver(address, messages)
+        elif (frames := encode(messages)) and self._router is not None:
+            self._router.send(address, frames)
+
+    def _show(self, to: list[Address], messages: list[m.Message], frames: list[bytes]) -> None:
+        """Send watchers what was gathered for them."""
+        for address in to:
+            if type(address) is Local:
+                self._deliver(address, messages)
+        remote = [each for each in to if type(each) is not Local]
+        if remote and self._router is not None:
+            self._router.spread(remote, frames)
+
+    def _deliver(self, local: Local, messages: list[m.Message]) -> None:
+        if local.host is None:
+            local.inbox.extend(messages)
+            self._told = True
+            return
+        begun = 0.0 if self._exchanging else time.monotonic()
+        if answers := local.host.handle(messages):
+            self._local.append((local, answers))
+        if begun:  # the host's time counts, in a round that does not look at the clock itself
+            self._last += time.monotonic() - begun
+
+    def _behind(self, connection: Address) -> bool:
+        """Whether a watcher reads too slowly."""
+        return self._router is not None and self._router.waiting(connection) > BEHIND
+
+    # -- the end ---------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Start no new episodes."""
+        now = self._now()
+        if self._live is not None:
+            self._live.events.append((now, None, None))
+        self.core.stop(now)
+
+    def close(self) -> None:
+        """End everything in progress, tell every peer, and close socket and journal."""
+        now = self._now()
+        self.core.close(now)
+        self._held.retry = 0.0
+        self._commit(now)
+        self._feed.flush()
+        self._release(self.core.tables.next, discard=not self._held.said)
+
+    def abandon(self) -> None:
+        """Close socket and files after a failure; what is in progress stays on disk for the next broker."""
+        # A record that the core did not decide would be taken for one that it did.
+        self._release(0 if self._live is not None else self.core.tables.next, discard=False)
+
+    def _release(self, number: int, *, discard: bool) -> None:
+        self._cores.close()
+        if self._live is not None:
+            self._live.close(discard=discard)
+        if self._router is not None:
+            self._router.close()
+            self._router = None
+        if self.journal is not None:
+            self.journal.close(number)

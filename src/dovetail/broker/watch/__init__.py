@@ -1,0 +1,1 @@
+"""Watchers and the turns that they are shown."""

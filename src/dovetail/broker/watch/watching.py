@@ -1,0 +1,338 @@
+"""Who watches which runs, and what there is to see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from dovetail.broker.matches.match import Pace, Play
+from dovetail.broker.matches.run import Run
+from dovetail.broker.peers.outbox import Audience, Out, Outbox
+from dovetail.broker.peers.peers import Peer
+from dovetail.broker.rules.ending import Ending
+from dovetail.broker.rules.episode import Episode
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import Code
+
+
+class Interest(NamedTuple):
+    """Who watches a run, and what they want of it."""
+
+    asked: list[tuple[Peer, m.Watch]]
+    all: bool
+    """Whether anyone wants all turns."""
+    scenes: bool
+    """Whether anyone wants the scenes of all turns."""
+    pace: Pace | None
+    """What those want who watch at a pace; None if there are none."""
+    thoughts: tuple[bool, bool]
+    """Whether anyone may see thoughts and wants them, in an episode that those at a pace do not see or do."""
+
+
+class Watching:
+    """The peers that watch; nothing else changes what they see."""
+
+    def __init__(self, out: Out) -> None:
+        self._out = out
+        self.peers: list[Peer] = []
+        """Those who watch any run."""
+        self._attended: bool | None = None
+        """Whether one of them is connected; None if that may have changed."""
+        self._interests: dict[int, Interest] = {}
+        """By the number of a run; as far as it was asked since that changed."""
+        self._audiences: dict[tuple[int, bool, bool, bool], list[tuple[bool, bool, Audience]]] = {}
+        """Who is shown scenes or thoughts where there are any, by the run, what there is, and whether
+        those at a pace see it."""
+        self._others: dict[tuple[int, bool], Audience] = {}
+        """Who is told of a run, but its own experiment, and whether those at a pace are."""
+
+    def watch(self, peer: Peer, asked: m.Watch) -> bool:
+        """Begin or end to send a peer the turns of a run, or of all runs.
+
+        Returns:
+            Whether it begins to see turns that it has not seen.
+        """
+        watching = peer.watching
+        before = watching.get(asked.run)
+        if before is not None and not before.on:
+            before = None
+        begins = asked.on and (before is None or before.every > asked.every == 0)
+        if asked.on:
+            watching[asked.run] = asked
+            if peer not in self.peers:
+                self.peers.append(peer)
+        elif asked.run is not None and None in watching:
+            watching[asked.run] = asked  # shown all runs but this
+        else:
+            watching.pop(asked.run, None)
+            if asked.run is None:
+                for run in [run for run, each in watching.items() if not each.on]:
+                    del watching[run]
+        self._changed()
+        return begins
+
+    def asked(self, peer: Peer, run: Run) -> m.Watch | None:
+        """Return what a peer wants to be shown of a run; None if nothing."""
+        if run.asked.secret:
+            return None
+        found = peer.watching.get(run.number) or peer.watching.get(None)
+        return found if found is not None and found.on else None
+
+    def of(self, run: Run) -> Interest:
+        """Return who watches a run."""
+        found = self._interests.get(run.number)
+        if found is None:
+            both = [(peer, self.asked(peer, run)) for peer in self.peers]
+            found = _interest(run, [(peer, asked) for peer, asked in both if asked is not None])
+            self._interests[run.number] = found
+        return found
+
+    def all(self, run: Run) -> bool:
+        """Return whether anyone watches all turns of a run."""
+        return self.attended and self.of(run).all
+
+    def scenes(self, run: Run) -> bool:
+        """Return whether anyone wants the scenes of all turns of a run."""
+        return self.attended and self.of(run).scenes
+
+    def pace(self, run: Run) -> Pace | None:
+        """Return what those want of a run who watch it at a pace; None if there are none."""
+        return self.of(run).pace if self.attended else None
+
+    def thoughts(self, run: Run, seen: bool) -> bool:
+        """Return whether anyone who watches a run wants thoughts and may see them.
+
+        Args:
+            run: the run.
+            seen: whether those who watch at a pace see the episode.
+        """
+        return self.attended and self.of(run).thoughts[seen]
+
+    @property
+    def attended(self) -> bool:
+        """Whether anyone who watches any run is connected.
+
+        While no one is, nothing is made to be shown; who comes back sees what there is then.
+        """
+        if self._attended is None:
+            self._attended = any(peer.outbox.present for peer in self.peers)
+        return self._attended
+
+    def moved(self) -> None:
+        """Take note that a peer was lost, or has come back."""
+        self._attended = None
+
+    def shows(self, run: Run, play: Play, last: bool = False) -> bool:
+        """Return whether anyone is shown the latest turn of an episode.
+
+        Args:
+            run: the run.
+            play: the episode.
+            last: whether the episode ends with it; no watcher misses that.
+        """
+        if not self.attended or (self._out.crowded and not last):
+            return False
+        return self.of(run).all or (play.due and self.of(run).pace is not None)
+
+    def show(
+        self,
+        run: Run,
+        play: Play,
+        ending: Ending | None = None,
+        now: float | None = None,
+        thoughts: Sequence[tuple[int, Any]] = (),
+    ) -> m.WatchedTurn:
+        """Send each watcher what it asked for of the latest turn of an episode, and may see.
+
+        Args:
+            run, play, ending, now, thoughts: as for ``shown``.
+
+        Returns:
+            All of the turn.
+        """
+        out = self._out
+        begun = 0.0 if out.clock is None else out.clock()
+        turn = shown(run, play, ending, now, thoughts)
+        there = (run.number, turn.scene is not None, bool(turn.thoughts), play.due)
+        audiences = self._audiences.get(there)
+        if audiences is None:
+            asked = [each for each in self.of(run).asked if play.due or not each[1].every]
+            audiences = self._audiences[there] = _by_kind(run, asked, *there[1:3])
+        for wants_scene, wants_thoughts, audience in audiences:
+            self._show(turn, wants_scene, wants_thoughts, audience)
+        if out.clock is not None:
+            out.spent += out.clock() - begun
+        return turn
+
+    def show_one(self, peer: Peer, asked: m.Watch, run: Run, turn: m.WatchedTurn) -> None:
+        """Send one of the watchers what it asked for of a turn, and may see."""
+        there = turn.scene is not None, bool(turn.thoughts)
+        for wants_scene, wants_thoughts, audience in _by_kind(run, [(peer, asked)], *there):
+            self._show(turn, wants_scene, wants_thoughts, audience)
+
+    def _show(self, turn: m.WatchedTurn, scene: bool, thoughts: bool, audience: Audience) -> None:
+        if (turn.scene is not None and not scene) or (turn.thoughts and not thoughts):
+            turn = replace(
+                turn,
+                scene=turn.scene if scene else None,
+                thoughts=turn.thoughts if thoughts else [],
+            )
+        self._out.messages.append((audience, turn))
+
+    def tell(
+        self, run: Run, message: m.Progress | m.Done | m.Episode, *, seen: bool = True
+    ) -> None:
+        """Tell those who watch a run, but its own experiment; it may be lost.
+
+        They do not learn the environment's seed: other episodes of the round may share it.
+
+        Args:
+            run: the run.
+            message: what they are told.
+            seen: whether it is for those, too, who watch at a pace.
+        """
+        if not self.attended or not (self.of(run).all or (seen and self.of(run).asked)):
+            return
+        if isinstance(message, m.Episode):
+            message = replace(message, seed=0)
+        others = self._others.get((run.number, seen))
+        if others is None:
+            boxes = [
+                peer.outbox
+                for peer, asked in self.of(run).asked
+                if peer is not run.experiment and (seen or not asked.every)
+            ]
+            others = self._others[run.number, seen] = Audience(boxes)
+        self._out.messages.append((others, message))
+
+    def over(self, run: Run) -> None:
+        """Take a run off everybody's list."""
+        for peer in self.peers:
+            peer.watching.pop(run.number, None)
+        self._changed()
+
+    def forget(self, peer: Peer) -> None:
+        """Send a peer nothing any more."""
+        if peer.watching:
+            peer.watching.clear()
+            self._changed()
+
+    def _changed(self) -> None:
+        self.peers = [peer for peer in self.peers if peer.watching]
+        self._attended = None
+        self._interests.clear()
+        self._audiences.clear()
+        self._others.clear()
+
+
+def _interest(run: Run, asked: list[tuple[Peer, m.Watch]]) -> Interest:
+    always = [each for each in asked if not each[1].every]
+    paced = [each for each in asked if each[1].every]
+    pace = None
+    if paced:
+        pace = Pace(min(asked.every for _, asked in paced), any(asked.scenes for _, asked in paced))
+    return Interest(
+        asked,
+        bool(always),
+        any(asked.scenes for _, asked in always),
+        pace,
+        (
+            any(_thoughts_for(*each, run) for each in always),
+            any(_thoughts_for(*each, run) for each in asked),
+        ),
+    )
+
+
+def _by_kind(
+    run: Run, watchers: list[tuple[Peer, m.Watch]], scene: bool, thoughts: bool
+) -> list[tuple[bool, bool, Audience]]:
+    """Return the peers that are shown the same of a turn that has a scene, or thoughts."""
+    kinds: dict[tuple[bool, bool], list[Outbox]] = {}
+    for peer, asked in watchers:
+        kind = (scene and asked.scenes, thoughts and _thoughts_for(peer, asked, run))
+        kinds.setdefault(kind, []).append(peer.outbox)
+    return [(*kind, Audience(boxes)) for kind, boxes in kinds.items()]
+
+
+def _thoughts_for(peer: Peer, asked: m.Watch, run: Run) -> bool:
+    return asked.thoughts and (run.asked.thoughts or peer is run.experiment)
+
+
+def hidden(run: Run | None, number: int) -> tuple[Code, str] | None:
+    """Return why a run of some number cannot be watched; None if it can."""
+    if run is None:
+        return "unknown", f"there is no run {number}"
+    return ("access", f"run {number} is secret; it is not shown") if run.asked.secret else None
+
+
+def _acting(episode: Episode) -> list[int]:
+    """Return the seats that must act at the latest turn, but those that have."""
+    if not 0 < episode.owing < len(episode.to_act):
+        return episode.to_act
+    return [each for each in episode.to_act if episode.places[each].machine.state == "deciding"]
+
+
+def shown(
+    run: Run,
+    play: Play,
+    ending: Ending | None = None,
+    now: float | None = None,
+    thoughts: Sequence[tuple[int, Any]] = (),
+) -> m.WatchedTurn:
+    """Return the latest turn of an episode as a watcher may see it.
+
+    Args:
+        run: the run.
+        play: the episode.
+        ending: how the episode ended; None if it continues.
+        now: the time, for the clocks; None if none is shown.
+        thoughts: of those whose actions led to it.
+    """
+    episode = play.episode
+    turn = episode.latest
+    rewards = [0.0] * len(episode.places)
+    observations: list[tuple[int, Any]] = []
+    perfect = episode.spec.perfect_information
+    for view in turn.seats:
+        rewards[view.seat] = view.reward
+        if perfect:
+            observations.append((view.seat, view.observation))
+    clocks: list[m.Clock] = []
+    running: list[int] = []
+    if now is not None and episode.places[0].clock.timed:
+        for place in episode.places:
+            clock = place.clock
+            clocks.append(clock.shown(now))
+            if clock.runs:
+                running.append(place.number)
+    names = run.asked.names
+    if names:
+        agents = [names[number] for number in run.schedule.seating(episode.index)]
+    else:
+        agents = [sitter.instance.agent for sitter in play.match.sitters]
+    return m.WatchedTurn(
+        run=run.number,
+        match=episode.match,
+        index=episode.index,
+        episode=episode.number,
+        turn=turn.turn,
+        to_act=_acting(episode) if ending is None else [],
+        actions=episode.history[turn.turn - 1]
+        if turn.turn > 0
+        else [],  # the latest may be on their way
+        rewards=rewards,
+        observations=observations,
+        agents=agents,
+        terminated=turn.terminated,
+        truncated=turn.truncated,
+        outcome=turn.outcome if ending is None else ending.outcome,
+        reason=None if ending is None else ending.reason,
+        text=turn.text,
+        scene=None if turn.scene is m.NIL else turn.scene,
+        thoughts=list(thoughts),
+        environment=run.asked.environment,
+        clocks=clocks,
+        running=running,
+    )

@@ -1,0 +1,1 @@
+"""Run control: the `Experiment` client, over a connection or in process."""

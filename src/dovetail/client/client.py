@@ -1,0 +1,855 @@
+"""``Experiment``: run control as a peer of the broker.
+
+>>> with Experiment.connect() as experiment:
+...     learner = experiment.create("td", seed=1, parameters={"hidden": 64})
+...     other = experiment.create("random")
+...     for episode in experiment.run("connect_four", [learner, other], episodes=100):
+...         print(episode.index, episode.outcome)
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
+
+import msgspec
+from msgspec import structs
+
+from dovetail._version import __version__
+from dovetail.client.instance import Instance
+from dovetail.client.progress_line import Ticker
+from dovetail.client.results import ClockPart, Results, RunOptions, unplayed
+from dovetail.peer import options, plugins
+from dovetail.peer.address import broker
+from dovetail.peer.broker_watchdog import GIVE_UP
+from dovetail.peer.coercion import plain, unsendable
+from dovetail.peer.inbox import Inbox
+from dovetail.peer.link import Link
+from dovetail.peer.one_line_exit import in_one_line
+from dovetail.peer.validation_messages import meant
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError, Refused
+from dovetail.transport.keys import Key
+
+if TYPE_CHECKING:
+    from dovetail.client.sitting import Opponent, Sitting
+
+_log = logging.getLogger("dovetail")
+
+NAP = 0.002
+"""Seconds for which a task of an event loop sleeps while nothing arrives."""
+GUESSED = 1 << 48
+"""Seeds below are few enough to be counted through."""
+TIMEOUT = 120.0
+"""Seconds after which a request of an agent or environment fails."""
+LISTED = 30
+"""Names on offer that an error lists, and looks for a similar one among."""
+
+
+class Connection(Protocol):
+    """The connection that an experiment needs, over a socket or in process."""
+
+    @property
+    def departed(self) -> bool:
+        """Whether the broker has sent ``bye``."""
+        ...
+
+    def send(self, messages: Sequence[m.Message]) -> None:
+        """Send messages to the broker."""
+        ...
+
+    def receive(self, timeout: float | None) -> list[m.Message]:
+        """Return the messages received, waiting up to ``timeout`` seconds for the first."""
+        ...
+
+    def join(self, hello: m.Hello) -> Connection:
+        """Return another connection to the same broker, for a peer that says ``hello``."""
+        ...
+
+    def close(self) -> None:
+        """Leave."""
+        ...
+
+
+class RunFailed(DovetailError):
+    """A run that ended early; ``code`` is one of SPEC.md's error codes, or one of a later version."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, str(self))
+
+
+class Run:
+    """A run in progress: iterate over it for the results, in the order in which episodes end.
+
+    Leaving the loop early, by ``break``, an exception or an interrupt, cancels the run; ``poll``
+    and ``take`` return results and leave it as it is.
+    """
+
+    def __init__(self, experiment: Experiment, number: int, asked: m.Run) -> None:
+        self.number = number
+        self.asked = asked
+        self.progress = m.Progress(number, 0, 0, asked.episodes)
+        self.done: m.Done | None = None
+        """How the run ended, once it has."""
+        self.problems: list[str] = []
+        """What went wrong, in one line each."""
+        self._experiment = experiment
+        self._asked_for = ""
+        """How this experiment itself ended the run, if it did."""
+        self._results: deque[m.Episode] = deque()
+        self._ended = 0
+        self._waited_for = ""
+        """The last line about it that was shown."""
+
+    def __repr__(self) -> str:
+        state = "in progress" if self.done is None else self.done.reason
+        progress = f"{self.progress.finished} of {self.asked.episodes} episodes"
+        return f"<Run {self.number} of {self.asked.environment}: {state}, {progress}>"
+
+    async def __aiter__(self) -> AsyncIterator[m.Episode]:
+        """Yield results as they arrive, and leave the event loop free; as ``__iter__``."""
+        import asyncio
+
+        try:
+            while (results := self.poll(0.0)) is not None:
+                for each in results:
+                    yield each
+                await asyncio.sleep(0 if results else NAP)
+        except BaseException:
+            self._leave()
+            raise
+
+    async def finished(self) -> Results:
+        """Return all results, once the run is over; as ``wait``, for programs with an event loop."""
+        return self._played(Results([each async for each in self]))
+
+    def __iter__(self) -> Iterator[m.Episode]:
+        """Yield the result of each episode as it arrives; interrupted ones have ``scored`` False.
+
+        A loop that is left before the last result cancels the run.
+
+        Raises:
+            DovetailError: the run failed, or the broker is gone.
+        """
+        try:
+            while (results := self.poll()) is not None:
+                yield from results
+        except BaseException:  # among them GeneratorExit, after ``break``
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """Cancel the run, whose results have lost their reader."""
+        if self.done is None:
+            self._asked_for = "cancelled"
+            self._experiment.abandon(self.number)
+
+    def poll(self, timeout: float | None = None) -> list[m.Episode] | None:
+        """Return the results received, waiting briefly for the first; None once all were returned.
+
+        Raises:
+            DovetailError: the run failed, or the broker is gone.
+        """
+        if not self._results and self.done is None:
+            self._experiment.wait(timeout)
+        if self._results:
+            return self.take()
+        if self.done is None:
+            return []
+        if self.done.reason == "failed":
+            raise RunFailed(self.done.code, f"the run failed: {self.done.message}")
+        if self.done.reason not in ("finished", self._asked_for):
+            why = f": {self.done.message}" if self.done.message else ""
+            raise DovetailError(
+                f"the run was {self.done.reason} after {self.done.finished} of "
+                f"{self.asked.episodes} episodes{why}"
+            )
+        return None
+
+    def wait(self) -> Results:
+        """Return all results, once the run is over; at a terminal a line shows how far it is.
+
+        With ``retries=0``, interrupted episodes are returned like any other results, even if there
+        are no others.
+
+        Raises:
+            DovetailError: the run failed, nothing of it could be played, or the broker is gone.
+        """
+        results = Results()
+        with Ticker() as ticker:
+            try:
+                while (some := self.poll()) is not None:
+                    results.extend(some)
+                    ticker.show(self.progress.finished, self.progress.total)
+            except BaseException:
+                self._leave()
+                raise
+        return self._played(results)
+
+    def _played(self, results: Results) -> Results:
+        why = unplayed(results)
+        finished = self.done is not None and self.done.reason == "finished"
+        if why and finished and self.asked.retries:
+            raise DovetailError(f"{self.asked.environment}: {why}")
+        return results
+
+    def _heard(self, results: Sequence[m.Episode]) -> None:
+        """Take results in, and count them: the broker says how far a run is once a second at most."""
+        self._results.extend(results)
+        self._ended += sum(not each.will_retry for each in results)
+        if (more := self._ended - self.progress.finished) > 0:
+            running = max(0, self.progress.running - more)
+            self.progress = structs.replace(self.progress, finished=self._ended, running=running)
+
+    def take(self) -> list[m.Episode]:
+        """Return the results that have arrived, without waiting."""
+        results = list(self._results)
+        self._results.clear()
+        return results
+
+    def pause(self) -> None:
+        """Start no new episodes for now."""
+        self._command(m.Pause(0, self.number))
+
+    def resume(self) -> None:
+        """Resume after ``pause``."""
+        self._command(m.Pause(0, self.number, paused=False))
+
+    def drain(self) -> None:
+        """Finish the episodes in progress and start no other."""
+        self._asked_for = "drained"
+        self._end(m.Drain(0, self.number))
+
+    def cancel(self) -> None:
+        """Cancel the run immediately."""
+        self._asked_for = "cancelled"
+        self._end(m.Cancel(0, self.number))
+
+    def start(self, *, abandon: bool = False) -> m.WatchedTurn:
+        """Stepwise: start the next episode; return its first turn (RL-Glue's ``RL_start``).
+
+        With ``abandon`` an episode in progress is truncated first.
+        """
+        return self._turn(m.ExperimentStart(0, self.number, abandon))
+
+    def step(self) -> m.WatchedTurn:
+        """Stepwise: have the seats act once; return the next turn (``RL_step``)."""
+        return self._turn(m.ExperimentStep(0, self.number))
+
+    def message(self, body: Any, *, timeout: float | None = TIMEOUT) -> Any:
+        """Send a message to an environment of this run; return its answer."""
+        return self._experiment.request(
+            m.ExperimentMessage(0, run=self.number, body=body, timeout=timeout)
+        )
+
+    @staticmethod
+    def turn(body: Any) -> m.WatchedTurn:
+        """Return the turn in the body of a reply to ``start`` or ``step``."""
+        if isinstance(body, m.WatchedTurn):
+            return body
+        return msgspec.convert(body, m.WatchedTurn, strict=False)
+
+    def _turn(self, command: m.RunCommand) -> m.WatchedTurn:
+        return self.turn(self._experiment.request(command))
+
+    def _end(self, command: m.Drain | m.Cancel) -> None:
+        """Send a command that ends the run; it may have ended by itself before the command arrives."""
+        try:
+            self._command(command)
+        except Refused as error:
+            if error.code != "unknown" or self.done is None:
+                raise
+
+    def _command(self, command: m.RunCommand | m.Cancel) -> None:
+        self._experiment.request(command)
+
+
+class Experiment:
+    """An experiment's connection.  Each method sends a message of the contract."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._ids = itertools.count(1)
+        self._answers: dict[int, m.Message] = {}
+        self._open: dict[int, m.Message] = {}
+        self._runs: dict[int, Run] = {}
+        self._warned = False
+        """Whether it has said that a seed can be guessed."""
+        self._inbox = Inbox()
+        self._early: dict[int, list[m.Message]] = {}
+        self._turns: deque[m.WatchedTurn] = deque(maxlen=100_000)
+        self._welcomed = False
+        self._entered = 0
+        """Calls that send or receive at this moment."""
+        self._abandoned: list[int] = []
+        """Runs still to be cancelled, whose loops were left."""
+        self._unanswered: set[int] = set()
+        """Requests whose answers nothing waits for."""
+        self.name = ""
+        """This experiment's name at the broker, once it has answered."""
+
+    @classmethod
+    def connect(
+        cls,
+        address: str | None = None,
+        *,
+        name: str = "",
+        token: str | None = None,
+        key: Key | Path | str | None = None,
+        wait: float | None = 10.0,
+        give_up: float | None = GIVE_UP,
+        idle: Callable[[], None] | None = None,
+    ) -> Experiment:
+        """Connect to a broker: at ``address``, else at DOVETAIL_BROKER, else at the default address.
+
+        ``token`` defaults to DOVETAIL_TOKEN.
+
+        Args:
+            address: a ZeroMQ endpoint.
+            name: this experiment's name at the broker.
+            token: the broker's access token.
+            key: this program's key or its file; None takes the file that DOVETAIL_KEY names, if it is set.
+            wait: seconds to wait for the broker's first answer; None waits forever.
+            give_up: seconds of silence after which a call that waits for the broker raises DovetailError;
+                None waits forever.  The logger ``dovetail`` warns once if the broker is silent.
+            idle: called periodically while no message arrives; an exception from it ends the wait.
+
+        Raises:
+            DovetailError: no broker answers at ``address``, or it refuses this peer.
+        """
+        in_one_line()
+        address, token = broker(address, token)
+        software = f"dovetail-python {__version__}"
+        hello = m.Hello(m.VERSION, "experiment", name, [], token, software=software)
+        return cls(Link(address, hello, wait, give_up=give_up, idle=idle, key=key))
+
+    # -- requests -------------------------------------------------------------------
+
+    def catalogue(self) -> dict[str, Any]:
+        """Return what is connected, in the form that SPEC.md defines."""
+        body: dict[str, Any] = self.request(m.Catalogue(0))
+        while "more" in body:
+            page: dict[str, Any] = self.request(m.Catalogue(0, body.pop("more")))
+            for section, entries in page.items():
+                if isinstance(entries, list):
+                    body[section] += entries
+                else:
+                    body[section] = entries
+        return body
+
+    def expect(
+        self, environments: Sequence[str] = (), agents: Sequence[str] = (), timeout: float = 30.0
+    ) -> None:
+        """Wait until the named environments and agent types are offered.
+
+        Raises:
+            DovetailError: some are missing after ``timeout`` seconds; the text lists them, and what is on offer.
+        """
+        end = time.monotonic() + timeout
+        while True:
+            present = self.catalogue()
+            missing = [
+                each
+                for kind, names in (("environment", environments), ("agent", agents))
+                for each in _missing(kind, names, {offer["name"] for offer in present[f"{kind}s"]})
+            ]
+            if not missing:
+                return
+            if time.monotonic() > end:
+                raise DovetailError(f"timed out after {timeout:g} s: {'; '.join(missing)}")
+            self.wait(0.05)
+
+    def create(
+        self,
+        agent: str,
+        *,
+        seed: int = 0,
+        parameters: dict[str, Any] | None = None,
+        state: bytes | None = None,
+        state_name: str | None = None,
+        peer: str | None = None,
+        timeout: float | None = TIMEOUT,
+        shared: bool = False,
+    ) -> Instance:
+        """Create an agent of a type; return it, as a number that runs take.
+
+        Args:
+            agent: the agent type.
+            seed: for its own random choices.
+            parameters: the type's options.
+            state: bytes from ``save`` to start from.
+            state_name: the name under which the broker stores the state to start from.
+            peer: the program that should create it.
+            timeout: seconds to wait for it; None waits forever.
+            shared: whether other experiments may use it, too.
+
+        Raises:
+            DovetailError: no program offers the type, or it refuses the parameters.
+        """
+        if isinstance(state, str):
+            raise DovetailError(
+                f"create: `state` must be bytes, as `save` returns them, not {state!r}; "
+                "dovetail_experiments.records.records.read_state reads them from a file or from OUT:AGENT"
+            )
+        chosen = _listed("create", "parameters", parameters or {})
+        made = m.ExperimentCreate(0, agent, chosen, seed, state, state_name, peer, timeout, shared)
+        try:
+            body = self.request(made)
+        except Refused as error:
+            raise _explained(error, "create", made, "agent", agent) from None
+        return Instance.of(body["instance"], agent, self)
+
+    def _warn(self, asked: m.Run) -> None:
+        """Say once that programs of others compete under a seed that they may find."""
+        programs = {each for each in asked.agents if isinstance(each, str)}
+        if len(programs) > 1 and abs(asked.seed) < GUESSED and not self._warned:
+            self._warned = True
+            _log.warning(
+                "%s may find the seed %d by counting, and with it what will be drawn; if they are "
+                "not yours, give a seed such as secrets.randbits(63)",
+                " and ".join(sorted(programs)),
+                asked.seed,
+            )
+
+    def run(
+        self,
+        environment: str,
+        agents: Sequence[int | str],
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Play episodes; return the run, which yields their results.
+
+        Args:
+            environment: the name of an offered environment.
+            agents: for each seat what ``create`` returned, or the name of a program that is one agent.
+            **options: any of the options below.
+
+        Options:
+            configuration: options of the environment by name; the others keep their defaults. Default {}.
+            episodes: how many episodes to play. Default 1.
+            seed: the master seed, from which the seeds of the episodes are derived. Default 0.
+            seeds: the environment seed of each episode, in place of derived ones. Default None.
+            agents_seed: what the seats' seeds are derived from; from ``seed`` if None, which a player may then
+                find if it is a number that can be guessed. Default None.
+            derivation: how the seats' seeds are derived; 1 repeats what former versions played. Default 2.
+            first_index: the index of the first episode, to continue an earlier run. Default 0.
+            mode: ``learn`` or ``evaluate``, in which agents must not change. Default "learn".
+            modes: the mode of each agent, if they differ. Default [].
+            concurrency: how many episodes to play at once, up to the agents' capacity. Default 1.
+            stacked: whether to play in groups, with the turns of many episodes in one message, if
+                environment, agents and options allow it; docs/stacked.md. Default False.
+            rotate: whether every agent moves to the next seat in each episode; the episodes of one
+                full rotation share an environment seed. Default False.
+            clock: seconds that a seat may think, a dict of ``decision``, ``episode`` (all its decisions),
+                ``increment`` (added after each) and ``margin`` (for the network). Default: no limit.
+            answer_timeout: seconds for any answer without a clock; None waits forever. Default 60.0.
+            max_turns: truncate episodes after this many turns. Default None.
+            on_timeout: what a late answer costs: ``forfeit``, ``random`` (a random legal action is played)
+                or ``truncate``. Default "forfeit".
+            on_illegal: what an illegal action costs, in the same words. Default "forfeit".
+            on_crash: what it costs that an agent fails at a decision: ``interrupt`` (the episode is not scored,
+                and played again), ``forfeit`` or ``truncate``. Default "interrupt".
+            retries: how many times to play an interrupted episode again. Default 1.
+            on_agent_lost: what happens if an agent's program does not come back: ``fail``, ``forfeit``,
+                ``truncate``, ``wait`` or ``substitute``; docs/durable.md. Default "fail".
+            substitutes: who plays in place of a lost agent until it is back: one for all, or one for each of
+                the agents; with them ``on_agent_lost`` is ``substitute`` by default. Default [].
+            save_every: after how many episodes the broker saves the learners, to recreate lost ones from;
+                0 for never. Default 0.
+            openings: lines of joint actions with which the broker begins episodes. Default [].
+            opening_turns: without ``openings``, how many first turns are random legal actions. Default 0.
+            lookahead: whether agents may ask the environment what would follow. Default False.
+            check: whether to check observations, legal actions and rewards against what the game declares. Default False.
+            stepwise: whether you drive the run with ``start`` and ``step``. Default False.
+            texts: in a stepwise run, whether each turn has the position as text. Default True.
+            secret: whether watching is forbidden. Default False.
+            thoughts: whether all watchers may see agents' thoughts, not only you. Default False.
+            label: what the run is called in the journal. Default "".
+            names: what watchers and the journal call each agent; empty for the offered names. Default [].
+            peer: the program that serves the environment, by its name; None for any. Default None.
+
+        Raises:
+            DovetailError: the environment or an agent does not exist, or the options are invalid.
+        """
+        given: dict[str, Any] = dict(options)
+        known = RunOptions.__annotations__
+        for name in given:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, 1)
+                meant = (
+                    f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
+                )
+                raise DovetailError(f"run: no option '{name}'{meant}")
+        for name in given:
+            given[name] = _listed("run", name, given[name])
+        if "clock" in given:
+            given["clock"] = _clock(given["clock"])
+        if given.get("substitutes"):
+            given["substitutes"] = _numbers(given["substitutes"])
+            given.setdefault("on_agent_lost", "substitute")
+        asked = m.Run(0, environment, _numbers(agents), **given)
+        self._warn(asked)
+        try:
+            body = self.request(asked)
+        except Refused as error:
+            raise _explained(error, "run", asked, "environment", environment) from None
+        run = self._runs[body["run"]] = Run(self, body["run"], asked)
+        for message in self._early.pop(run.number, []):
+            self._take(message)
+        self._early.clear()
+        return run
+
+    def sit(
+        self,
+        game: str,
+        against: Opponent | int | str | Sequence[Opponent | int | str] | None = None,
+        **options: Any,
+    ) -> Sitting:
+        """Take a seat in a game, to be played from the caller's own loop.
+
+        >>> with experiment.sit("connect_four", against="random", seed=1) as game:
+        ...     observation, info = game.reset()
+        ...     while not info["over"]:
+        ...         action = info["legal"][0]
+        ...         observation, reward, terminated, truncated, info = game.step(action)
+
+        Args:
+            game: an environment that is on offer.
+            against: who has the other seats: agent types, programs that are one agent, numbers of
+                instances or ``Opponent``; one alone has every other seat.  None if there are none.
+            options: those of ``Sitting``.
+
+        Raises:
+            DovetailError: the game or an opponent does not exist, or the options are invalid.
+        """
+        from dovetail.client.sitting import Sitting
+
+        return Sitting(self, game, against, **options)
+
+    def save(
+        self,
+        instance: int,
+        state_name: str | None = None,
+        *,
+        timeout: float | None = TIMEOUT,
+        shared: bool = False,
+    ) -> bytes:
+        """Return an agent's state; with ``state_name`` the broker also stores it under that name.
+
+        While this experiment lasts, the stored state is its own, unless it is ``shared``.
+        """
+        answer = self._exchange(m.Save(0, int(instance), state_name, timeout, shared))
+        assert isinstance(answer, m.Saved)
+        return answer.state
+
+    def load(
+        self,
+        instance: int,
+        state: bytes = b"",
+        state_name: str | None = None,
+        *,
+        timeout: float | None = TIMEOUT,
+    ) -> None:
+        """Load a saved state into an agent: ``state``, or the one stored under that name."""
+        self.request(m.Load(0, int(instance), state, state_name, timeout))
+
+    def cleanup(self, instance: int, *, timeout: float | None = TIMEOUT) -> None:
+        """Release an agent; it cannot be used afterwards."""
+        self.request(m.Cleanup(0, int(instance), timeout))
+
+    def message(self, instance: int, body: Any, *, timeout: float | None = TIMEOUT) -> Any:
+        """Send a message to an agent; return its answer."""
+        return self.request(m.ExperimentMessage(0, int(instance), body=body, timeout=timeout))
+
+    def watch(self, run: int | None = None) -> None:
+        """Request the turns of a run, or of all runs; ``turns`` yields them."""
+        self.request(m.Watch(0, run))
+
+    def turns(self, timeout: float | None = None) -> Iterator[m.WatchedTurn]:
+        """Yield watched turns until none arrives for ``timeout`` seconds."""
+        last = time.monotonic()
+        while True:
+            if self._turns:
+                yield self._turns.popleft()
+                last = time.monotonic()
+                continue
+            if timeout is not None and time.monotonic() - last > timeout:
+                return
+            self.wait(0.1)
+
+    def __repr__(self) -> str:
+        return f"<Experiment with {len(self._runs)} runs in progress>"
+
+    def close(self) -> None:
+        """Disconnect; the broker cancels runs in progress."""
+        self._connection.close()
+
+    def __enter__(self) -> Experiment:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- the exchange ----------------------------------------------------------------------------
+
+    def request(self, message: Any) -> Any:
+        """Send a request and return the body of the reply.
+
+        Raises:
+            Refused: the answer is an error; ``code`` gives its kind.
+            DovetailError: the broker is gone.
+        """
+        answer = self._exchange(message)
+        return answer.body if isinstance(answer, m.Reply) else None
+
+    def post(self, message: Any) -> int:
+        """Send a request without waiting; return the number by which ``answer`` knows it."""
+        number: int = next(self._ids)
+        message.id = number
+        self._open[number] = message
+        try:
+            with self._inside():
+                self._connection.send([message])
+        except BaseException as error:  # it must not be sent again after a break
+            del self._open[number]
+            if isinstance(error, codec.UNSENDABLE):
+                kind = str(type(message).__struct_config__.tag)
+                for name in type(message).__struct_fields__:
+                    _travels(kind, name, getattr(message, name))
+            raise
+        return number
+
+    def answer(self, number: int) -> m.Message | None:
+        """Return the answer to a posted request, once; None while there is none.  ``wait`` brings it."""
+        answer = self._answers.pop(number, None)
+        if answer is not None:
+            del self._open[number]
+        return answer
+
+    def forget(self, number: int) -> None:
+        """Drop the answer to a posted request, whether or not it has arrived."""
+        self._open.pop(number, None)
+        self._answers.pop(number, None)
+
+    def abandon(self, run: int) -> None:
+        """Cancel a run without waiting for the answer.
+
+        A generator may be closed at any moment, in the middle of another call too; the message is
+        then sent at the end of that call.
+        """
+        self._abandoned.append(run)
+        if not self._entered:
+            self._cancel_abandoned()
+
+    def _cancel_abandoned(self) -> None:
+        while self._abandoned:
+            run = self._abandoned.pop()
+            with suppress(DovetailError):  # without a connection the broker cancels it by itself
+                if run in self._runs:
+                    self._unanswered.add(self.post(m.Cancel(0, run)))
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Note that the connection is in use."""
+        self._entered += 1
+        try:
+            yield
+        finally:
+            self._entered -= 1
+            if self._abandoned and not self._entered:
+                self._cancel_abandoned()
+
+    def join(self, hello: m.Hello) -> Connection:
+        """Return another connection to this broker, for a peer that says ``hello``."""
+        return self._connection.join(hello)
+
+    def _exchange(self, message: Any) -> m.Message:
+        number = self.post(message)
+        try:
+            while (answer := self.answer(number)) is None:
+                self.wait()
+        finally:
+            self.forget(number)
+        if isinstance(answer, m.Error):
+            raise Refused(answer.code, answer.message)
+        return answer
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Process the broker's messages, waiting for one if there are none.
+
+        Raises:
+            DovetailError: the broker is gone, was silent too long, or lost this session.
+        """
+        repeats: list[m.Message] = []
+        with self._inside():
+            messages = self._connection.receive(timeout)
+            for message in messages:
+                if self._inbox.take(getattr(message, "seq", 0), repeats):
+                    self._take(message)
+        if self._connection.departed and not messages:  # messages that came before ``bye`` count
+            raise DovetailError("the broker has left")
+
+    def _take(self, message: m.Message) -> None:
+        match message:
+            case m.Reply() | m.Error() if message.id in self._unanswered:
+                self._unanswered.discard(message.id)
+                self._open.pop(message.id, None)
+            case m.Reply() | m.Saved():
+                if message.id in self._open:
+                    self._answers[message.id] = message
+            case m.Error():
+                if message.id is not None:
+                    if message.id in self._open:
+                        self._answers[message.id] = message
+                else:
+                    for run in self._runs.values():
+                        run.problems.append(message.message)
+            case m.Episode() | m.Episodes() | m.Progress() | m.Done():
+                known = self._of(message.run, message)
+                if known is not None:
+                    self._heard(known, message)
+            case m.WatchedTurn():
+                self._turns.append(message)
+            case m.Welcome():
+                self._greeted(message)
+            case _:
+                pass
+
+    def _heard(self, run: Run, message: m.Episode | m.Episodes | m.Progress | m.Done) -> None:
+        if isinstance(message, m.Progress):
+            run.progress = message if message.finished >= run.progress.finished else run.progress
+            if message.waiting and message.waiting != run._waited_for:
+                _log.warning("run %d waits: %s", run.number, message.waiting)
+            run._waited_for = message.waiting
+        elif isinstance(message, m.Done):
+            run.done = message
+            del self._runs[run.number]
+        elif isinstance(message, m.Episodes):
+            run._heard(message.results)
+        else:
+            run._heard([message])
+
+    def _of(self, number: int, message: m.Message) -> Run | None:
+        run = self._runs.get(number)
+        if run is None and any(isinstance(each, m.Run) for each in self._open.values()):
+            self._early.setdefault(number, []).append(message)
+        return run
+
+    def _greeted(self, welcome: m.Welcome) -> None:
+        self._inbox.begin(welcome)
+        self.name = welcome.name
+        if not self._welcomed:
+            self._welcomed = True
+            return
+        if welcome.resumed:
+            self._connection.send(list(self._open.values()))
+            return
+        for number in self._unanswered:
+            self._open.pop(number, None)
+        self._unanswered.clear()
+        for run in list(self._runs.values()):
+            run.done = m.Done(run.number, run.progress.finished, "failed", "the broker restarted")
+        self._runs.clear()
+        if self._open:
+            raise DovetailError(
+                "the broker restarted and no longer recognises this experiment; run the experiment again"
+            )
+
+
+def _explained(
+    error: Refused,
+    method: str,
+    asked: m.Run | m.ExperimentCreate,
+    kind: plugins.Kind,
+    name: str,
+) -> Refused:
+    """Return why a request was refused, in the words of the one who called the method."""
+    if error.code == "invalid":
+        try:
+            options.read(type(asked), structs.asdict(asked), method)
+        except options.WrongOption as wrong:
+            return Refused(error.code, str(wrong))
+    text = str(error)
+    before, start, _ = text.partition("; start one with")
+    if error.code == "unknown" and start and name not in (known := plugins.names(kind)):
+        hint = meant(name, known)
+        return Refused(error.code, f"{before}{hint}" if hint else text)
+    return error
+
+
+class _Clocked(msgspec.Struct):
+    """What has a clock: the errors of a ``ClockPart`` name it."""
+
+    clock: ClockPart
+
+
+def _clock(given: Any) -> ClockPart:
+    """Return the clock that a run was given, a dict or a ``ClockRule``, if nothing is wrong with it."""
+    table = structs.asdict(given) if isinstance(given, m.ClockRule) else given
+    return options.read(_Clocked, {"clock": table}, "run").clock
+
+
+def _listed(method: str, name: str, value: Any) -> Any:
+    """Return an option with lists where it has arrays, ranges or iterators.
+
+    Raises:
+        DovetailError: it cannot travel; one line names the option.
+    """
+    try:
+        found = plain(value)
+    except DovetailError as error:
+        raise DovetailError(f"{method}, option {name!r}: {error}") from None
+    _travels(method, name, found)
+    return found
+
+
+def _travels(method: str, name: str, value: Any) -> None:
+    """Refuse an option that cannot travel."""
+    try:
+        codec.check_values(value)
+        codec.encode(value)
+    except codec.UNSENDABLE as error:
+        raise DovetailError(f"{method}, option {name!r}: {unsendable(error)}") from None
+
+
+def _numbers(agents: Sequence[int | str]) -> list[int | str]:
+    """Return what a message calls agents; an ``Instance`` is its number there.
+
+    Raises:
+        DovetailError: it is one agent, or nothing.
+    """
+    if agents is None or isinstance(agents, int | str):
+        raise DovetailError(f"run: agents must be a list, one for each seat, not {agents!r}")
+    return [int(each) if isinstance(each, int) else each for each in agents]
+
+
+def _missing(kind: str, names: Sequence[str], offered: set[str]) -> Iterator[str]:
+    """Yield which of the names are not on offer, if any, and what is."""
+    known = sorted(offered)
+    missing = [
+        repr(name) + (f" ({hint[2:]})" if (hint := meant(name, known[:LISTED])) else "")
+        for name in names
+        if name not in offered
+    ]
+    if missing:
+        there = ", ".join(map(repr, known[:LISTED])) or "none"
+        there += f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
+        yield f"no connected program offers {kind} {', '.join(missing)}; {kind}s on offer: {there}"

@@ -1,0 +1,655 @@
+"""``Sitting``: a seat in the caller's own loop, with Gymnasium's ``reset``, ``step`` and ``close``.
+
+>>> from dovetail.client.sitting import sit
+>>> with sit("connect_four", against="random", seed=1) as game:
+...     observation, info = game.reset()
+...     while not info["over"]:
+...         observation, reward, terminated, truncated, info = game.step(info["legal"][0])
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import Any, Literal, SupportsIndex, get_args
+
+from msgspec import Struct
+
+from dovetail._version import __version__
+from dovetail.client.client import Experiment, Run
+from dovetail.peer import coercion as given
+from dovetail.peer import options, plugins
+from dovetail.peer.agents.agent import Agent, Decision, End
+from dovetail.peer.agents.agent import Seat as Seated
+from dovetail.peer.agents.host import LATER, AgentHost, type_name
+from dovetail.peer.presets import declared
+from dovetail.peer.validation_messages import among
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError, IllegalAction
+from dovetail.protocol.seeds import derive
+from dovetail.protocol.spaces import Space
+
+EPISODES = 1 << 40
+"""Episodes of a run that ends when the caller has had enough."""
+WAIT = 0.5
+"""Seconds of one wait for a message."""
+RETURN = 30.0
+"""Seconds within which a seat that was lost must be back."""
+Illegal = Literal["raise", "forfeit", "random", "truncate"]
+
+_numbers = itertools.count(1)
+
+
+class Opponent(Struct, frozen=True):
+    """An agent for another seat."""
+
+    agent: str
+    """The agent type."""
+    parameters: dict[str, Any] = {}
+    """Its options."""
+    seed: int | None = None
+    """Seeds its choices outside episodes; derived from the sitting's seed and its place if None."""
+    state: bytes | None = None
+    """A saved state to begin from."""
+
+
+class _Sitter(Agent):
+    """A player whose program decides when it likes."""
+
+    name = "sitter"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seated: Seated | None = None
+        self.decision: Decision | None = None
+        self.ended: End | None = None
+
+    def init(self, seat: Seated) -> None:
+        self.seated = seat
+
+    def step(self, decision: Decision) -> Any:
+        self.decision = decision
+        return LATER
+
+    def end(self, end: End) -> None:
+        self.decision = None
+        self.ended = end
+
+
+class Sitting:
+    """A seat in a game, played from the caller's own loop.
+
+    ``reset`` begins an episode at any time; one in progress is abandoned, that is truncated without
+    an outcome.  The episodes are those that a run with the same seed would play.
+
+    Args:
+        experiment: where the game is played.
+        game: an environment that is on offer.
+        against: who has the other seats; see ``Experiment.sit``.
+        seat: this seat's number, or ``"alternate"`` to take the next seat in each episode; the
+            episodes of one full rotation share an environment seed.
+        configuration: options of the environment.
+        seed: the master seed of the episodes.
+        mode: whether the opponents may learn.
+        illegal: what an illegal action does: ``raise`` IllegalAction and leave the decision open, or
+            the run's ``on_illegal``.
+        wants: ``text``, ``scene`` and ``afterstates``: what ``info`` has beside the rest.
+        max_turns: truncate episodes after this many turns.
+        patience: seconds to wait for environment and opponents; None waits forever.  The caller's own
+            time has no limit.
+        check: whether to check observations, legal actions and rewards against what the game declares.
+        name: what results and the journal call this seat; unique at the broker.
+
+    Raises:
+        DovetailError: the game or an opponent does not exist, or the options are invalid.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        game: str,
+        against: Opponent | int | str | Sequence[Opponent | int | str] | None = None,
+        *,
+        seat: int | Literal["alternate"] = 0,
+        configuration: dict[str, Any] | None = None,
+        seed: int = 0,
+        mode: m.Mode = "evaluate",
+        illegal: Illegal = "raise",
+        wants: Sequence[m.Want] = (),
+        max_turns: int | None = None,
+        patience: float | None = 60.0,
+        check: bool = False,
+        name: str = "",
+    ) -> None:
+        _among("illegal", illegal, get_args(Illegal))
+        _among("mode", mode, get_args(m.Mode))
+        if seat != "alternate" and not isinstance(seat, SupportsIndex):
+            raise DovetailError(
+                f"seat {seat!r} does not exist; give a number, from 0, or 'alternate'"
+            )
+        self.experiment = experiment
+        self.game = game
+        self.result: m.Episode | None = None
+        """The result of the last episode that is over."""
+        self._place = ExitStack()
+        """Closes what the game is played in, if that was made for this sitting."""
+        self._closing = ExitStack()
+        self._configuration = dict(configuration or {})
+        self._options: dict[str, Any] = {
+            "mode": mode,
+            "on_illegal": "forfeit" if illegal == "raise" else illegal,
+            "max_turns": max_turns,
+            "check": check,
+            "rotate": seat == "alternate",
+        }
+        self._illegal = illegal
+        self._patience = patience
+        self._run: Run | None = None
+        self._posted: int | None = None
+        """The request that the next turn will answer."""
+        self._episode: int | None = None
+        self._awaited = False
+        """Whether this seat is to act in the turn in progress."""
+        self._over = True
+        self._seed = seed
+        self._first = 0
+        """The index of the next episode."""
+        self._begun = True
+        """Whether the episode in progress is one that no ``reset`` has asked for."""
+        self._refused = 0
+        experiment.catalogue()  # brings the experiment's name
+        self._sitter: _Sitter = type("_Sitter", (_Sitter,), {"wants": tuple(wants)})()
+        self._name = name or f"{experiment.name}-seat-{next(_numbers)}"
+        self._host = AgentHost(single=self._sitter, name=self._name)
+        hello = m.Hello(
+            m.VERSION, "agent", "", self._host.offers(), software=f"dovetail-python {__version__}"
+        )
+        self._link = experiment.join(hello)
+        try:
+            self._attend(0.0)
+            self._agents = self._seat(against, seat)
+            # The first episode begins here, since its ``init`` brings the spec.
+            self._run = self._begin()
+            self._start()
+            self._until(lambda: self._sitter.seated is not None)
+        except BaseException:
+            self.close()
+            raise
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @property
+    def spec(self) -> m.Spec:
+        """What the environment says of itself."""
+        return self._seated().spec
+
+    @property
+    def seat(self) -> int:
+        """The number of this seat in the present episode."""
+        return self._seated().seat
+
+    @property
+    def observation_space(self) -> Space:
+        """The space of what this seat observes."""
+        return self._space(self.spec.observation_spaces)
+
+    @property
+    def action_space(self) -> Space:
+        """The space of this seat's actions."""
+        return self._space(self.spec.action_spaces)
+
+    @property
+    def decision(self) -> Decision | None:
+        """The decision that ``step`` will answer; None if the episode is over."""
+        return self._sitter.decision
+
+    @property
+    def end(self) -> End | None:
+        """The end of the last episode."""
+        return self._sitter.ended
+
+    # -- the loop --------------------------------------------------------------------------------
+
+    def reset(self, *, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode; return the seat's first observation and its info.
+
+        If the episode ends before the seat must act, ``info["over"]`` is true; ``step`` then
+        returns the end, whatever the action.
+
+        Args:
+            seed: the master seed of this and the following episodes; None continues.
+
+        Raises:
+            DovetailError: the episode was interrupted, or the broker is gone.
+        """
+        self._attend(0.0)
+        self.experiment.wait(0.0)
+        begun, self._begun = self._begun and self._run is not None, False
+        if not begun or (seed is not None and seed != self._seed) or self._lost():
+            if seed is not None:
+                self._seed, self._first = seed, 0
+            if seed is not None or self._lost():
+                if self._lost():
+                    self._return()
+                self._leave()
+                self._run = self._begin()
+            self._start()
+        self._advance()
+        decision, end = self._sitter.decision, self._sitter.ended
+        seen = decision if decision is not None else end
+        assert seen is not None
+        return seen.observation, self._info()
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The master seed of the episodes, and the index of the present one."""
+        return self._seed, self._first - 1
+
+    def seek(self, seed: int, index: int) -> tuple[Any, dict[str, Any]]:
+        """Begin the episode of an index among those with a master seed, as ``reset`` does.
+
+        Raises:
+            DovetailError: the episode was interrupted, or the broker is gone.
+        """
+        self._leave()
+        self._seed, self._first = seed, index
+        self._run, self._begun = self._begin(), True
+        self._start()
+        return self.reset()
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Answer the decision; return what follows, up to the seat's next decision or the end.
+
+        Returns:
+            Observation, reward (the sum since the last decision, opponents' turns included),
+            terminated, truncated, info.
+
+        Raises:
+            IllegalAction: the action is not legal and ``illegal`` is ``raise``; answer again.
+            DovetailError: there is nothing to answer, or the episode was interrupted.
+        """
+        decision = self._sitter.decision
+        if self._begun:
+            raise DovetailError("no episode has begun; call reset first")
+        if decision is None:
+            if self._over:
+                raise DovetailError("the episode is over; call reset first")
+        else:
+            legal = decision.legal
+            action = given.action(action, self.action_space, listed=legal is not None)
+            if self._illegal == "raise":
+                self._check(decision, action)
+            self._sitter.decision = None
+            self._link.send(self._host.answer(decision, action, self._refused))
+            self._refused = 0
+            self._awaited = False
+            self._advance()
+        following, end = self._sitter.decision, self._sitter.ended
+        if following is not None:
+            return following.observation, following.reward, False, False, self._info()
+        if end is None:
+            raise DovetailError("this game is closed; open another")
+        self._over = True
+        cut = end.reason == "truncated"
+        return end.observation, end.reward, not cut, cut, self._info()
+
+    def message(self, body: Any) -> Any:
+        """Send a message to the environment; return its answer."""
+        if self._run is None or self._lost():
+            raise DovetailError("the game takes messages between reset and close")
+        return self._run.message(body)
+
+    def close(self) -> None:
+        """Leave the game; an episode in progress is cancelled."""
+        with self._place, self._closing, suppress(DovetailError):  # the broker may be gone
+            self._leave()
+            self._link.close()
+
+    def __enter__(self) -> Sitting:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _seat(
+        self,
+        against: Opponent | int | str | Sequence[Opponent | int | str] | None,
+        seat: int | Literal["alternate"],
+    ) -> list[int | str]:
+        """Create the opponents; return who has which seat."""
+        if against is None:
+            others: list[Opponent | int | str] = []
+        elif isinstance(against, Opponent | int | str):
+            others = [against] * (self._seats() - 1)
+        else:
+            others = list(against)
+        number = 0 if seat == "alternate" else seat
+        if not 0 <= number <= len(others):
+            raise DovetailError(
+                f"seat {number} does not exist: with {len(others)} opponents the seats are 0 to {len(others)}"
+            )
+        agents: list[int | str] = []
+        for place, other in enumerate([*others[:number], None, *others[number:]]):
+            agents.append(self._name if other is None else self._opponent(place, other))
+        return agents
+
+    def _opponent(self, place: int, other: Opponent | int | str) -> int | str:
+        if isinstance(other, int):
+            return other
+        offers = {each["name"]: each for each in self.experiment.catalogue()["agents"]}
+        given = Opponent(other) if isinstance(other, str) else other
+        if offers.get(given.agent, {}).get("instance"):
+            return given.agent
+        seed = derive(self._seed, "opponent", place) if given.seed is None else given.seed
+        number = self.experiment.create(
+            given.agent, seed=seed, parameters=given.parameters, state=given.state
+        )
+        self._closing.callback(self._dismiss, number)
+        return number
+
+    def _dismiss(self, number: int) -> None:
+        with suppress(DovetailError):  # it may have gone before us
+            self.experiment.cleanup(number)
+
+    def _seats(self) -> int:
+        """Return how many seats the game has, as far as this program knows it; otherwise two."""
+        for each in self.experiment.catalogue()["environments"]:
+            counts: list[int] = each.get("seats") or []
+            if each["name"] == self.game and len(counts) == 1:
+                return counts[0]
+        if self.game not in plugins.names("environment"):
+            return 2
+        kind = plugins.find("environment", self.game)
+        read = options.read(kind.Configuration, self._configuration, self.game)
+        return int(declared(kind(read)).seats)
+
+    def _begin(self) -> Run:
+        """Ask for a run of the episodes from the next index on."""
+        return self.experiment.run(
+            self.game,
+            self._agents,
+            configuration=self._configuration,
+            episodes=EPISODES,
+            first_index=self._first,
+            seed=self._seed,
+            stepwise=True,
+            texts=False,
+            retries=0,
+            answer_timeout=None,
+            **self._options,
+        )
+
+    def _lost(self) -> bool:
+        """Whether the run is over, such as after a long break without heartbeats."""
+        return self._run is None or self._run.done is not None
+
+    def _return(self) -> None:
+        """Wait until the broker knows the seat again, which may have been lost with its run."""
+        end = time.monotonic() + RETURN
+        while all(each["name"] != self._name for each in self.experiment.catalogue()["agents"]):
+            if time.monotonic() > end:
+                raise DovetailError(f"the broker has not seated {self._name} again; sit down again")
+            self._attend(0.1)
+
+    def _start(self) -> None:
+        assert self._run is not None
+        self._forget()
+        self._sitter.ended = None
+        self._over = False
+        self._refused = 0
+        self._episode, self._awaited = None, False
+        self._first += 1
+        self._posted = self.experiment.post(m.ExperimentStart(0, self._run.number, abandon=True))
+
+    def _leave(self) -> None:
+        """End the run."""
+        run, self._run = self._run, None
+        self._forget()
+        if run is not None and run.done is None:
+            run.cancel()
+        self._sitter.decision = None
+
+    def _forget(self) -> None:
+        if self._posted is not None:
+            self.experiment.forget(self._posted)
+            self._posted = None
+
+    def _advance(self) -> None:
+        """Let the others act until this seat has a decision or hears the end."""
+        self._until(self._settled)
+        assert self._run is not None
+        for each in self._run.take():
+            self.result = each
+        end = self._sitter.ended
+        if self._sitter.decision is None and end is not None and end.interrupted:
+            self._over = True
+            raise DovetailError(f"the episode was interrupted: {self._why()}")
+
+    def _settled(self) -> bool:
+        number, sitter = self._episode, self._sitter
+        if number is None:
+            return False
+        if sitter.decision is not None and sitter.decision.episode == number:
+            return True
+        return sitter.ended is not None and sitter.ended.episode == number
+
+    def _until(self, reached: Callable[[], bool]) -> None:
+        limit = None if self._patience is None else time.monotonic() + self._patience
+        while not reached():
+            if self._posted is not None:
+                answer = self.experiment.answer(self._posted)
+                if answer is not None:
+                    self._posted = None
+                    self._answered(answer)
+                    continue
+            if self._posted is None or self._awaited:
+                came = self._attend(WAIT)
+                self.experiment.wait(0.0)
+            else:
+                self.experiment.wait(WAIT)
+                came = self._attend(0.0)
+            if not came and limit is not None and time.monotonic() > limit:
+                raise DovetailError(
+                    f"no answer of the game or an opponent within {self._patience:g} s; reset begins again"
+                )
+
+    def _answered(self, answer: m.Message) -> None:
+        """Take the answer to ``start`` or ``step``: the next turn, or that there is none."""
+        assert self._run is not None
+        if isinstance(answer, m.Error):
+            if self._episode is None:
+                raise DovetailError(self._failure(answer.message))
+            return  # the seat hears the end
+        assert isinstance(answer, m.Reply)
+        turn = self._run.turn(answer.body)
+        self._episode = turn.episode
+        if turn.to_act:
+            self._awaited = any(turn.agents[seat] == self._name for seat in turn.to_act)
+            self._posted = self.experiment.post(m.ExperimentStep(0, self._run.number))
+
+    def _failure(self, text: str) -> str:
+        """Return why the run or its episode could not begin."""
+        assert self._run is not None
+        end = time.monotonic() + 1.0
+        while self._run.done is None and text == "the run is over" and time.monotonic() < end:
+            self.experiment.wait(0.05)
+        done = self._run.done
+        return text if done is None or not done.message else done.message
+
+    def _why(self) -> str:
+        """Return what interrupted the episode."""
+        number = self._episode
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            if self._run is not None:
+                for each in self._run.take():
+                    self.result = each
+            if self.result is not None and self.result.episode == number:
+                return self.result.message or self.result.reason
+            self.experiment.wait(0.05)
+        assert self._sitter.ended is not None
+        return self._sitter.ended.reason
+
+    def _attend(self, timeout: float) -> bool:
+        """Take what the broker has for the seat; return whether there was anything."""
+        messages = self._link.receive(timeout)
+        if messages:
+            answers = self._host.handle(messages)
+            if answers:
+                self._link.send(answers)
+        return bool(messages)
+
+    def _check(self, decision: Decision, action: Any) -> None:
+        legal = decision.legal
+        if legal is not None:
+            fine = type(action) is int and action in legal
+            what = ", ".join(map(str, legal[:10])) + (", ..." if len(legal) > 10 else "")
+        else:
+            fine = self.action_space.contains(action)
+            what = "any action of the space"
+        if not fine:
+            self._refused += 1
+            raise IllegalAction(f"action {action!r} is not legal; legal: {what}", self.seat)
+
+    def _info(self) -> dict[str, Any]:
+        """Return everything about the moment that has no place of its own in ``step``'s answer."""
+        info: dict[str, Any]
+        decision, end = self._sitter.decision, self._sitter.ended
+        if decision is not None:
+            info = {
+                "over": False,
+                "seat": decision.seat.seat,
+                "episode": decision.episode,
+                "turn": decision.turn,
+                "legal": decision.legal,
+            }
+            extras = {
+                "text": decision.text,
+                "scene": decision.scene,
+                "afterstates": decision.afterstates,
+            }
+            return info | {key: extras[key] for key in self._sitter.wants}
+        assert end is not None
+        info = {
+            "over": True,
+            "seat": end.seat.seat,
+            "episode": end.episode,
+            "legal": None,
+            "reason": end.reason,
+            "blame": end.blame,
+            "outcome": end.outcome,
+            "return": end.total,
+            "decisions": end.decisions,
+        }
+        extras = {"text": end.text, "scene": end.scene, "afterstates": None}
+        return info | {key: extras[key] for key in self._sitter.wants}
+
+    def _seated(self) -> Seated:
+        assert self._sitter.seated is not None
+        return self._sitter.seated
+
+    def _space(self, of: list[Space]) -> Space:
+        return of[self.seat if len(of) > 1 else 0]
+
+
+def _among(option: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        there = f"{', '.join(choices[:-1])} and {choices[-1]}"
+        raise DovetailError(
+            f"{option} {value!r} does not exist{among(str(value), choices, f'there are {there}')}"
+        )
+
+
+def sit(
+    game: str | type[Any],
+    against: Any = None,
+    *,
+    connect: str | None = None,
+    token: str | None = None,
+    register: Sequence[str] = (),
+    **more: Any,
+) -> Sitting:
+    """Take a seat in a game, in this program or at a broker.
+
+    Args:
+        game: an environment class, or a name as ``dovetail env`` takes it; at a broker, what it offers.
+        against: who has the other seats: names as ``dovetail agent`` takes them, agent classes, ``Agent``
+            objects or ``Opponent``; one alone has every other seat.  None if there are none.
+        connect: the broker's address; None plays in this program.
+        token: the broker's access token.
+        register: what parameters may name, as ``dovetail agent --register`` takes it.
+        more: options of ``Sitting``.
+
+    Raises:
+        DovetailError: the game or an opponent does not exist, or the options are invalid.
+    """
+    if connect is not None:
+        experiment = Experiment.connect(connect, token=token)
+        name = game if isinstance(game, str) else _offered(game)
+        try:
+            sitting = Sitting(experiment, name, against, **more)
+        except BaseException:
+            experiment.close()
+            raise
+        sitting._place.callback(experiment.close)
+        return sitting
+
+    from dovetail.client.inprocess import InProcess
+    from dovetail.peer.environments.host import type_name as environment_name
+
+    for each in register:
+        plugins.register(each)
+    kind = plugins.find("environment", game) if isinstance(game, str) else game
+    alone = against is None or isinstance(against, str | Opponent | Agent | type)
+    others = [] if against is None else [against] if alone else list(against)
+    offered: dict[str, type[Agent] | Agent] = {}
+    named = [_rival(each, offered) for each in others]
+    if alone and named:
+        named = named * (_count(kind, more.get("configuration")) - 1)
+    place = InProcess([kind], list(offered.values()))
+    try:
+        sitting = Sitting(place.experiment(), environment_name(kind), named or None, **more)
+    except BaseException:
+        place.close()
+        raise
+    sitting._place.callback(place.close)
+    return sitting
+
+
+def _rival(given: Any, offered: dict[str, type[Agent] | Agent]) -> Opponent:
+    """Note the class or object of an opponent as on offer; return it by name."""
+    named = given if isinstance(given, Opponent) else None
+    if isinstance(given, Agent):
+        name = type_name(type(given))
+        if offered.setdefault(name, given) is not given:
+            raise DovetailError(f"two opponents are called {name!r}; give each class its own name")
+        return Opponent(name)
+    kind = given if isinstance(given, type) else None
+    if kind is None:
+        kind = plugins.find("agent", named.agent if named is not None else str(given))
+    name = type_name(kind)
+    if offered.setdefault(name, kind) is not kind:
+        raise DovetailError(f"two opponents are called {name!r}; give each class its own name")
+    if named is None:
+        return Opponent(name)
+    return Opponent(name, named.parameters, named.seed, named.state)
+
+
+def _count(kind: type[Any], configuration: dict[str, Any] | None) -> int:
+    """Return how many seats a game has."""
+    read = options.read(kind.Configuration, dict(configuration or {}), _offered(kind))
+    return int(declared(kind(read)).seats)
+
+
+def _offered(kind: type[Any]) -> str:
+    return str(kind.name or kind.__name__.lower())

@@ -1,0 +1,1 @@
+"""The base classes of agents, and the host that serves them."""

@@ -1,0 +1,367 @@
+"""The groups that a program's agents play in (SPEC.md, Stacked turns).
+
+A ``VectorAgent`` gets the columns; for any other agent the rows are decisions as ever.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from types import GeneratorType
+from typing import Any
+
+import numpy as np
+
+from dovetail.peer import coercion as given
+from dovetail.peer.agents.agent import RESIGN, Agent, BatchAgent, Decision, End, Seat
+from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
+from dovetail.peer.error_origin import FAILURES, Failure, failure
+from dovetail.protocol import columns
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.legal import unmask
+
+Describe = Callable[[Failure, str], str]
+Failed = Callable[[Agent, Failure], None]
+
+
+class _Play:
+    """A seat's episode in a slot."""
+
+    __slots__ = ("episode", "memory", "mode", "rng", "seed")
+
+    def __init__(self, agent: Agent, episode: int, seed: int, mode: m.Mode) -> None:
+        self.episode = episode
+        self.seed = seed
+        self.mode = mode
+        self.rng = random.Random(seed)
+        self.memory = agent.Memory()
+
+
+class Group:
+    """The seats of an instance in a group; ``name`` is what others call its type."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        name: str,
+        match: int,
+        slots: int,
+        describe: Describe,
+        failed_at_end: Failed,
+    ) -> None:
+        self.agent = agent
+        self._name = name
+        self.match = match
+        self.slots = slots
+        self.seats: dict[int, Seat] = {}
+        self.before = 0
+        """The ``seq`` of the last batch that was answered."""
+        self._describe = describe
+        self._failed_at_end = failed_at_end
+        self._plays: dict[tuple[int, int], _Play] = {}
+        self._memory: Any = None
+        """Of a ``VectorAgent`` that takes columns."""
+        self._opened = False
+
+    def forget(self) -> None:
+        """Let the agent remember nothing of the episodes in progress: it is another one."""
+        self._opened = False
+        for play in self._plays.values():
+            play.memory = self.agent.Memory()
+
+    def steps(self, message: m.AgentSteps) -> m.Actions:
+        """Answer a batch of decisions.
+
+        Raises:
+            ProtocolError: code ``invalid``: its columns are not what they must be.
+        """
+        rows = self._read(message)
+        answer = m.Actions(
+            *(message.match, message.instance, message.batch, rows.slots, rows.seats, rows.slots)
+        )
+        vector = self._vector()
+        offered = None if rows.legal is None else [0]
+        if vector is not None and not vector.needs.missing(offered, rows.afterstates):
+            actions = np.asarray(vector.step_rows(rows, self._memory), np.int64)
+            if actions.shape != rows.slots.shape:
+                raise DovetailError(f"{actions.shape} actions for {len(rows.slots)} decisions")
+            answer.actions = actions
+            if "_reported" in self.agent.__dict__ and len(actions):
+                answer.measures = [self.agent.reported(), *[{}] * (len(actions) - 1)]
+            return answer
+        begun = zip(
+            *(rows.slots[rows.starts].tolist(), rows.seats[rows.starts].tolist()),
+            *(rows.episodes.tolist(), rows.seeds.tolist()),
+            strict=True,
+        )
+        for slot, seat, episode, seed in begun:
+            self._plays[slot, seat] = _Play(self.agent, episode, seed, message.mode)
+        self._answer(self._decisions(rows, message.clock), {*rows.starts.tolist()}, answer)
+        return answer
+
+    def _vector(self) -> VectorAgent | None:
+        """Return the agent if it takes columns."""
+        if not isinstance(self.agent, VectorAgent):
+            return None
+        if not self._opened:
+            self._opened = True
+            self._memory = self.agent.open_group(self.seats, self.slots)
+        return None if self._memory is None else self.agent
+
+    def _read(self, message: m.AgentSteps) -> Rows:
+        slots = columns.read("slots", message.slots, np.int32, -1)
+        count = len(slots)
+        starts = columns.read("starts", message.starts, np.int32, -1)
+        rewards = message.rewards
+        legal = message.legal
+        rows = Rows(
+            slots,
+            columns.read("seats", message.seats, np.int32, count),
+            columns.read("turns", message.turns, np.int32, count),
+            columns.values("observations", message.observations, count),
+            None if legal is None else columns.read("legal", legal, np.uint8, count, -1),
+            np.zeros(count) if rewards is None else columns.read("rewards", rewards, "f8", count),
+            starts,
+            columns.read("episodes", message.episodes, np.int64, len(starts)),
+            columns.read("seeds", message.seeds, np.uint64, len(starts)),
+            message.mode,
+            message.afterstates,
+        )
+        if len(starts) and not 0 <= int(starts.min()) <= int(starts.max()) < count:
+            raise ProtocolError("invalid", f"`starts` names a row beyond {count - 1}")
+        if not {*rows.seats.tolist()} <= self.seats.keys():
+            raise ProtocolError("invalid", "`seats` has one that this instance does not hold")
+        return rows
+
+    def _decisions(self, rows: Rows, clock: m.Clock | None) -> list[Decision]:
+        """Return the rows as single decisions.
+
+        Raises:
+            ProtocolError: code ``invalid``: an episode has not begun.
+        """
+        found = []
+        after = 0
+        observations = rows.observations
+        if observations is None:
+            observations = [None] * len(rows.slots)
+        elif isinstance(observations, np.ndarray) and observations.ndim == 1:
+            observations = observations.tolist()  # numbers
+        masks = None if rows.legal is None else [each.tobytes() for each in rows.legal]
+        named = zip(
+            *(rows.slots.tolist(), rows.seats.tolist(), rows.turns.tolist()),
+            *(observations, rows.rewards.tolist()),
+            strict=True,
+        )
+        for row, (slot, seat, turn, seen, reward) in enumerate(named):
+            play = self._plays.get((slot, seat))
+            if play is None:
+                raise ProtocolError("invalid", f"no episode has begun in slot {slot}, seat {seat}")
+            legal = None if masks is None else unmask(masks[row])
+            decision = Decision(
+                *(self.seats[seat], play.episode, turn, seen, legal, reward, play.mode, play.rng),
+                clock=clock,
+                seed=play.seed,
+                memory=play.memory,
+            )
+            if rows.afterstates is not None and legal is not None:
+                decision.afterstates = rows.afterstates[after : after + len(legal)]
+                after += len(legal)
+            found.append(decision)
+        return found
+
+    def _answer(self, decisions: list[Decision], first: set[int], answer: m.Actions) -> None:
+        agent = self.agent
+        slots = answer.slots.tolist()
+        actions = np.full(len(decisions), columns.NO_NUMBER, np.int64)
+        measures: list[dict[str, float]] = []
+        refused = np.zeros(len(decisions), np.int32)
+        chosen: list[Any] = []
+        missing = ""
+        for some in decisions[:1]:  # of columns all decisions bring something, or none does
+            missing = agent.needs.missing(some.legal, some.afterstates)
+        if isinstance(agent, BatchAgent) and not missing:
+            try:
+                chosen = list(agent.step_batch(decisions))
+                if len(chosen) != len(decisions):
+                    raise DovetailError(f"{len(chosen)} answers to {len(decisions)} decisions")
+            except FAILURES as error:
+                chosen = [error] * len(decisions)
+        for row, decision in enumerate(decisions):
+            try:
+                if missing:
+                    game = decision.seat.spec.name
+                    raise DovetailError(f"{self._name} needs {missing}; {game} sent none")
+                if isinstance(agent, BatchAgent):
+                    action = chosen[row]
+                else:
+                    action = agent.start(decision) if row in first else agent.step(decision)
+                if isinstance(action, FAILURES):
+                    raise action
+                if isinstance(action, GeneratorType):
+                    action = _unasked(action)
+            except FAILURES as error:
+                where = f"{type(agent).__name__} in turn {decision.turn}"
+                text = self._describe(error, where)
+                answer.faults.append(m.Fault(slots[row], failure(error), text, decision.seat.seat))
+                continue
+            action = action if type(action) is int else given.number(action)
+            if action is RESIGN:
+                answer.resigns.append(row)
+            elif type(action) is int and abs(action) < 1 << 63:
+                actions[row] = action  # what a column cannot hold is not legal either
+            refused[row] = decision.refused
+            if "_reported" in agent.__dict__:
+                measures += [{}] * (row - len(measures))
+                measures.append(agent.reported())
+        answer.actions = actions
+        if refused.any():
+            answer.refused = refused
+        if measures:
+            answer.measures = measures + [{}] * (len(decisions) - len(measures))
+
+    def ends(self, message: m.Ends) -> None:
+        """Hear which seats' episodes are over."""
+        slots = columns.read("slots", message.slots, np.int32, -1)
+        count = len(slots)
+        seats = columns.read("seats", message.seats, np.int32, count)
+        outcomes = message.outcomes
+        if outcomes is not None:
+            outcomes = columns.read("outcomes", outcomes, np.float64, count, -1)
+        blames = message.blames
+        if blames is not None:
+            blames = columns.read("blames", blames, np.int32, count)
+        ends = Ends(
+            *(slots, seats, columns.read("episodes", message.episodes, np.int64, count)),
+            columns.read("rewards", message.rewards, np.float64, count),
+            columns.read("totals", message.totals, np.float64, count),
+            columns.read("decisions", message.decisions, np.int32, count),
+            message.reasons,
+            *(outcomes, blames),
+            columns.values("observations", message.observations, count),
+            message.mode,
+        )
+        vector = self._vector()
+        if vector is not None:
+            self._tell(lambda: vector.end_rows(ends, self._memory))
+            return
+        for row in range(count):
+            self._end(ends, row)
+
+    def _end(self, ends: Ends, row: int) -> None:
+        slot, number = int(ends.slots[row]), int(ends.seats[row])
+        play = self._plays.pop((slot, number), None)
+        seat = self.seats.get(number)
+        if seat is None:
+            return
+        outcome: list[float] | None = None
+        if ends.outcomes is not None and not np.isnan(ends.outcomes[row]).all():
+            outcome = ends.outcomes[row].tolist()
+        blame = None if ends.blames is None or ends.blames[row] < 0 else int(ends.blames[row])
+        end = End(
+            seat,
+            int(ends.episodes[row]),
+            float(ends.rewards[row]),
+            ends.observation(row),
+            outcome,
+            ends.reasons[row],
+            blame,
+            float(ends.totals[row]),
+            int(ends.decisions[row]),
+            ends.mode,
+        )
+
+        def tell() -> None:
+            end.memory = self.agent.Memory() if play is None else play.memory
+            self.agent.end(end)
+
+        self._tell(tell)
+
+    def _tell(self, tell: Callable[[], None]) -> None:
+        try:
+            tell()
+        except FAILURES as error:
+            self._failed_at_end(self.agent, error)
+
+    def close(self) -> None:
+        """End what is in progress: the session is over."""
+        for (slot, number), play in sorted(self._plays.items()):
+            one, none = np.ones(1, np.int32), np.zeros(1)
+            ends = Ends(
+                one * slot,
+                one * number,
+                np.array([play.episode]),
+                none,
+                none,
+                np.zeros(1, np.int32),
+                ["disconnected"],
+                None,
+                None,
+                None,
+                play.mode,
+            )
+            self._end(ends, 0)
+
+
+def _unasked(generator: GeneratorType[Any, Any, Any]) -> Any:
+    """Return the action of an agent that could ask with ``Lookahead``, and does not.
+
+    Raises:
+        DovetailError: it asks.
+    """
+    try:
+        generator.send(None)
+    except StopIteration as end:
+        return end.value
+    generator.close()
+    raise DovetailError("an agent that asks with Lookahead cannot play in a group")
+
+
+class Groups:
+    """All groups of a program's instances, by match and instance.
+
+    Args:
+        name: returns what others call an agent's type.
+        describe: returns one line about an exception, and logs what is a surprise.
+        failed_at_end: takes note of an exception of an agent's ``end``.
+    """
+
+    def __init__(
+        self, name: Callable[[Agent], str], describe: Describe, failed_at_end: Failed
+    ) -> None:
+        self._all: dict[tuple[int, int], Group] = {}
+        self._name = name
+        self._describe = describe
+        self._failed_at_end = failed_at_end
+
+    def init(self, agent: Agent, seat: Seat, message: m.Init) -> None:
+        """Give an instance a seat in a group."""
+        key = message.match, message.instance
+        group = self._all.get(key)
+        if group is None:
+            group = self._all[key] = Group(
+                *(agent, self._name(agent), message.match, message.slots),
+                *(self._describe, self._failed_at_end),
+            )
+        group.seats[message.seat] = seat
+
+    def get(self, match: int, instance: int) -> Group | None:
+        """Return the group of an instance."""
+        return self._all.get((match, instance))
+
+    def forget(self, agent: Agent) -> None:
+        """Let an agent remember nothing of the episodes in progress: it is another one."""
+        for group in self._all.values():
+            if group.agent is agent:
+                group.forget()
+
+    def leave(self, match: int) -> None:
+        """Forget a group that is over."""
+        for key in [key for key in self._all if key[0] == match]:
+            del self._all[key]
+
+    def reset(self) -> None:
+        """Forget all: the session is over."""
+        for group in self._all.values():
+            group.close()
+        self._all.clear()

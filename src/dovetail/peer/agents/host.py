@@ -1,0 +1,601 @@
+"""The program around agents: messages of the broker in, messages to the broker out.
+
+Sans I/O, like the broker's core; ``serve`` puts a socket around it and the in-process mode a
+function call.  Its ``Inbox`` answers a decision that comes twice with the same action, without
+asking the agent again, so that a reconnection cannot make a learner learn twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+from collections.abc import Generator, Sequence
+from types import GeneratorType
+from typing import Any
+
+from msgspec import Raw
+
+from dovetail.peer import coercion as given
+from dovetail.peer import options
+from dovetail.peer.agents import previews
+from dovetail.peer.agents.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
+from dovetail.peer.agents.groups import Groups
+from dovetail.peer.error_origin import FAILURES, Failure, code_of, described, failure
+from dovetail.peer.inbox import Inbox
+from dovetail.peer.serving import Between
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError, ProtocolError
+from dovetail.protocol.legal import unmask
+from dovetail.protocol.spaces import Space
+
+log = logging.getLogger("dovetail.agent")
+
+
+class _Later:
+    """The type of ``LATER``."""
+
+
+LATER = _Later()
+"""What an agent's ``step`` returns if ``AgentHost.answer`` is to give the action later."""
+
+
+class _Play:
+    """A seat's episode in progress."""
+
+    __slots__ = (
+        *("agent", "batch", "before", "memory", "mode", "needs", "rng", "seat", "seed", "seq"),
+    )
+
+    def __init__(self, agent: Agent, seat: Seat, start: m.AgentStart) -> None:
+        self.agent = agent
+        self.batch = agent if isinstance(agent, BatchAgent) else None
+        """The agent, if it answers decisions together."""
+        self.needs = agent.needs if agent.needs.of_decisions else None
+        self.seat = seat
+        self.mode = start.mode
+        self.seed = start.seed
+        self.rng = random.Random(start.seed)
+        self.memory = agent.Memory()
+        self.seq = 0
+        """The number of the frame with its last decision."""
+        self.before = 0
+        """That of the one before, whose answer has arrived."""
+
+
+class _Thought:
+    """A decision whose agent has asked the environment and waits for the answer."""
+
+    __slots__ = ("decision", "generator", "play", "question", "seq")
+
+    def __init__(
+        self,
+        play: _Play,
+        decision: Decision,
+        seq: int,
+        generator: Generator[Any, Any, Any],
+        question: m.AgentLookahead,
+    ) -> None:
+        self.play = play
+        self.decision = decision
+        self.seq = seq
+        self.generator = generator
+        self.question = question
+
+
+class AgentHost:
+    """Holds the agents of one program.
+
+    Args:
+        types: what it can make.
+        single: the one agent that this program is, instead.
+        name: what ``single`` is called by others; the agent's own name if empty.
+    """
+
+    role: m.Role = "agent"
+
+    def __init__(
+        self, types: Sequence[type[Agent]] = (), single: Agent | None = None, name: str = ""
+    ) -> None:
+        self.types = {type_name(each): each for each in types}
+        self.single = single
+        self.single_name = name or (type_name(type(single)) if single is not None else "")
+        self._instances: dict[int, Agent] = {}
+        self._seats: dict[tuple[int, int], tuple[Agent, Seat]] = {}
+        self._playing: dict[tuple[int, int], _Play] = {}
+        self._inbox = Inbox()
+        self._waiting: dict[BatchAgent, list[tuple[_Play, Decision, int]]] = {}
+        self._thoughts: dict[int, _Thought] = {}
+        self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
+        """By episode and seat: decisions whose agent answers later."""
+        self._asks = itertools.count(1)
+        self._groups = Groups(agent_name, _described, self._failed_at_end)
+        self._failures: dict[int, tuple[Agent, str]] = {}
+        """By ``id`` of an agent, which cannot be another's while the agent is here: how it failed at
+        an ``end``, until its next answer says so."""
+
+    def offers(self) -> list[m.Offer]:
+        """Return what this program can be asked for."""
+        if self.single is not None:
+            return [_offer(self.single_name, type(self.single), instance=True)]
+        return [_offer(name, each) for name, each in self.types.items()]
+
+    def handle(
+        self, incoming: Sequence[m.Message], between: Between | None = None
+    ) -> list[m.Message]:
+        """Take the messages that are waiting, in order; return the answers.
+
+        ``between`` is called with the answers so far, from which it may take, after each message.
+        """
+        out: list[m.Message] = []
+        inbox = self._inbox
+        for message in incoming:
+            if between is not None and out:
+                between(out)
+            kind = type(message)
+            if kind is m.AgentStep or kind is m.AgentStart:
+                seq: int = message.seq  # type: ignore[attr-defined]
+                if seq > inbox.seen:
+                    inbox.seen = seq
+                elif not inbox.take(seq, out):
+                    continue
+                self._decision(message, out)  # type: ignore[arg-type]
+            elif not inbox.take(getattr(message, "seq", 0), out):
+                continue
+            else:
+                if self._waiting:
+                    self._answer_waiting(out)
+                self._other(message, out)
+        if self._waiting:
+            self._answer_waiting(out)
+        return out
+
+    def answer(self, decision: Decision, action: Any, refused: int = 0) -> list[m.Message]:
+        """Return what answers a decision to which the agent returned ``LATER``; empty if it is over.
+
+        Args:
+            decision: that one.
+            action: the action.
+            refused: how many earlier answers to it were illegal, for the seat's result.
+        """
+        out: list[m.Message] = []
+        key = (decision.episode, decision.seat.seat)
+        found = self._open.get(key)
+        if found is not None and found[1] is decision:
+            del self._open[key]
+            self._act(*found, action, out)
+            if refused and isinstance(out[0], m.Action):
+                out[0].refused = refused
+        return out
+
+    def unsendable(self, answer: m.Message, text: str) -> m.Message:
+        """Return what is sent in place of an answer that cannot be; ``text`` says why."""
+        if not isinstance(answer, m.AgentLookahead):
+            return self._inbox.failed(answer, text)
+        out: list[m.Message] = []
+        thought = self._thoughts.pop(answer.id, None)
+        if thought is None:  # its episode has ended in the same batch
+            return m.Error("crashed", text)
+        self._crashed(thought.play, thought.decision, thought.seq, DovetailError(text), out)
+        return out[0]
+
+    # -- decisions ----------------------------------------------------------------------------------
+
+    def _decision(self, message: m.AgentStart | m.AgentStep, out: list[m.Message]) -> None:
+        key = (message.episode, message.seat)
+        seq = message.seq
+        first = False
+        if type(message) is m.AgentStart:
+            first = True
+            found = self._seats.get((message.match, message.seat))
+            if found is not None:
+                try:
+                    self._playing[key] = _Play(*found, message)
+                except FAILURES as error:
+                    where = f"{type(found[0]).__name__}.Memory"
+                    self._fail(seq, "crashed", _described(error, where), out)
+                    return
+        play = self._playing.get(key)
+        if play is None:
+            text = f"no agent here holds seat {message.seat} of episode {message.episode}"
+            self._fail(seq, "unknown", text, out)
+            return
+        play.before, play.seq = play.seq, seq
+        legal = message.legal
+        try:
+            actions = unmask(legal) if type(legal) is bytes else legal
+            observation = message.observation
+            afterstates, scene = message.afterstates, message.scene
+            if type(observation) is Raw:
+                observation = codec.opened(observation)
+            if afterstates is not None:
+                afterstates = codec.opened(afterstates)
+            if scene is not None:
+                scene = codec.opened(scene)
+        except DovetailError as error:
+            self._fail(seq, "malformed", f"turn {message.turn} cannot be read: {error}", out)
+            return
+        turn = Decision(
+            play.seat,
+            message.episode,
+            message.turn,
+            observation,
+            actions,  # type: ignore[arg-type]
+            message.reward,
+            play.mode,
+            play.rng,
+            afterstates,
+            message.text,
+            scene,
+            message.clock,
+            play.seed,
+            play.memory,
+        )
+        if message.think:
+            turn.think = True
+        agent = play.agent
+        if self._failures and (failure := self._failure(agent)) is not None:
+            self._fail(seq, "crashed", failure, out)
+            return
+        if play.needs is not None:
+            missing = play.needs.missing(actions, afterstates)
+            if missing:
+                text = f"{agent_name(agent)} needs {missing}; {play.seat.spec.name} sent none"
+                self._crashed(play, turn, seq, DovetailError(text), out)
+                return
+        if play.batch is not None:
+            self._waiting.setdefault(play.batch, []).append((play, turn, seq))
+            return
+        try:
+            action = agent.start(turn) if first else agent.step(turn)
+        except FAILURES as error:  # an agent's error is its own crash, not the host's
+            self._crashed(play, turn, seq, error, out)
+            return
+        self._act(play, turn, seq, action, out)
+
+    def _act(
+        self, play: _Play, turn: Decision, seq: int, action: Any, out: list[m.Message]
+    ) -> None:
+        resign = False
+        if type(action) is not int:
+            resign = action is RESIGN
+            if type(action) is GeneratorType:
+                self._think(play, turn, seq, action, None, out)
+                return
+            if action is LATER:
+                self._open[turn.episode, turn.seat.seat] = play, turn, seq
+                return
+            try:  # in process as over a socket: what arrives is what can travel
+                if resign:
+                    action = None
+                else:
+                    action = given.action(action, _space(turn), listed=turn.legal is not None)
+                    action = codec.decode(codec.encode(action))
+            except (*codec.UNSENDABLE, DovetailError) as error:
+                wrong = DovetailError(f"the action cannot travel: {error}")
+                self._crashed(play, turn, seq, wrong, out)
+                return
+        answer = m.Action(turn.episode, turn.turn, turn.seat.seat, action, turn.refused)
+        if resign:
+            answer.resign = True
+        if "_reported" in play.agent.__dict__:
+            answer.measures = play.agent.reported()
+        if turn.think:
+            answer.thoughts = turn.thoughts
+        out.append(answer)
+        if self._inbox.keeping:
+            self._inbox.keep(seq, answer, play.before)
+
+    def _think(
+        self,
+        play: _Play,
+        turn: Decision,
+        seq: int,
+        generator: Generator[Any, Any, Any],
+        answer: list[m.Preview] | Exception | None,
+        out: list[m.Message],
+    ) -> None:
+        """Run an agent until its next question or its action."""
+        try:
+            if isinstance(answer, Exception):
+                yielded = generator.throw(answer)
+            else:
+                yielded = generator.send(answer)
+            if not isinstance(yielded, Lookahead):
+                raise DovetailError(f"an agent's step may yield Lookahead only, not {yielded!r}")
+            lines = [
+                [list(each) if isinstance(each, tuple) else [each] for each in line]
+                for line in yielded.lines
+            ]
+        except StopIteration as end:
+            self._act(play, turn, seq, end.value, out)
+            return
+        except FAILURES as error:
+            self._crashed(play, turn, seq, error, out)
+            return
+        number = next(self._asks)
+        question = m.AgentLookahead(
+            number, turn.episode, turn.seat.seat, turn.turn, lines, yielded.seed
+        )
+        self._thoughts[number] = _Thought(play, turn, seq, generator, question)
+        out.append(question)
+
+    def _answer_waiting(self, out: list[m.Message]) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for agent, batch in waiting.items():
+            try:
+                actions = agent.step_batch([turn for _, turn, _ in batch])
+                if len(actions) != len(batch):
+                    raise DovetailError(f"{len(actions)} answers to {len(batch)} decisions")
+            except FAILURES as error:
+                for play, turn, seq in batch:
+                    self._crashed(play, turn, seq, error, out)
+                continue
+            for (play, turn, seq), action in zip(batch, actions, strict=True):
+                self._act(play, turn, seq, action, out)
+
+    def _crashed(
+        self, play: _Play, turn: Decision, seq: int, error: Failure, out: list[m.Message]
+    ) -> None:
+        text = _described(error, f"{type(play.agent).__name__} in turn {turn.turn}")
+        self._fail(seq, failure(error), text, out)
+
+    def _fail(self, seq: int, code: str, text: str, out: list[m.Message]) -> None:
+        self._inbox.answer(seq, m.Error(code, text, answers=seq), out)
+
+    def _end(self, message: m.End) -> None:
+        play = self._playing.pop((message.episode, message.seat), None)
+        self._open.pop((message.episode, message.seat), None)
+        if play is None:  # the episode ended before this seat had to decide
+            found = self._seats.get((message.match, message.seat))
+            if found is None:
+                return
+            agent, seat = found
+            memory = None
+        else:
+            agent, seat, memory = play.agent, play.seat, play.memory
+            for thought in [each for each in self._thoughts.values() if each.play is play]:
+                del self._thoughts[thought.question.id]
+                try:
+                    thought.generator.close()
+                except FAILURES as error:
+                    self._failed_at_end(agent, error)
+        try:
+            observation, scene = codec.opened(message.observation), codec.opened(message.scene)
+        except DovetailError:
+            observation = scene = None
+        end = End(
+            seat,
+            message.episode,
+            message.reward,
+            observation,
+            message.outcome,
+            message.reason,
+            message.blame,
+            message.total,
+            message.decisions,
+            message.mode,
+            message.text,
+            scene,
+            memory,
+        )
+        try:
+            if play is None:
+                end.memory = agent.Memory()
+            agent.end(end)
+        except FAILURES as error:
+            self._failed_at_end(agent, error)
+
+    def _failed_at_end(self, agent: Agent, error: Failure) -> None:
+        """Have the agent's next decision or request fail: nothing answers an ``end``."""
+        text = _described(error, f"{type(agent).__name__} at the end of an episode")
+        self._failures.setdefault(id(agent), (agent, text))
+
+    def _failure(self, agent: Agent) -> str | None:
+        """Return how an agent failed at an ``end``, once."""
+        return self._failures.pop(id(agent), (agent, None))[1]
+
+    # -- everything else -----------------------------------------------------------------------------
+
+    def _other(self, message: m.Message, out: list[m.Message]) -> None:
+        match message:
+            case m.End():
+                self._end(message)
+            case m.Welcome():
+                self._inbox.begin(message)
+                if message.resumed:
+                    out += [thought.question for thought in self._thoughts.values()]
+                else:
+                    self._reset()
+            case m.Bye():
+                self._reset()
+                if self.single is not None:
+                    _let_go(self.single)
+            case m.Ping():
+                self._inbox.settle(message.settled)
+            case m.Init():
+                self._init(message, out)
+            case m.Reply() | m.Error():
+                thought = self._thoughts.pop(message.id or 0, None)
+                if thought is not None:
+                    answer = _answered(message, thought)
+                    play, turn, seq = thought.play, thought.decision, thought.seq
+                    self._think(play, turn, seq, thought.generator, answer, out)
+            case m.AgentSteps():
+                self._steps(message, out)
+            case m.Ends():
+                group = self._groups.get(message.match, message.instance)
+                if group is not None:
+                    group.ends(message)
+            case m.Leave():
+                self._groups.leave(message.match)
+                for key in [key for key in self._seats if key[0] == message.match]:
+                    del self._seats[key]
+            case m.Create() | m.Save() | m.Load() | m.AgentMessage() | m.Cleanup():
+                self._inbox.answer(message.seq, self._request(message), out)
+            case _:
+                pass
+
+    def _init(self, message: m.Init, out: list[m.Message]) -> None:
+        key = (message.match, message.seat)
+        self._seats.pop(key, None)
+        agent = self._instances.get(message.instance, self.single)
+        if agent is None:
+            self._fail(message.seq, "unknown", f"there is no agent {message.instance}", out)
+            return
+        seat = Seat(message.match, message.seat, message.spec, message.lookahead)
+        try:
+            agent.needs.check(agent_name(agent), message.spec)
+            agent.init(seat)
+        except FAILURES as error:
+            text = _described(error, f"{type(agent).__name__} taking a seat")
+            self._fail(message.seq, code_of(error), text, out)
+            return
+        if message.slots:
+            self._groups.init(agent, seat, message)
+        else:
+            self._seats[key] = (agent, seat)
+
+    def _steps(self, message: m.AgentSteps, out: list[m.Message]) -> None:
+        """Answer a batch of a group."""
+        group = self._groups.get(message.match, message.instance)
+        if group is None:
+            text = f"instance {message.instance} has no seat in group {message.match}"
+            self._fail(message.seq, "unknown", text, out)
+            return
+        failure = self._failure(group.agent)
+        if failure is not None:
+            self._fail(message.seq, "crashed", failure, out)
+            return
+        try:
+            actions = group.steps(message)
+        except FAILURES as error:
+            code = "invalid" if isinstance(error, ProtocolError) else "crashed"
+            self._fail(message.seq, code, _described(error, agent_name(group.agent)), out)
+            return
+        out.append(actions)
+        if self._inbox.keeping:
+            self._inbox.keep(message.seq, actions, group.before)
+            group.before = message.seq
+
+    def _request(
+        self, message: m.Create | m.Save | m.Load | m.AgentMessage | m.Cleanup
+    ) -> m.Message:
+        number = message.id
+        try:
+            if isinstance(message, m.Create):
+                self._create(message)
+                return m.Reply(number)
+            agent = self._instances.get(message.instance, self.single)
+            if agent is None:
+                raise DovetailError(f"there is no agent {message.instance}")
+            failure = self._failure(agent)
+            if isinstance(message, m.AgentMessage):
+                _notice(message.body)
+            elif isinstance(message, m.Cleanup):
+                self._instances.pop(message.instance, None)
+                agent.cleanup()
+            if failure is not None:
+                return m.Error("crashed", failure, id=number)
+            match message:
+                case m.Save():
+                    saver: Any = agent  # whatever it returns, encoding checks it
+                    return m.Saved(number, saver.save())
+                case m.Load():
+                    agent.load(message.state)
+                    for play in self._playing.values():
+                        if play.agent is agent:  # what it remembers is of the agent before
+                            play.memory = agent.Memory()
+                    self._groups.forget(agent)
+                case m.AgentMessage():
+                    return m.Reply(number, agent.message(message.body))
+            return m.Reply(number)
+        except FAILURES as error:
+            kind = type(message).__name__.lower()
+            return m.Error(code_of(error), _described(error, kind), id=number)
+
+    def _create(self, message: m.Create) -> None:
+        kind = self.types.get(message.agent)
+        if kind is None:
+            raise DovetailError(f"this program makes no agent {message.agent!r}")
+        parameters = options.read(kind.Parameters, message.parameters, f"agent {message.agent}")
+        agent = kind(parameters, message.seed)
+        if message.state is not None:
+            try:
+                agent.load(message.state)
+            except FAILURES:
+                _let_go(agent)  # no instance leads to it
+                raise
+        self._instances[message.instance] = agent
+
+    def _reset(self) -> None:
+        """Forget everything: the session is over, and every seat hears the end."""
+        for (episode, number), play in list(self._playing.items()):
+            self._end(
+                m.End(episode, number, play.seat.match, reason="disconnected", mode=play.mode)
+            )
+        self._seats.clear()
+        self._groups.reset()
+        for agent in self._instances.values():
+            _let_go(agent)
+        self._instances.clear()
+        self._failures.clear()
+
+
+def _let_go(agent: Agent) -> None:
+    try:
+        agent.cleanup()
+    except FAILURES as error:
+        _described(error, "cleanup")
+
+
+def _space(turn: Decision) -> Space:
+    """Return the space of a decision's actions."""
+    spaces = turn.seat.spec.action_spaces
+    return spaces[turn.seat.seat if len(spaces) > 1 else 0]
+
+
+def _answered(message: m.Reply | m.Error, thought: _Thought) -> list[m.Preview] | Exception:
+    if isinstance(message, m.Error):
+        return DovetailError(message.message)
+    try:
+        return previews.read(message.body, len(thought.question.lines))
+    except DovetailError as error:
+        return error
+
+
+def _notice(body: Any) -> None:
+    """Show the person who runs this program the notice in a message; an arena sends it."""
+    if isinstance(body, dict) and isinstance(body.get("notice"), str):
+        log.warning("notice: %s", " ".join(body["notice"].split())[:500])
+
+
+def type_name(kind: type[Agent]) -> str:
+    """Return what others call an agent type."""
+    return kind.name or kind.__name__.lower()
+
+
+def agent_name(agent: Agent) -> str:
+    """Return what others call an agent's type."""
+    return type_name(type(agent))
+
+
+def _described(error: Failure, where: str) -> str:
+    return described(error, where, log)
+
+
+def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:
+    wants = list(kind.wants)
+    if kind.needs.afterstates:
+        wants.insert(0, "afterstates")
+    summary = (kind.__doc__ or "").strip().split("\n\n")[0]
+    return m.Offer(
+        name=name,
+        description=" ".join(summary.split()),
+        parameters=options.describe(kind.Parameters),
+        wants=wants,
+        capacity=kind.capacity,
+        instance=instance,
+        stacked=True,
+    )

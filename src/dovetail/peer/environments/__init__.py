@@ -1,0 +1,1 @@
+"""The base classes of environments, and the host that serves them."""

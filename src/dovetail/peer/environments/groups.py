@@ -1,0 +1,111 @@
+"""The groups that a program of environments plays (SPEC.md, Stacked turns)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dovetail.peer.environments.environment import Environment
+from dovetail.peer.environments.vector import Column, Copies, VectorEnvironment
+from dovetail.protocol import columns
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError, ProtocolError
+
+
+class Group:
+    """The episodes of one group.
+
+    Raises:
+        DovetailError: the configuration makes no game.
+    """
+
+    def __init__(self, kind: type[Environment], configuration: Any, message: m.Open) -> None:
+        compiled = kind.vector(configuration, message.slots)
+        self.game: VectorEnvironment = compiled or Copies(kind, configuration, message.slots)
+        self.afterstates = message.afterstates
+        self.slots = message.slots
+        self.before = 0
+        """The ``seq`` of the last batch that was answered."""
+
+    def steps(self, message: m.EnvironmentSteps) -> m.Turns:
+        """Play a batch.
+
+        Raises:
+            ProtocolError: code ``invalid``: its columns are not what they must be.
+        """
+        slots = columns.read("slots", message.slots, np.int32, -1)
+        seats = columns.read("seats", message.seats, np.int32, len(slots))
+        actions = columns.read("actions", message.actions, np.int64, len(slots))
+        restarts = columns.read("restarts", message.restarts, np.int32, -1)
+        seeds = columns.read("seeds", message.seeds, np.uint64, len(restarts))
+        named = self._named(slots, restarts)
+        if len(restarts):
+            self.game.start(restarts, seeds)
+        if len(slots):
+            self.game.step(slots, seats, actions)
+        found = self.game.transitions(named, afterstates=self.afterstates)
+        turns = m.Turns(message.match, message.batch, named, found.rewards, found.over)
+        if len(found.rows):
+            turns.rows, turns.seats, turns.legal = found.rows, found.seats, found.legal
+            turns.observations = m.NIL if found.observations is None else found.observations
+        if found.afterstates is not None:
+            turns.afterstates = found.afterstates
+        if found.finals is not None:
+            turns.finals = found.finals
+        turns.outcomes = found.outcomes
+        turns.faults = found.faults
+        return turns
+
+    def _named(self, slots: Column, restarts: Column) -> Column:
+        """Return the slots of a batch, rising; none may be foreign, or act and begin at once."""
+        for column in (slots, restarts):
+            if not columns.every(column.view(np.uint32) < self.slots):  # a negative one is large
+                raise ProtocolError("invalid", f"a slot is not in 0 .. {self.slots - 1}")
+        named = np.zeros(self.slots, bool)
+        named[slots] = True
+        if len(restarts):
+            if named[restarts].any():
+                raise ProtocolError("invalid", "a slot is in `slots` and in `restarts`")
+            named[restarts] = True
+        return named.nonzero()[0].astype(np.int32)
+
+
+class Groups:
+    """All groups, by match."""
+
+    def __init__(self) -> None:
+        self._all: dict[int, Group] = {}
+
+    @property
+    def matches(self) -> list[int]:
+        """Those that have an open group."""
+        return list(self._all)
+
+    def open(self, kind: type[Environment], configuration: Any, message: m.Open) -> m.Spec:
+        """Open a group, which ``close`` releases, also if this fails.
+
+        Raises:
+            DovetailError: the configuration makes no game.
+        """
+        group = self._all[message.match] = Group(kind, configuration, message)
+        spec = group.game.init()
+        group.afterstates = group.afterstates and getattr(spec, "afterstates", False)
+        return spec
+
+    def get(self, match: int) -> Group:
+        """Return a group.
+
+        Raises:
+            DovetailError: it is not open.
+        """
+        found = self._all.get(match)
+        if found is None:
+            raise DovetailError(f"group {match} is not open")
+        return found
+
+    def close(self, match: int) -> None:
+        """Close a group, if it is open."""
+        group = self._all.pop(match, None)
+        if group is not None:
+            group.game.cleanup()

@@ -1,0 +1,366 @@
+"""The program around environments: messages of the broker in, messages to the broker out.
+
+Sans I/O; ``serve`` puts a socket around it and the in-process mode a function call.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.msgpack import Decoder
+
+from dovetail.peer import coercion as given
+from dovetail.peer import options
+from dovetail.peer.environments.environment import Environment
+from dovetail.peer.environments.groups import Groups
+from dovetail.peer.environments.lookahead import Walk
+from dovetail.peer.error_origin import FAILURES, Failure, code_of, described
+from dovetail.peer.inbox import Inbox
+from dovetail.peer.serving import Between
+from dovetail.protocol import codec
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import Code, DovetailError, IllegalAction, ProtocolError
+
+log = logging.getLogger("dovetail.environment")
+
+LEGAL = {type(None), list, bytes}
+COMPILED = not __file__.endswith(".py")
+"""Whether the types of what rules return are checked (docs/decisions/0033)."""
+NOTHING = (False, False)
+_turn = Decoder(m.Turn, ext_hook=codec.extension)
+_spec = Decoder(m.Spec, ext_hook=codec.extension)
+
+
+class _Open:
+    """An environment made for a match, and its episode in progress."""
+
+    __slots__ = (
+        *(
+            "afterstates",
+            "before",
+            "environment",
+            "episode",
+            "match",
+            "once",
+            "seats",
+            "seq",
+            "to_act",
+            "turn",
+        ),
+        *("open", "scenes", "walk", "walked", "wants", "watched"),
+    )
+
+    def __init__(self, match: int, environment: Environment, spec: m.Spec) -> None:
+        self.match = match
+        self.environment = environment
+        self.seats = spec.seats
+        self.afterstates = spec.afterstates
+        self.open = spec.perfect_information
+        """Whether watchers may see what the seat to act sees."""
+        self.episode = 0
+        self.turn = -1
+        """The number of the episode's last turn; -1 before the first."""
+        self.to_act: list[int] = []
+        self.seq = 0
+        """The number of the frame that the last turn answers."""
+        self.before = 0
+        """That of the one before, whose answer has arrived."""
+        self.wants: list[list[m.Want]] = []
+        self.watched = False
+        self.scenes = False
+        self.once = NOTHING
+        """Whether the next turn alone has the public text, and the scene."""
+        self.walk: Walk | None = None
+        """What answers the lookahead of ``walked``."""
+        self.walked: tuple[int, int, int, int] | None = None
+        """Episode, turn, seat and seed of the last lookahead."""
+
+
+class EnvironmentHost:
+    """Holds the environments of one program."""
+
+    role: m.Role = "environment"
+
+    def __init__(self, types: Sequence[type[Environment]]) -> None:
+        self.types = {type_name(each): each for each in types}
+        self._inbox = Inbox()
+        self._open: dict[int, _Open] = {}
+        self._episodes: dict[int, _Open] = {}
+        self._groups = Groups()
+
+    def offers(self) -> list[m.Offer]:
+        """Return what this program can be asked for."""
+        return [
+            m.Offer(
+                name=name,
+                description=" ".join((kind.__doc__ or "").strip().split("\n\n")[0].split()),
+                parameters=options.describe(kind.Configuration),
+                seats=list(kind.seat_counts) or None,
+                stacked=True,
+            )
+            for name, kind in self.types.items()
+        ]
+
+    def handle(
+        self, incoming: Sequence[m.Message], between: Between | None = None
+    ) -> list[m.Message]:
+        """Take the messages that are waiting, in order; return the answers.
+
+        ``between`` is called with the answers so far, from which it may take, after each message.
+        """
+        out: list[m.Message] = []
+        inbox = self._inbox
+        for message in incoming:
+            if between is not None and out:
+                between(out)
+            if type(message) is m.EnvironmentStep:
+                if message.seq > inbox.seen:
+                    inbox.seen = message.seq
+                elif not inbox.take(message.seq, out):
+                    continue
+                self._step(message, out)
+            elif type(message) is m.EnvironmentStart:
+                if inbox.take(message.seq, out):
+                    self._start(message, out)
+            elif inbox.take(getattr(message, "seq", 0), out):
+                self._other(message, out)
+        return out
+
+    def unsendable(self, answer: m.Message, text: str) -> m.Message:
+        """Return what is sent in place of an answer that cannot be; ``text`` says why."""
+        return self._inbox.failed(answer, text)
+
+    def _fail(self, seq: int, code: Code, text: str, out: list[m.Message]) -> None:
+        self._inbox.answer(seq, m.Error(code, text, answers=seq), out)
+
+    def _step(self, message: m.EnvironmentStep, out: list[m.Message]) -> None:
+        place = self._episodes.get(message.episode)
+        if place is None or place.turn != message.turn:
+            text = f"episode {message.episode} is not at turn {message.turn}"
+            self._fail(message.seq, "unknown", text, out)
+            return
+        place.before, place.seq = place.seq, message.seq
+        place.once = (message.watched, message.scenes) if message.once else NOTHING
+        if not message.once:
+            place.watched = place.watched or message.watched
+            place.scenes = place.scenes or message.scenes
+        try:
+            turn = place.environment.step(dict(message.actions))
+        except IllegalAction as error:
+            refused = m.Error("illegal", str(error), answers=message.seq, seat=error.seat)
+            self._inbox.answer(message.seq, refused, out)
+            return
+        except FAILURES as error:  # a bug in the rules ends the episode, not the program
+            self._fail(message.seq, "crashed", _described(error, "step"), out)
+            return
+        self._finish(place, turn, message.turn + 1, out)
+
+    def _start(self, message: m.EnvironmentStart, out: list[m.Message]) -> None:
+        place = self._open.get(message.match)
+        if place is None:
+            self._fail(message.seq, "unknown", f"match {message.match} is not open", out)
+            return
+        self._episodes.pop(place.episode, None)
+        self._episodes[message.episode] = place
+        place.episode = message.episode
+        place.turn = -1
+        place.before, place.seq = place.seq, message.seq
+        place.wants = message.wants
+        asked = message.watched, message.scenes
+        place.once = asked if message.once else NOTHING
+        place.watched, place.scenes = NOTHING if message.once else asked
+        try:
+            turn = place.environment.start(message.seed)
+        except FAILURES as error:
+            self._fail(message.seq, "crashed", _described(error, "start"), out)
+            return
+        self._finish(place, turn, 0, out)
+
+    def _finish(self, place: _Open, turn: m.Turn, number: int, out: list[m.Message]) -> None:
+        try:
+            if not isinstance(turn, m.Turn):
+                asked = "step" if number else "start"
+                raise DovetailError(f"{asked} returned {type(turn).__name__}, not a Turn")
+            turn.episode = place.episode
+            turn.turn = number
+            loose: Any = turn  # what rules return is not always what the types say
+            if loose.outcome is not None and type(loose.outcome) is not list:
+                loose.outcome = given.plain(loose.outcome)
+            if type(loose.to_act) is not list:
+                loose.to_act = given.plain(loose.to_act)
+            for view in loose.seats:
+                if type(view.reward) is not float:
+                    view.reward = float(view.reward)
+                if type(view.legal) not in LEGAL:
+                    view.legal = given.legal(view.legal)
+            if COMPILED and not _exact(turn):
+                turn = _turn.decode(codec.encode(turn))
+            text, scene = place.once
+            if text or place.watched:
+                turn.text = place.environment.text()
+            if scene or place.scenes:
+                # The seat's own scene has its choices, at which watchers are shown its thoughts.
+                seat = turn.to_act[0] if place.open and len(turn.to_act) == 1 else None
+                shown = place.environment.scene(seat)
+                turn.scene = m.NIL if shown is None else shown
+            if place.wants:
+                for view in turn.seats:
+                    wants = place.wants[view.seat]
+                    if "text" in wants:
+                        view.text = place.environment.text(view.seat)
+                    if "scene" in wants:
+                        view.scene = place.environment.scene(view.seat)
+                    if "afterstates" in wants and place.afterstates and view.seat in turn.to_act:
+                        view.afterstates = place.environment.afterstates(view.seat)
+        except FAILURES as error:
+            self._fail(place.seq, "crashed", _described(error, "view"), out)
+            return
+        place.turn = number
+        place.to_act = turn.to_act
+        place.walk = None
+        out.append(turn)
+        if self._inbox.keeping:
+            self._inbox.keep(place.seq, turn, place.before)
+
+    def _other(self, message: m.Message, out: list[m.Message]) -> None:
+        match message:
+            case m.Bye():
+                self._reset()
+            case m.Welcome():
+                self._inbox.begin(message)
+                if not message.resumed:
+                    self._reset()
+            case m.Ping():
+                self._inbox.settle(message.settled)
+            case m.EnvironmentSteps():
+                self._steps(message, out)
+            case m.Open():
+                self._inbox.answer(message.seq, self._make(message), out)
+            case m.Close():
+                self._close(message.match)
+            case m.EnvironmentMessage():
+                self._inbox.answer(message.seq, self._message(message), out)
+            case m.EnvironmentLookahead():
+                self._inbox.answer(message.seq, self._lookahead(message), out)
+            case _:
+                pass
+
+    def _make(self, message: m.Open) -> m.Message:
+        name = message.environment
+        kind = self.types.get(name)
+        environment: Environment | None = None
+        try:
+            if kind is None:
+                raise DovetailError(f"this program makes no environment {name!r}")
+            configuration = options.read(
+                kind.Configuration, message.configuration, f"environment {name}"
+            )
+            if message.slots:
+                spec = self._groups.open(kind, configuration, message)
+            else:
+                environment = kind(configuration)
+                spec = environment.init()
+            if not isinstance(spec, m.Spec):
+                raise DovetailError(f"init returned {type(spec).__name__}, not a Spec")
+            spec.match = message.match
+            spec.name = spec.name or name
+            if COMPILED:
+                spec = _spec.decode(codec.encode(spec))
+        except FAILURES as error:
+            answer = m.Error(code_of(error), _described(error, "init"), answers=message.seq)
+            self._release(message.match, environment)
+            return answer
+        if environment is not None:
+            self._open[message.match] = _Open(message.match, environment, spec)
+        return spec
+
+    def _steps(self, message: m.EnvironmentSteps, out: list[m.Message]) -> None:
+        """Play a batch of a group."""
+        try:
+            group = self._groups.get(message.match)
+        except DovetailError as error:
+            self._fail(message.seq, "unknown", str(error), out)
+            return
+        try:
+            turns = group.steps(message)
+        except FAILURES as error:
+            code: Code = "invalid" if isinstance(error, ProtocolError) else "crashed"
+            self._fail(message.seq, code, _described(error, "a batch"), out)
+            return
+        out.append(turns)
+        if self._inbox.keeping:
+            self._inbox.keep(message.seq, turns, group.before)
+            group.before = message.seq
+
+    def _reset(self) -> None:
+        """Close everything: the session is over."""
+        for number in [*self._open, *self._groups.matches]:
+            self._close(number)
+
+    def _close(self, match: int) -> None:
+        place = self._open.pop(match, None)
+        if place is not None:
+            self._episodes.pop(place.episode, None)
+        self._release(match, None if place is None else place.environment)
+
+    def _release(self, match: int, environment: Environment | None) -> None:
+        """Clean up after a match or its group."""
+        try:
+            if environment is None:
+                self._groups.close(match)
+            else:
+                environment.cleanup()
+        except FAILURES as error:
+            _described(error, "cleanup")
+
+    def _message(self, message: m.EnvironmentMessage) -> m.Message:
+        place = self._open.get(message.match)
+        try:
+            if place is None:
+                raise DovetailError(f"match {message.match} is not open")
+            place.walk = None  # the message may change the position
+            return m.Reply(message.id, place.environment.message(message.body))
+        except FAILURES as error:
+            return m.Error(code_of(error), _described(error, "message"), id=message.id)
+
+    def _lookahead(self, message: m.EnvironmentLookahead) -> m.Message:
+        place = self._episodes.get(message.episode)
+        try:
+            if place is None:
+                raise DovetailError(f"episode {message.episode} is not in progress")
+            if place.turn != message.turn:
+                raise DovetailError(f"the episode is at turn {place.turn}")
+            asked = message.episode, message.turn, message.seat, message.seed
+            walk, place.walk = place.walk, None  # one that fails is not used again
+            if walk is None or place.walked != asked:
+                root = place.environment.fork(message.seat, message.seed)
+                walk = Walk(root, place.to_act, place.seats)
+            found = walk.previews(message.lines)
+            place.walk, place.walked = walk, asked
+            return m.Reply(message.id, found)
+        except FAILURES as error:
+            return m.Error(code_of(error), _described(error, "lookahead"), id=message.id)
+
+
+def _exact(turn: Any) -> bool:
+    """Return whether what the core reads of a turn has the types that it has after a socket."""
+    return (
+        type(turn.to_act) is list
+        and type(turn.seats) is list
+        and type(turn.terminated) is bool
+        and type(turn.truncated) is bool
+        and (turn.outcome is None or type(turn.outcome) is list)
+        and all(type(seat) is int for seat in turn.to_act)
+        and all(type(view.seat) is int for view in turn.seats)
+    )
+
+
+def type_name(kind: type[Environment]) -> str:
+    """Return what others call an environment."""
+    return kind.name or kind.__name__.lower()
+
+
+def _described(error: Failure, where: str) -> str:
+    return described(error, "the environment", log, where)

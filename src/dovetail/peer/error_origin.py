@@ -1,0 +1,109 @@
+"""What a user's own code raised, for the person who wrote it and for the peer that asked."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import sysconfig
+import traceback
+from pathlib import Path
+from typing import Final
+
+from dovetail.protocol.errors import Code, DovetailError, Forfeit, Refused
+
+Failure = Exception | SystemExit
+FAILURES: Final = (Exception, SystemExit)
+"""What a user's own code may raise; ``sys.exit`` in it must not end the program that hosts it for others."""
+
+_LIBRARIES = tuple(
+    f"{Path(sysconfig.get_paths()[name]).resolve()}{os.sep}"
+    for name in ("stdlib", "purelib", "platlib")
+)
+
+
+_SEEN = 64
+"""Tracebacks of which a repetition is recognised."""
+_seen: dict[str, None] = {}
+
+
+def _mine(frame: traceback.FrameSummary) -> bool:
+    """Return whether a frame is neither ours nor a library's."""
+    file = os.path.realpath(frame.filename) if os.sep in frame.filename else frame.filename
+    return not file.startswith((*_LIBRARIES, *_ours(), "<"))
+
+
+def _ours() -> list[str]:
+    """Return the folders of the packages of Dovetail that are imported."""
+    packages = [
+        module
+        for name, module in list(sys.modules.items())
+        if name == "dovetail" or (name.startswith("dovetail_") and "." not in name)
+    ]
+    return [f"{Path(each).resolve()}{os.sep}" for one in packages for each in one.__path__]
+
+
+def trace(error: BaseException) -> str:
+    """Return a traceback of the user's own frames; the last three of all if there are none."""
+    found = traceback.TracebackException.from_exception(error)
+    each: traceback.TracebackException | None = found
+    while each is not None:
+        mine = [frame for frame in each.stack if _mine(frame)]
+        each.stack = traceback.StackSummary.from_list(mine or each.stack[-3:])
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+    return "".join(found.format()).rstrip()
+
+
+def _report(error: BaseException, what: str, log: logging.Logger) -> None:
+    """Log an error with its traceback, or that it is one which was logged before."""
+    text = trace(error)
+    if text in _seen:
+        log.error(
+            "%s failed as before: %s",
+            what,
+            " ".join(str(error).split())[:200] or type(error).__name__,
+        )
+        return
+    if len(_seen) >= _SEEN:
+        del _seen[next(iter(_seen))]
+    _seen[text] = None
+    log.error("%s failed\n%s", what, text)
+
+
+def place(error: BaseException) -> str:
+    """Return `` (FILE.py:LINE)`` of the innermost frame that is neither ours nor a library's; or nothing."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if _mine(frame):
+            return f" ({Path(frame.filename).name}:{frame.lineno})"
+    return ""
+
+
+def code_of(error: Failure) -> str:
+    """Return whether a program says that it cannot, or tried and failed, as an error's code."""
+    if isinstance(error, Refused):
+        return error.code
+    return "unavailable" if isinstance(error, DovetailError) else "crashed"
+
+
+def failure(error: Failure) -> Code:
+    """Return the code of an agent's error at a decision: its own, if it says that its player failed."""
+    if isinstance(error, Forfeit):
+        return "timeout" if error.code == "timeout" else "unavailable"
+    return "crashed"
+
+
+def described(error: Failure, who: str, log: logging.Logger, where: str = "") -> str:
+    """Return one line for a person about an exception; what is a surprise is also logged, with its traceback.
+
+    Args:
+        error: the exception.
+        who: raised it.
+        log: of the program.
+        where: in which method, if ``who`` does not say.
+    """
+    if isinstance(error, DovetailError):
+        return str(error)
+    _report(error, where or who, log)
+    text = " ".join(str(error).split())
+    inside = f" in {where}" if where else ""
+    return f"{who} raised {type(error).__name__}{inside}: {text}"[:300] + place(error)

@@ -1,0 +1,74 @@
+"""Builders of other syntaxes: names and paths enter commands, URLs, file names and tables through these.
+
+The URL of a database is built by ``dovetail_experiments.records.database.url_of``, HTML by templates or as
+elements.  A test finds text that is formatted into such a syntax instead.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from hashlib import sha256
+from typing import Any
+from urllib.parse import quote, urlencode, urlunsplit
+
+LONGEST = 100
+"""Bytes that a file name made of a name has at most."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+
+
+def command(*words: object) -> str:
+    """Return a command of Dovetail as a user types it into a shell.
+
+    >>> command("run", "out/a b/experiment.json")
+    "dovetail run 'out/a b/experiment.json'"
+    """
+    return shlex.join(["dovetail", *map(str, words)])
+
+
+def path(*parts: object, **query: object) -> str:
+    """Return the path of a page on this host, with its query.
+
+    >>> path("play", "a/b c"), path("table", 7, chair="x&y")
+    ('/play/a%2Fb%20c', '/table/7?chair=x%26y')
+    """
+    text = "".join(f"/{quote(str(part), safe='')}" for part in parts)
+    return f"{text}?{urlencode(query, quote_via=quote)}" if query else text
+
+
+def origin(host: str, port: int) -> str:
+    """Return where a program on this machine answers HTTP.
+
+    >>> origin("127.0.0.1", 80), origin("::1", 80)
+    ('http://127.0.0.1:80', 'http://[::1]:80')
+    """
+    return urlunsplit(("http", f"[{host}]:{port}" if ":" in host else f"{host}:{port}", "", "", ""))
+
+
+def file_name(name: str) -> str:
+    """Return a name of one file in one folder: different for different names, itself if it is harmless.
+
+    >>> file_name("agent-first"), file_name("../a b")
+    ('agent-first', '.._a_b-2c2c791a')
+    """
+    plain = re.sub(r"[^\w.@+=-]", "_", name, flags=re.ASCII)
+    harmless = plain == name and len(name) <= LONGEST and name.strip(".")
+    if harmless and not name.startswith(("-", ".")) and not _RESERVED.fullmatch(name):
+        return name
+    return f"{plain[:LONGEST].lstrip('-') or '_'}-{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def cell(value: Any) -> Any:
+    """Return a value for a CSV file: text that a spreadsheet would take for a formula begins with '.
+
+    >>> cell("=1+1"), cell("-5"), cell(-5), cell("td")
+    ("'=1+1", '-5', -5, 'td')
+    """
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value

@@ -1,0 +1,334 @@
+"""The journal: its records, how to read them, and how to write them all at once.
+
+A file of checked records (``logfile``), each a MessagePack map; JOURNAL.md has the format, and those
+of versions 1 and 2, which are read as well.  A record that a crash cut short does not count; one that
+is damaged is skipped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from dovetail.protocol import codec
+from dovetail.protocol.display_text import line
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.logfile import (
+    LONGEST,
+    MARK_2,
+    Damage,
+    Entry,
+    framing,
+    new_framing,
+    scan,
+    scan_2,
+)
+from dovetail.protocol.messages import Episode, Mode
+
+log = logging.getLogger("dovetail")
+
+TITLE = b"dovetail journal 3\n"
+TITLE_2 = b"dovetail journal 2\n"
+VERSION = 3
+"""Of the format that is written."""
+
+
+class Record(Struct, tag_field="record", tag=str.lower, omit_defaults=True):
+    """A map in the journal whose ``record`` names its kind."""
+
+
+class EpisodeRecord(Record, tag="played"):
+    """An episode, complete enough to be replayed from its seed and actions."""
+
+    result: Episode
+    environment: str
+    configuration: dict[str, Any]
+    mode: Mode
+    actions: list[list[tuple[int, Any]]]
+    """Turn by turn, pairs of seat and action."""
+    breached: list[list[int]] = []
+    """``[turn, seat]`` of every action that the broker chose for a seat."""
+    time: float = 0.0
+    """When it was written; seconds since 1970, UTC."""
+    label: str = ""
+    """The label of its run; ``dovetail run`` writes ``EXECUTION/STAGE/ATTEMPT``."""
+    names: list[str] = []
+    """What its run called who had each seat, by seat; empty if it gave no names."""
+    derivation: int = 1
+    """How the seats' seeds were derived (SPEC.md, Seeds); records of the first way do not say it."""
+    seeds: list[int] = []
+    """The seed that each seat got; not in records that do not name their derivation."""
+    software: str = ""
+    """The software of the broker, in the first episode that it wrote; it holds for those that follow."""
+
+    @property
+    def players(self) -> list[str]:
+        """Who had each seat: the run's names, or the agents' types."""
+        seats = self.result.seats
+        return self.names if len(self.names) == len(seats) else [seat.agent for seat in seats]
+
+
+class StateRecord(Record, tag="kept"):
+    """The saved state of an agent under a name."""
+
+    name: str
+    agent: str
+    state: bytes
+    time: float = 0.0
+    key: str = ""
+    """The name of the key that it belongs to; empty if it was stored without one."""
+    shared: bool = False
+    """Whether any experiment may use it."""
+
+
+class NumberRecord(Record, tag="numbers"):
+    """The broker that ended here gave out no number from ``next`` on."""
+
+    next: int
+    time: float = 0.0
+
+
+AnyRecord = EpisodeRecord | StateRecord | NumberRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record and its place in the file."""
+
+    number: int
+    start: int
+    end: int
+    record: AnyRecord
+
+
+TRIED = "(openings)"
+"""The label of runs that only draw or try openings."""
+
+_decoder = msgspec.msgpack.Decoder(AnyRecord, ext_hook=codec.extension)
+_UNREADABLE: tuple[type[Exception], ...] = (*codec.UNREADABLE, DovetailError)
+
+
+def episodes(path: Path) -> Iterator[tuple[int, EpisodeRecord]]:
+    """Yield the episodes of a journal and their numbers, from 1; errors as of ``read``."""
+    number = 0
+    for record in read(path):
+        if isinstance(record, EpisodeRecord):
+            number += 1
+            yield number, record
+
+
+def uncounted(path: Path) -> set[int]:
+    """Return the numbers of the episodes that do not count.
+
+    Those are interrupted episodes of a run, what was played of a stage that an experiment began
+    again, and openings that were only tried; errors as of ``read``.
+    """
+    found = set()
+    stages: dict[str, dict[int, list[int]]] = {}
+    for number, record in episodes(path):
+        stage, _, attempt = record.label.rpartition("/")
+        if record.result.will_retry or record.label == TRIED:
+            found.add(number)
+        elif stage and attempt.isdecimal():
+            stages.setdefault(stage, {}).setdefault(int(attempt), []).append(number)
+    for attempts in stages.values():
+        latest = max(attempts)
+        found.update(n for attempt, played in attempts.items() if attempt < latest for n in played)
+    return found
+
+
+def episode(path: Path, which: str) -> tuple[int, EpisodeRecord]:
+    """Return an episode of a journal and its number.
+
+    Args:
+        path: of the journal.
+        which: its number, or ``last``.
+
+    Raises:
+        DovetailError: the journal cannot be read, or there is no such episode.
+    """
+    found = None
+    for found in episodes(path):
+        if str(found[0]) == which.lstrip("0"):
+            return found
+    if found is None:
+        raise DovetailError(f"{path} has no episodes")
+    if which == "last":
+        return found
+    raise DovetailError(f"there is no episode {which}; {path} has {found[0]}")
+
+
+def read(path: Path) -> Iterator[EpisodeRecord | StateRecord]:
+    """Yield the episodes and states of a journal, oldest first; a warning names what is damaged.
+
+    Raises:
+        DovetailError: there is no journal at ``path``.
+    """
+    for each in entries(path):
+        if isinstance(each, Written):
+            if not isinstance(each.record, NumberRecord):
+                yield each.record
+        elif not each.torn:
+            log.warning("%s is damaged at %s; run `dovetail journal check`", path, each)
+
+
+def entries(path: Path) -> Iterator[Written | Damage]:
+    """Yield the records of a journal and what is damaged, in the order of the file.
+
+    Raises:
+        DovetailError: there is no journal at ``path``.
+    """
+    try:
+        form = version(path)
+        if form == 1:
+            found = _version_1(path)
+            first = next(found, None)
+            if isinstance(first, Damage) and first.end == path.stat().st_size:
+                raise DovetailError(f"{path} is not a Dovetail journal")
+            if first is not None:
+                yield first
+            yield from found
+        else:
+            yield from _checked(scan_2(path, TITLE_2) if form == 2 else scan(path, TITLE))
+    except OSError as error:
+        hint = _inside(path) if path.is_dir() else ""
+        raise DovetailError(f"cannot read the journal {path}: {error.strerror}{hint}") from None
+
+
+def _inside(folder: Path) -> str:
+    """Return which journals are in a folder that was named in place of one."""
+    found = sorted(folder.glob("*.journal"))
+    if not found:
+        return "; name a file in it"
+    return f"; name a journal in it, such as {found[-1]}"
+
+
+def version(path: Path) -> int:
+    """Return the version of a journal's format; an empty file has the present one.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        head = file.read(len(TITLE) + len(MARK_2))
+    if head.startswith(TITLE) or TITLE.startswith(head):
+        return VERSION
+    if head.startswith(TITLE_2) or head.endswith(MARK_2):
+        return 2
+    return 1 if framing(path, TITLE) is None else VERSION
+
+
+def _checked(found: Iterator[Entry | Damage]) -> Iterator[Written | Damage]:
+    for each in found:
+        if isinstance(each, Damage):
+            yield each
+            continue
+        try:
+            record = _decoder.decode(each.data)
+        except _UNREADABLE as error:
+            what = f"record {each.number} is whole, and unknown to this version: {line(str(error))}"
+            yield Damage(each.start, each.end, what)
+            continue
+        yield Written(each.number, each.start, each.end, record)
+
+
+def _version_1(path: Path) -> Iterator[Written | Damage]:
+    """Read four bytes of length (big-endian) and a map, again and again; nothing is checked."""
+    size, end, number = path.stat().st_size, 0, 0
+    with path.open("rb") as file:
+        while end < size:
+            head = file.read(4)
+            length = int.from_bytes(head, "big")
+            data = file.read(length) if len(head) == 4 and length <= LONGEST else b""
+            if len(head) < 4 or len(data) < length or length > LONGEST:
+                yield Damage(end, size, "a record that was cut short, or damaged", torn=True)
+                return
+            try:
+                record = _decoder.decode(data)
+            except _UNREADABLE:
+                yield Damage(end, size, "damaged; in this old format nothing after it can be read")
+                return
+            number += 1
+            yield Written(number, end, end + 4 + length, record)
+            end += 4 + length
+
+
+def merge(journals: Sequence[Path], to: Path, *, dealt: bool = False) -> None:
+    """Write the episodes and states of several journals into one, by their times, whole or not at all.
+
+    Records of the others that ``to`` has already are skipped, so a merge may be repeated.
+
+    Args:
+        journals: those that are read.
+        to: where to write; may be one of them.
+        dealt: the episodes of one experiment were dealt to several brokers. What one of them recorded and
+            told no one of before it was lost, another has played again: only one of the two is written.
+
+    Raises:
+        DovetailError: one of them cannot be read, or is not a journal.
+        OSError: it cannot be written.
+    """
+    known = {_digest(record) for record in read(to)} if to in journals else set()
+
+    def new(journal: Path) -> Iterator[AnyRecord]:
+        for record in read(journal):
+            if journal == to or not known or _digest(record) not in known:
+                yield record
+
+    records: Iterator[AnyRecord] = heapq.merge(*map(new, journals), key=lambda each: each.time)
+    write(to, _once(records) if dealt else records)
+
+
+def _once(records: Iterable[AnyRecord]) -> Iterator[AnyRecord]:
+    """Yield the records without a second result of the same episode."""
+    found: set[tuple[str, int]] = set()
+    for record in records:
+        if isinstance(record, EpisodeRecord) and not record.result.will_retry:
+            episode = record.label, record.result.index
+            if episode in found:
+                continue
+            if record.label not in ("", TRIED):
+                found.add(episode)
+        yield record
+
+
+def _digest(record: AnyRecord) -> bytes:
+    return hashlib.blake2b(codec.encode(record), digest_size=16).digest()
+
+
+def write(to: Path, records: Iterable[AnyRecord]) -> None:
+    """Write a journal of these records, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    temporary = to.with_name(to.name + ".new")
+    framed = new_framing(TITLE)
+    try:
+        with open(temporary, "wb", opener=private) as file:
+            if to.exists():
+                shutil.copymode(to, temporary)
+            file.write(framed.head)
+            for number, record in enumerate(records, 1):
+                file.write(framed.pack(number, codec.encode(record)))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(to)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file as ``open`` does; one that is made is readable for its user alone."""
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,1486 @@
+"""Every message of the contract as a typed struct; SPEC.md says when each is sent.
+
+A frame is one MessagePack map whose ``type`` names the message.  The same word may travel in
+two directions with different fields (``start``, ``step``, ``turn``, ``message``), so there is one
+set of messages per direction and role, listed at the end of this file.  Nothing here does
+I/O or keeps state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from msgspec import Meta, Raw, Struct
+
+from dovetail.protocol import display_text as shown
+from dovetail.protocol.spaces import Space
+
+if TYPE_CHECKING:
+    Payload = Any
+else:
+    Payload = Raw
+    # A value that the broker passes on as the bytes it came in.  Between parts of one process
+    # it is the object itself; encoding takes either.
+
+NIL = Raw(b"\xc0")
+
+VERSION = 1
+"""The protocol version.  Peers of another version are refused at ``hello``."""
+
+Role = Literal["environment", "agent", "experiment", "observer"]
+Mode = Literal["learn", "evaluate"]
+Want = Literal["afterstates", "text", "scene"]
+Breach = Literal["forfeit", "random", "truncate"]
+Crash = Literal["interrupt", "forfeit", "truncate"]
+AgentLost = Literal["fail", "forfeit", "truncate", "wait", "substitute"]
+
+Reason = Literal[
+    "terminated",
+    "truncated",
+    "illegal-action",
+    "timeout",
+    "stalled",
+    "disconnected",
+    "crashed",
+    "cancelled",
+    "environment-failed",
+]
+"""Why an episode ended.  The first two are the environment's word, unless a seat is to blame; the others the broker's."""
+
+INTERRUPTED: frozenset[Reason] = frozenset(
+    ("disconnected", "crashed", "cancelled", "environment-failed")
+)
+"""Reasons of ends that say nothing about the position in which they came; such episodes are not scored."""
+
+DoneReason = Literal["finished", "drained", "cancelled", "failed"]
+
+WORDS: dict[str, dict[str, str]] = {
+    "Role": {
+        "": "What a peer is.",
+        "environment": "Knows the rules of games.",
+        "agent": "Makes decisions: a player, often a learner.",
+        "experiment": "Asks for runs and receives their results.",
+        "observer": "Only watches.",
+    },
+    "Mode": {
+        "": "Whether an agent may change during an episode.",
+        "learn": "The agent may learn.",
+        "evaluate": "The agent must not change.",
+    },
+    "Want": {
+        "": "What the environment adds to a seat's decisions on request.",
+        "afterstates": "One row per legal action: what the seat would observe after it.",
+        "text": "The position for a person to read.",
+        "scene": "The position to be drawn.",
+    },
+    "Breach": {
+        "": "What a late or illegal answer costs.",
+        "forfeit": "The seat loses the episode.",
+        "random": "The broker plays a random legal action for the seat.",
+        "truncate": "The episode is truncated.",
+    },
+    "Crash": {
+        "": "What it costs that an agent fails at a decision.",
+        "interrupt": "The episode is not scored, and may be played again.",
+        "forfeit": "The seat loses the episode.",
+        "truncate": "The episode is truncated.",
+    },
+    "AgentLost": {
+        "": "What happens if an agent's program does not come back.",
+        "fail": "The run fails; its episodes in progress are not scored.",
+        "forfeit": "The run fails; the agent's seat loses the episodes in progress.",
+        "truncate": "The run fails; the episodes in progress are truncated.",
+        "wait": "The run waits until another program makes the agent again.",
+        "substitute": "Another agent plays in its place until another program makes it again.",
+    },
+    "Reason": {
+        "": "Why an episode ended.",
+        "terminated": "The rules ended it, or a seat resigned.",
+        "truncated": "A limit outside the rules cut it short.",
+        "illegal-action": "A seat's action was not legal.",
+        "timeout": "A seat used up its clock.",
+        "stalled": "A seat without a clock did not answer in time.",
+        "disconnected": "An agent's program went away.",
+        "crashed": "An agent failed at a decision.",
+        "cancelled": "The run was cancelled, or its experiment or the broker left.",
+        "environment-failed": "The environment failed, left, or broke the contract.",
+    },
+    "DoneReason": {
+        "": "Why a run is over.",
+        "finished": "All episodes were played.",
+        "drained": "The run was asked to start no more episodes.",
+        "cancelled": "The run was ended at once.",
+        "failed": "The run could not continue.",
+    },
+}
+"""What the words of each enumeration mean, for the clients' documentation; "" is the summary."""
+
+Legal = list[int] | bytes | None
+"""Legal actions: action numbers, or a bit mask (bit ``a % 8`` of byte ``a // 8``), or no limit."""
+
+Natural = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(ge=0)]
+
+
+class Message(Struct, tag_field="type", tag=str.lower, omit_defaults=True, gc=False):
+    """What all messages share: a ``type`` on the wire, and defaults that are left out."""
+
+
+class Part(Struct, omit_defaults=True, gc=False):
+    """A map inside a message; it has no ``type``."""
+
+
+# -- any peer and the broker -----------------------------------------------------------------
+
+
+class Offer(Part):
+    """An environment or agent type that a peer can make."""
+
+    name: str
+    """The name that ``run`` and ``create`` use."""
+    description: str = ""
+    """One sentence for a person."""
+    parameters: dict[str, Any] = {}
+    """The JSON Schema of each option, by name, with its ``default``, which an environment also takes if it is given; that
+    of the number of seats has ``"x-seats": true``."""
+    wants: list[Want] = []
+    """For agents: what the environment adds to this agent's decisions."""
+    capacity: Natural = 1
+    """For agents: how many episodes one instance plays at once; 0 means any number."""
+    instance: bool = False
+    """For agents: the program is this one agent; experiments seat it by name and do not create it."""
+    seats: list[int] | None = None
+    """For environments: the possible numbers of seats."""
+    stacked: bool = False
+    """Whether it can play in groups; see SPEC.md, Stacked turns."""
+
+
+class Limits(Struct, omit_defaults=True, frozen=True):
+    """What a receiver reads; it refuses a larger frame with the error ``limit``."""
+
+    frame: Positive = 16 * 1024 * 1024
+    """Bytes."""
+    depth: Positive = 32
+    """Nested arrays and maps."""
+    elements: Positive = 100_000
+    """Values of any kind, including map keys."""
+
+
+class Hello(Message):
+    """A peer's first message on a connection."""
+
+    version: int
+    """The protocol version that the peer speaks."""
+    role: Role
+    """What the peer is, for the whole session."""
+    name: str = ""
+    """Unique among connected peers; the broker chooses a name if it is empty."""
+    offers: list[Offer] = []
+    """What environments and agents can make; empty for other roles."""
+    token: str | None = None
+    """The broker's access token, if it has one."""
+    resume: str | None = None
+    """The session token of an earlier ``welcome``, to resume that session."""
+    seen: Natural = 0
+    """With ``resume``: the highest ``seq`` that arrived in that session."""
+    software: str = ""
+    """Name and version of the peer's program, for people."""
+    features: list[str] = []
+    """Names of the optional parts of the protocol that the peer knows; see SPEC.md, Versions."""
+
+
+class Welcome(Message):
+    """The broker's answer to ``hello``."""
+
+    session: str
+    """The session token; a peer that reconnects sends it as ``resume``."""
+    name: str
+    """The peer's name: its own, or one that the broker chose."""
+    resumed: bool = False
+    """Whether the session that ``resume`` named continues; if false, everything of an earlier session
+    is gone."""
+    version: int = VERSION
+    """The protocol version that the broker speaks."""
+    heartbeat: Seconds = 1.0
+    """Seconds between the broker's pings; 0: none, since this connection cannot lose anything."""
+    peer_timeout: Seconds = 30.0
+    """Seconds of silence after which the broker gives up a peer that owes no answer."""
+    limits: Limits = Limits()
+    """The largest frames that the broker reads."""
+    features: list[str] = []
+    """The optional parts of the protocol that both sides know and may use."""
+
+
+class Ping(Message):
+    """Asks whether the other side is alive; answered with ``pong``."""
+
+    number: Natural = 0
+    """Returned in the ``pong``."""
+    settled: Natural = 0
+    """From the broker: no frame up to this ``seq`` will be sent again, so the peer may forget its
+    answers to them."""
+
+
+class Pong(Message):
+    """The answer to ``ping``."""
+
+    number: Natural = 0
+    """The number of the ``ping`` that it answers."""
+    seen: Natural = 0
+    """From a peer: the highest ``seq`` that has arrived."""
+
+
+class Error(Message):
+    """Something was refused or failed; nothing else has changed."""
+
+    code: str
+    """One of the error codes."""
+    message: str
+    """One line for a person: what is wrong, what was expected, what to do."""
+    id: int | None = None
+    """The request that it answers."""
+    answers: int | None = None
+    """From a peer: the ``seq`` of the frame that it answers, if that frame has no ``id``."""
+    seat: int | None = None
+    """From an environment, with the code ``illegal``: the seat whose action the rules refuse."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+    def __post_init__(self) -> None:
+        self.message = shown.line(self.message)
+
+
+class Bye(Message):
+    """Ends the session; it cannot be resumed."""
+
+    reason: str = ""
+    """One line for a person."""
+
+    def __post_init__(self) -> None:
+        self.reason = shown.line(self.reason)
+
+
+class Reply(Message):
+    """The answer to any message that has an ``id``."""
+
+    id: int
+    """The ``id`` of the request that it answers."""
+    body: Any = None
+    """The result; each request defines its form."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+# -- broker and environment ------------------------------------------------------------------
+
+
+class Symmetry(Part):
+    """A rotation or reflection under which the game is the same."""
+
+    observation: list[int]
+    """For each element of the symmetric observation, in row-major order, its index in the observation."""
+    actions: list[int] = []
+    """For each action number, the number of the symmetric action; empty if unknown."""
+
+
+class Spec(Message):
+    """Describes a game to its seats; the answer to ``open``."""
+
+    match: int = 0
+    """The match of the ``open`` that it answers."""
+    name: str = ""
+    """The name of the game; the offer's name if empty."""
+    seats: Positive = 1
+    """The number of seats, numbered from 0."""
+    observation_spaces: list[Space] = []
+    """One per seat, or one for all; see SPEC.md, Spaces."""
+    action_spaces: list[Space] = []
+    """One per seat, or one for all."""
+    reward_range: tuple[float, float] | None = None
+    """The lowest and highest reward of one transition; nil if unknown."""
+    discount: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    """The discount factor that the game suggests to learners; the broker does not discount."""
+    perfect_information: bool = True
+    """Whether watchers may see every seat's observations."""
+    chance: bool = False
+    """Whether chance plays a part after the start: equal actions may lead to different turns."""
+    afterstates: bool = False
+    """Whether the environment can provide afterstates."""
+    forfeit: tuple[float, float] | None = None
+    """When an episode is forfeited: the reward of the seat at fault, and that of every other seat."""
+    max_turns: Positive | None = None
+    """The most turns that an episode can have; nil if unknown."""
+    symmetries: list[Symmetry] = []
+    """Symmetries of an observation that is one tensor, without the identity."""
+
+    def __post_init__(self) -> None:
+        _check_spaces("observation_spaces", self.observation_spaces)
+        _check_spaces("action_spaces", self.action_spaces)
+        self.name = shown.line(self.name)
+
+
+def _check_spaces(name: str, given: Any) -> None:
+    """Raise ValueError if ``given`` are not spaces; a spec made in Python is not checked by types."""
+    if not isinstance(given, list | tuple):
+        raise ValueError(
+            f"{name} must be a list of spaces, one per seat or one for all, not {given!r:.60}"
+        )
+    for each in given:
+        if not isinstance(each, Space):
+            raise ValueError(f"{name} has {each!r:.60} of {_full(each)}; use dovetail.spaces")
+
+
+def _full(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+class Open(Message):
+    """Creates an environment for a match; answered with ``spec``."""
+
+    match: int
+    """The broker's number for the match."""
+    environment: str
+    """The name of an offer of this peer."""
+    configuration: dict[str, Any] = {}
+    """Options by name; the others keep their defaults."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    slots: Natural = 0
+    """To an offer with ``stacked``: how many episodes it plays at once, as a group; 0 for an ordinary match."""
+    afterstates: bool = False
+    """Whether the ``turns`` of the group need ``afterstates``."""
+
+
+class EnvironmentStart(Message, tag="start"):
+    """Starts an episode, dropping one in progress in the same match; answered with ``turn`` 0."""
+
+    match: int
+    """The match."""
+    episode: int
+    """The broker's number for the episode."""
+    seed: int
+    """Seeds everything that is random in this episode."""
+    wants: list[list[Want]] = []
+    """For each seat, what to add to its views; empty if no seat wants anything."""
+    watched: bool = False
+    """Whether to add the public ``text`` to each turn."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    scenes: bool = False
+    """Whether to add the public ``scene`` to each turn, too."""
+    once: bool = False
+    """Whether ``watched`` and ``scenes`` hold for this turn only."""
+
+
+class EnvironmentStep(Message, tag="step"):
+    """Applies the actions of all seats in ``to_act``; answered with the next ``turn``."""
+
+    episode: int
+    """The episode."""
+    turn: int
+    """The turn that these actions answer."""
+    actions: list[tuple[int, Any]]
+    """Pairs of seat and action, in the order of ``to_act``."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    watched: bool = False
+    """Whether to add the public ``text`` from this step's turn on, whatever ``start`` said."""
+    scenes: bool = False
+    """The same for the public ``scene``."""
+    once: bool = False
+    """Whether ``watched`` and ``scenes`` hold for the turn that answers this step only, and change nothing else."""
+
+
+class Close(Message):
+    """Ends a match; the environment can release what it holds for it."""
+
+    match: int
+    """The match."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class EnvironmentLookahead(Message, tag="lookahead"):
+    """Asks what would follow from actions, as far as a seat can know; answered with ``reply``."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    episode: int
+    """The episode."""
+    seat: int
+    """The seat that asks and must act."""
+    turn: int
+    """The turn of the seat's decision."""
+    lines: list[list[list[Any]]]
+    """Sequences of joint actions, as in the agent's ``lookahead``."""
+    seed: int = 0
+    """Seeds what the seat cannot know, and chance: all lines share one draw."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class EnvironmentMessage(Message, tag="message"):
+    """A message from an experiment to an environment; answered with ``reply``."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    match: int
+    """The match that the environment was made for."""
+    body: Any = None
+    """Any value that the two sides understand."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class EnvironmentSteps(Message, tag="steps"):
+    """A batch for an environment's group: actions to apply, and episodes to begin; answered with ``turns``."""
+
+    match: int
+    """The group."""
+    batch: Natural
+    """The number of the batch in the group, from 0; the ``turns`` repeats it."""
+    slots: Any = None
+    """Tensor int32 [rows]: the slot of each action, rising; nil if there is none."""
+    seats: Any = None
+    """Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising."""
+    actions: Any = None
+    """Tensor int64 [rows]: the action."""
+    restarts: Any = None
+    """Tensor int32 [begun]: the slots in which an episode begins, rising; nil if none does."""
+    episodes: Any = None
+    """Tensor int64 [begun]: the broker's number of each of these episodes."""
+    seeds: Any = None
+    """Tensor uint64 [begun]: what seeds each of them."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Fault(Part):
+    """What failed in one slot of a batch, while the others continue."""
+
+    slot: Natural
+    """The slot."""
+    code: str
+    """``illegal`` if the rules refuse an action, ``crashed`` for anything else."""
+    message: str
+    """One line for a person: what is wrong."""
+    seat: int | None = None
+    """The seat at fault, if it is a seat's; in `actions`, nil is every seat of the slot."""
+
+    def __post_init__(self) -> None:
+        self.message = shown.line(self.message)
+
+
+class Turns(Message):
+    """What a batch led to, in every slot that it named; SPEC.md says what each column must hold."""
+
+    match: int
+    """The group."""
+    batch: Natural
+    """The batch that it answers."""
+    slots: Any
+    """Tensor int32 [slots]: those of the batch, each once, rising."""
+    rewards: Any = None
+    """Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0."""
+    over: Any = None
+    """Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all continue."""
+    rows: Any = None
+    """Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must."""
+    seats: Any = None
+    """Tensor int32 [rows]: the seat; seats of one slot are adjacent and rising."""
+    observations: Payload = NIL
+    """A tensor [rows, ...], or an array of one value per row: what each of them observes."""
+    legal: Any = None
+    """Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space."""
+    afterstates: Payload = NIL
+    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row."""
+    finals: Payload = NIL
+    """A tensor [ended, seats, ...], or an array of arrays: what the seats observe where ``over`` is 1 or 2."""
+    outcomes: Any = None
+    """Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are none."""
+    faults: list[Fault] = []
+    """What went wrong where ``over`` is 3, in the same order."""
+
+
+class View(Part):
+    """A transition as one seat experiences it."""
+
+    seat: Natural
+    """The seat."""
+    observation: Payload = NIL
+    """A value of the seat's observation space; the broker passes it on unopened."""
+    legal: Legal = None
+    """For a seat in ``to_act``: its legal actions; nil allows its whole action space."""
+    reward: float = 0.0
+    """What the seat earned in this transition."""
+    afterstates: Payload = NIL
+    """If wanted: an array with one row per legal action, in the same order."""
+    text: str | None = None
+    """If wanted: the position as text, as this seat may see it."""
+    scene: Payload = NIL
+    """If wanted: the position as a scene to draw."""
+
+
+class Turn(Message):
+    """A transition: which seats must act, and what each seat observes and earns."""
+
+    episode: int = 0
+    """The episode."""
+    turn: Natural = 0
+    """The number of this decision point within the episode, from 0."""
+    to_act: list[int] = []
+    """The seats that must act; empty if and only if the episode is over."""
+    seats: list[View] = []
+    """A view of each seat in ``to_act`` and of each that earned a reward; at the end, of every seat."""
+    terminated: bool = False
+    """Whether the rules ended the episode."""
+    truncated: bool = False
+    """Whether a limit outside the rules ended the episode."""
+    outcome: list[float] | None = None
+    """At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn."""
+    text: str | None = None
+    """If watched: the position as text, as everyone may see it."""
+    info: Payload = NIL
+    """For debugging; the broker does not pass it on."""
+    scene: Payload = NIL
+    """If asked for: the position to be drawn, as everyone may see it."""
+
+    @classmethod
+    def ask(
+        cls,
+        seat: int,
+        observation: Any,
+        legal: Legal = None,
+        reward: float = 0.0,
+        *,
+        others: Iterable[View] = (),
+    ) -> Self:
+        """Return the turn of one seat.
+
+        Args:
+            seat: that must act.
+            observation: what it sees.
+            legal: its legal actions; None allows its whole action space.
+            reward: what it earned in the transition.
+            others: views of other seats that earned a reward.
+        """
+        return cls(to_act=[seat], seats=[View(seat, observation, legal, reward), *others])
+
+    @classmethod
+    def simultaneous(
+        cls,
+        observations: Mapping[int, Any],
+        legal: Mapping[int, Legal] | None = None,
+        rewards: Mapping[int, float] | None = None,
+    ) -> Self:
+        """Return the turn of several seats at once.
+
+        Args:
+            observations: by seat: what each seat that must act sees.
+            legal: by seat: legal actions; a seat that is missing may use its whole action space.
+            rewards: by seat: what it earned in the transition; 0 if missing.
+        """
+        legal, rewards = legal or {}, rewards or {}
+        views = [
+            View(seat, seen, legal.get(seat), rewards.get(seat, 0.0))
+            for seat, seen in observations.items()
+        ]
+        return cls(to_act=list(observations), seats=views)
+
+    @classmethod
+    def end(
+        cls,
+        observations: Iterable[Any],
+        rewards: Sequence[float],
+        *,
+        winners: Sequence[int] | None = None,
+        outcome: list[float] | None = None,
+        truncated: bool = False,
+    ) -> Self:
+        """Return the end of an episode.
+
+        Args:
+            observations: what each seat sees at the end, in the order of the seats.
+            rewards: what each seat earned in the last transition.
+            winners: the seats that share the win, every seat if it is a draw; None if the game has no
+                winners or ``outcome`` says it.
+            outcome: the score of each seat, where it is not an equal share of the win.
+            truncated: whether a limit ended the episode instead of the rules.
+
+        >>> Turn.end([None, None], [1.0, -1.0], winners=[0]).outcome
+        [1.0, 0.0]
+        >>> Turn.end([None, None], [0.0, 0.0], winners=[0, 1]).outcome
+        [0.5, 0.5]
+        """
+        seen = list(observations)
+        if len(seen) != len(rewards):
+            count = f"{len(rewards)} reward{'s' * (len(rewards) != 1)}"
+            raise ValueError(f"{count} for {len(seen)} seats; give one for each seat")
+        views = [View(seat, seen[seat], None, reward) for seat, reward in enumerate(rewards)]
+        if winners is not None:
+            for each in winners:
+                if each not in range(len(views)):
+                    raise ValueError(
+                        f"winners names seat {each}; the seats are 0 to {len(views) - 1}"
+                    )
+            outcome = [1 / len(winners) if seat in winners else 0.0 for seat in range(len(views))]
+        return cls(seats=views, terminated=not truncated, truncated=truncated, outcome=outcome)
+
+
+# -- broker and agent --------------------------------------------------------------------------
+
+
+class Create(Message):
+    """Creates an agent instance of a type that the peer offers; answered with ``reply``."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    instance: int
+    """The broker's number for the new instance."""
+    agent: str
+    """The name of an offer of this peer."""
+    parameters: dict[str, Any] = {}
+    """Options by name; the others keep their defaults."""
+    seed: int = 0
+    """Seeds the agent's random choices outside episodes."""
+    state: bytes | None = None
+    """The state to start from: bytes of an earlier ``saved``."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Init(Message):
+    """Seats an agent instance in a match."""
+
+    match: int
+    """The match."""
+    seat: int
+    """The seat."""
+    instance: int
+    """The instance that takes the seat."""
+    spec: Spec
+    """The environment's description of the game."""
+    lookahead: bool = False
+    """Whether the agent may send ``lookahead``."""
+    agent: str = ""
+    """The name of the offer that the instance was made from."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    slots: Natural = 0
+    """How many episodes a group plays at once; 0 for an ordinary match."""
+
+
+class Clock(Part):
+    """What a seat may use and what its last answer took, in seconds of the broker's clock."""
+
+    decision: float | None = None
+    """The limit of this decision; nil if there is none."""
+    left: float | None = None
+    """What is left for the rest of the episode, including this decision; nil if there is no limit."""
+    last: float | None = None
+    """What the seat's last answer took; nil before the first."""
+
+
+class AgentStart(Message, tag="start"):
+    """Asks for a seat's first decision of an episode; answered with ``action``."""
+
+    episode: int
+    """The episode."""
+    match: int
+    """The match."""
+    seat: int
+    """The seat."""
+    turn: int
+    """The turn; the ``action`` repeats it."""
+    seed: int
+    """Seeds this seat's random choices in this episode."""
+    mode: Mode = "learn"
+    """In ``evaluate`` the agent must not learn."""
+    observation: Any = None
+    """The seat's observation."""
+    legal: Legal = None
+    """The legal actions; nil allows the whole action space."""
+    afterstates: Any = None
+    """If wanted: an array with one row per legal action, in the same order."""
+    text: str | None = None
+    """If wanted: the position as text, as this seat may see it."""
+    scene: Any = None
+    """If wanted: the position as a scene to draw."""
+    clock: Clock | None = None
+    """The seat's clock; nil if none runs."""
+    reward: float = 0.0
+    """What the seat earned before its first decision."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    think: bool = False
+    """Whether a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
+
+
+class AgentStep(Message, tag="step"):
+    """Asks for a later decision of a seat; answered with ``action``."""
+
+    episode: int
+    """The episode."""
+    seat: int
+    """The seat."""
+    turn: int
+    """The turn; the ``action`` repeats it."""
+    reward: float = 0.0
+    """The sum of the seat's rewards since its last decision."""
+    observation: Any = None
+    """The seat's observation."""
+    legal: Legal = None
+    """The legal actions; nil allows the whole action space."""
+    afterstates: Any = None
+    """If wanted: an array with one row per legal action, in the same order."""
+    text: str | None = None
+    """If wanted: the position as text, as this seat may see it."""
+    scene: Any = None
+    """If wanted: the position as a scene to draw."""
+    clock: Clock | None = None
+    """The seat's clock; nil if none runs."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    think: bool = False
+    """Whether a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
+
+
+class End(Message):
+    """Tells a seat that its episode is over, whatever the reason."""
+
+    episode: int
+    """The episode."""
+    seat: int
+    """The seat."""
+    match: int = 0
+    """The match; needed by a seat that never had a ``start``."""
+    reward: float = 0.0
+    """The sum of the seat's rewards since its last decision."""
+    observation: Any = None
+    """The seat's final observation; nil if the environment gave none."""
+    outcome: list[float] | None = None
+    """A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored."""
+    reason: Reason = "terminated"
+    """Why the episode ended."""
+    blame: int | None = None
+    """The seat at fault, if any."""
+    total: float = 0.0
+    """The seat's return: the sum of its rewards."""
+    decisions: int = 0
+    """How many decisions the seat was given in this episode."""
+    text: str | None = None
+    """If wanted: the final position as text, as this seat may see it."""
+    scene: Any = None
+    """If wanted: the position as a scene to draw."""
+    mode: Mode = "learn"
+    """The mode of the episode."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class AgentSteps(Message, tag="steps"):
+    """A batch of decisions for an instance in a group; answered with ``actions``."""
+
+    match: int
+    """The group."""
+    instance: int
+    """The instance that decides."""
+    batch: Natural
+    """The number of the batch in the group; the ``actions`` repeats it."""
+    slots: Any
+    """Tensor int32 [rows]: the slot of each decision, rising."""
+    seats: Any
+    """Tensor int32 [rows]: its seat; seats of one slot are adjacent and rising."""
+    turns: Any
+    """Tensor int32 [rows]: its turn."""
+    observations: Any = None
+    """A tensor [rows, ...], or an array of one value per row: what is observed."""
+    legal: Any = None
+    """Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space."""
+    afterstates: Any = None
+    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row."""
+    rewards: Any = None
+    """Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0."""
+    starts: Any = None
+    """Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; nil for none."""
+    episodes: Any = None
+    """Tensor int64 [first]: the broker's numbers of these episodes."""
+    seeds: Any = None
+    """Tensor uint64 [first]: what seeds the seat's random choices in each of them."""
+    mode: Mode = "learn"
+    """In ``evaluate`` the agent must not learn."""
+    clock: Clock | None = None
+    """The clock of each of these decisions; nil if none runs."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Ends(Message):
+    """Tells an instance in a group which of its seats' episodes are over; a column for each field of ``end``."""
+
+    match: int
+    """The group."""
+    instance: int
+    """The instance."""
+    slots: Any
+    """Tensor int32 [ended]: the slot of each seat."""
+    seats: Any
+    """Tensor int32 [ended]: the seat."""
+    episodes: Any
+    """Tensor int64 [ended]: the broker's number of the episode."""
+    rewards: Any
+    """Tensor float64 [ended]: the sum of the seat's rewards since its last decision."""
+    totals: Any
+    """Tensor float64 [ended]: the seat's return."""
+    decisions: Any
+    """Tensor int32 [ended]: how many decisions the seat was given."""
+    reasons: list[Reason]
+    """Why each episode ended."""
+    outcomes: Any = None
+    """Tensor float64 [ended, seats]: the scores, NaN where there are none; nil if there are none."""
+    blames: Any = None
+    """Tensor int32 [ended]: the seat at fault, -1 if none is; nil if none is anywhere."""
+    observations: Any = None
+    """A tensor [ended, ...], or an array of one value each: the final observations."""
+    mode: Mode = "learn"
+    """The mode of these episodes."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Actions(Message):
+    """The answer to a batch of decisions: an action for every row, in their order."""
+
+    match: int
+    """The group."""
+    instance: int
+    """The instance."""
+    batch: Natural
+    """The batch that it answers."""
+    slots: Any
+    """Tensor int32 [rows]: as in the ``steps``."""
+    seats: Any
+    """Tensor int32 [rows]: as in the ``steps``."""
+    actions: Any
+    """Tensor int64 [rows]: the action number of each."""
+    resigns: list[int] = []
+    """The rows, from 0, that give their episode up instead."""
+    refused: Any = None
+    """Tensor int32 [rows]: how many earlier answers were illegal, as in ``action``; nil for none."""
+    measures: Any = None
+    """An array with a map for each row: what the agent measured since its last answer; nil for nothing."""
+    faults: list[Fault] = []
+    """The decisions at which the agent failed, instead of their action."""
+
+
+class Thoughts(Part):
+    """What an agent thinks at a decision, for watchers; opponents do not get it."""
+
+    values: list[float] = []
+    """What each legal action is worth, in their order, in the agent's own unit: NaN if
+    unknown, empty if all are."""
+    probabilities: list[float] = []
+    """With what probability the agent plays each legal action, in their order; empty if unknown."""
+    line: list[Any] = []
+    """The actions that the agent expects, its own first."""
+    text: str = ""
+    """Anything else, for a person."""
+
+
+class Action(Message):
+    """The answer to ``start`` or ``step``."""
+
+    episode: int
+    """The episode."""
+    turn: int
+    """The turn that it answers."""
+    seat: int
+    """The seat."""
+    action: Any = None
+    """An action number if ``legal`` was given, otherwise a value of the action space."""
+    refused: Natural = 0
+    """How many earlier answers to this decision were illegal; for bridges that ask their player again."""
+    measures: dict[str, float] = {}
+    """What the agent measured since its last answer, such as ``loss``; goes into the result of the episode."""
+    thoughts: Thoughts | None = None
+    """For watchers, if the decision asks for it with ``think``."""
+    resign: bool = False
+    """Gives the episode up instead; ``action`` is then ignored."""
+
+
+class AgentLookahead(Message, tag="lookahead"):
+    """Asks what would follow from the position in which the seat must act.
+
+    The reply's ``body`` is a list of ``Preview``, one for each line.
+    """
+
+    id: int
+    """To be returned in the ``reply``."""
+    episode: int
+    """The episode."""
+    seat: int
+    """The seat that must act."""
+    turn: int
+    """The turn of the seat's decision."""
+    lines: list[list[list[Any]]]
+    """Sequences of joint actions: at each step, one action per seat in ``to_act``, in that order."""
+    seed: int = 0
+    """Seeds what the seat cannot know, and chance: all lines share one draw."""
+
+
+class Preview(Part):
+    """The position that a line of actions leads to."""
+
+    to_act: list[int] = []
+    """The seats that would have to act; empty if the episode would be over."""
+    seats: list[View] = []
+    """The views that the turn after the last action would have."""
+    rewards: list[float] = []
+    """The sum of each seat's rewards along the line."""
+    terminated: bool = False
+    """Whether the rules would end the episode."""
+    truncated: bool = False
+    """Whether a limit outside the rules would end it."""
+    outcome: list[float] | None = None
+    """At the end: a score per seat."""
+    applied: int = 0
+    """How many steps of the line were applied."""
+    error: str = ""
+    """Why the next step was not applied: an illegal action, or the end of the episode."""
+
+
+class Save(Message):
+    """Asks for an instance's state; answered with ``saved``."""
+
+    id: int
+    """To be returned in the ``saved``."""
+    instance: int
+    """The agent."""
+    state_name: str | None = None
+    """From an experiment: the broker also stores the state under this name, across restarts."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """From an experiment: seconds after which the request fails; nil waits forever."""
+    shared: bool = False
+    """From an experiment: whether others may use the stored state while its session lasts."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Saved(Message):
+    """An instance's state."""
+
+    id: int
+    """The ``id`` of the ``save``."""
+    state: bytes
+    """The state, in the agent's own format; the broker does not open it."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Load(Message):
+    """Restores a state that an instance of this type saved."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    instance: int
+    """The agent."""
+    state: bytes = b""
+    """The bytes of an earlier ``saved``."""
+    state_name: str | None = None
+    """From an experiment: load the state that the broker stores under this name instead."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """From an experiment: seconds after which the request fails; nil waits forever."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class AgentMessage(Message, tag="message"):
+    """A message from an experiment to an agent instance; answered with ``reply``."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    instance: int
+    """The agent."""
+    body: Any = None
+    """Any value that the two sides understand."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Leave(Message):
+    """Ends a match for an agent; the seats that ``init`` assigned are free again."""
+
+    match: int
+    """The match."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Cleanup(Message):
+    """Asks a program to release an instance; answered with ``reply``."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    instance: int
+    """The agent."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """From an experiment: seconds after which the request fails; nil waits forever."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+# -- experiment and broker -----------------------------------------------------------------------
+
+
+class ClockRule(Struct, omit_defaults=True, frozen=True):
+    """How long a seat may think, in seconds; nil means any time."""
+
+    decision: Annotated[float, Meta(gt=0)] | None = None
+    """The limit of one decision."""
+    episode: Annotated[float, Meta(gt=0)] | None = None
+    """The limit of all decisions of an episode together."""
+    increment: Seconds = 0.0
+    """Added to ``episode`` after each decision."""
+    margin: Seconds = 0.0
+    """Added to every limit, for the network's delay."""
+
+
+class Run(Message):
+    """Plays episodes; the reply is ``{"run": number}``."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    environment: str
+    """The name of an offered environment."""
+    agents: list[int | str]
+    """For each seat, an instance number or the name of a program that is one agent."""
+    configuration: dict[str, Any] = {}
+    """Options by name; the others have the defaults of the offer when the run begins."""
+    episodes: Positive = 1
+    """How many episodes to play."""
+    seed: int = 0
+    """The master seed of the run."""
+    seeds: list[int] | None = None
+    """The environment seed of each episode instead of derived ones."""
+    first_index: Natural = 0
+    """The index of the first episode, to continue an earlier run."""
+    mode: Mode = "learn"
+    """Whether agents may change."""
+    concurrency: Positive = 1
+    """How many episodes to play at once, up to the agents' capacity; each is a separate match."""
+    rotate: bool = False
+    """Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed."""
+    clock: ClockRule = ClockRule()
+    """The seats' clocks."""
+    answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
+    """Seconds for any answer without a clock; nil waits forever."""
+    max_turns: Positive | None = None
+    """Truncate episodes after this many turns."""
+    on_timeout: Breach = "forfeit"
+    """What a late answer costs."""
+    on_illegal: Breach = "forfeit"
+    """What an illegal action costs."""
+    on_crash: Crash = "interrupt"
+    """What it costs that an agent fails at a decision."""
+    retries: Natural = 1
+    """How many times to play an interrupted episode again."""
+    check: bool = False
+    """Whether to check observations, legal actions and rewards against the declared spaces and range."""
+    stepwise: bool = False
+    """Whether the experiment drives the run with ``start`` and ``step``."""
+    secret: bool = False
+    """Whether watching is forbidden."""
+    lookahead: bool = False
+    """Whether agents may send ``lookahead``."""
+    modes: list[Mode] = []
+    """The mode of each of ``agents``, if they differ; empty for ``mode`` for all."""
+    openings: list[list[list[Any]]] = []
+    """Lines of joint actions that the broker plays at the beginning of episodes, in place of the seats."""
+    opening_turns: Natural = 0
+    """Without ``openings``: in how many first turns the broker plays random legal actions."""
+    label: str = ""
+    """What the experiment calls the run; goes into the journal with each episode."""
+    on_agent_lost: AgentLost = "fail"
+    """What happens if an agent does not come back."""
+    save_every: Natural = 0
+    """After how many episodes the broker saves each agent that learns, to recreate a lost one from;
+    0 for never."""
+    thoughts: bool = False
+    """Whether every watcher may see what the agents think; otherwise only this experiment may."""
+    texts: bool = True
+    """In a stepwise run: whether each turn has the position as text.  Watchers get it in any case."""
+    peer: str | None = None
+    """The name of the peer that serves the environment, if several offer it; nil for any."""
+    stacked: bool = False
+    """Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked turns."""
+    substitutes: list[int | str] = []
+    """With ``on_agent_lost`` ``substitute``: who takes a lost agent's seat, as in ``agents``; one each, or one for all."""
+    names: list[str] = []
+    """The name of each of ``agents`` for watchers, the catalogue and the journal; empty for the offered
+    names."""
+    agents_seed: int | None = None
+    """The master of the seats' seeds; nil derives it from ``seed``."""
+    derivation: Annotated[int, Meta(ge=1, le=2)] = 2
+    """How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md, Seeds."""
+
+
+class RunCommand(Message):
+    """The fields that commands about a run share."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    run: int
+    """The run; the sender must own it."""
+
+
+class Pause(RunCommand):
+    """Pauses or resumes a run: while paused, it starts no episodes."""
+
+    paused: bool = True
+    """False resumes the run."""
+
+
+class Drain(RunCommand):
+    """Ends a run after the episodes in progress."""
+
+
+class Cancel(Message):
+    """Ends a run at once, or gives up a request."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    run: int | None = None
+    """The run; the sender must own it."""
+    request: int | None = None
+    """Or the ``id`` of the request to give up; that request gets the error ``cancelled``."""
+
+
+class ExperimentStart(RunCommand, tag="start"):
+    """In a stepwise run: starts the next episode; the reply is its first turn."""
+
+    abandon: bool = False
+    """Whether to truncate an episode in progress first, without blame or outcome."""
+
+
+class ExperimentStep(RunCommand, tag="step"):
+    """In a stepwise run: lets the seats in ``to_act`` act once; the reply is the next turn."""
+
+
+class Catalogue(Message):
+    """Asks what is connected; SPEC.md defines the reply."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    start: Natural = 0
+    """The entry with which the reply begins: ``more`` of the reply before, if there was more."""
+
+
+class Watch(Message):
+    """Subscribes to the turns and results of a run, or of all runs."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    run: int | None = None
+    """The run; nil for all runs, present and future."""
+    on: bool = True
+    """False unsubscribes."""
+    scenes: bool = False
+    """Whether turns bring the ``scene`` that all may see; begins with the present turns."""
+    thoughts: bool = False
+    """Whether turns bring what the agents think, where the run allows it."""
+    every: Annotated[float, Meta(ge=0)] = 0.0
+    """Show at most one turn of a match in this many seconds, on average; 0 shows all turns."""
+
+
+class ExperimentCreate(Message, tag="create"):
+    """Creates an agent instance; the reply is ``{"instance": number}``."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    agent: str
+    """The name of an offered agent type."""
+    parameters: dict[str, Any] = {}
+    """Options by name; the others keep their defaults."""
+    seed: int = 0
+    """Seeds the agent's random choices outside episodes."""
+    state: bytes | None = None
+    """The state to start from: bytes of an earlier ``saved``."""
+    state_name: str | None = None
+    """The name of a state that the broker stores, to start from."""
+    peer: str | None = None
+    """The name of the peer that creates it, if several offer the type."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """Seconds after which the request fails; nil waits forever."""
+    shared: bool = False
+    """Whether other experiments may use the instance, too."""
+
+
+class ExperimentMessage(Message, tag="message"):
+    """Passes a message to an agent instance, or to the environment of a run."""
+
+    id: int
+    """To be returned in the ``reply``."""
+    instance: int | None = None
+    """The instance to pass it to."""
+    run: int | None = None
+    """Or the run to whose first environment to pass it."""
+    body: Any = None
+    """Any value that the two sides understand; the ``reply`` carries the answer."""
+    timeout: Annotated[float, Meta(gt=0)] | None = 120.0
+    """Seconds after which the request fails; nil waits forever."""
+
+
+class SeatResult(Part):
+    """The result of one seat in an episode."""
+
+    agent: str
+    """The agent's type or name."""
+    instance: int
+    """The number of the agent instance."""
+    total: float = 0.0
+    """Return: the undiscounted sum of rewards."""
+    decisions: int = 0
+    """How many decisions the seat was given."""
+    seconds: float = 0.0
+    """Thinking time, from sending decisions to receiving their answers."""
+    breaches: int = 0
+    """How many answers were late, illegal or an error."""
+    ignored: int = 0
+    """How many actions were ignored because they were stale, repeated or for another seat."""
+    refused: int = 0
+    """The sum of ``action.refused``: illegal answers that a bridge caught."""
+    measures: dict[str, float] = {}
+    """The mean of each of ``action.measures``, over the answers that had it."""
+    stands_for: Natural | None = None
+    """Of a substitute: the number of the lost instance whose seat it has; the result is that since it took the seat."""
+    since: Natural = 0
+    """Of a substitute: the first turn in which it could act."""
+
+
+class Episode(Message):
+    """The result of one episode, sent after it is in the journal."""
+
+    run: int
+    """The run."""
+    index: int
+    """The number of the episode in its run."""
+    episode: int
+    """The broker's number of the episode, unique while the broker runs."""
+    seed: int
+    """The environment's seed; 0 for watchers, since other episodes of the round may share it."""
+    reason: Reason
+    """Why it ended."""
+    seats: list[SeatResult]
+    """The result of each seat, in order."""
+    outcome: list[float] | None = None
+    """A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored."""
+    blame: int | None = None
+    """The seat at fault, if any."""
+    turns: int = 0
+    """How many turns were played."""
+    scored: bool = True
+    """False if the episode was interrupted and does not count."""
+    will_retry: bool = False
+    """Whether the broker plays an interrupted episode again under the same index."""
+    message: str = ""
+    """What went wrong, if anything."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    digest: str = ""
+    """A digest of the actions of all turns: episodes with equal actions have equal digests."""
+    opening: list[list[Any]] = []
+    """The joint actions that the broker played in place of the seats at the beginning."""
+
+
+class Episodes(Message):
+    """Results of a run that plays in groups, together."""
+
+    run: int
+    """The run."""
+    results: list[Episode]
+    """What would otherwise be an ``episode`` each, in the same order."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+
+
+class Progress(Message):
+    """Reports how far a run is."""
+
+    run: int
+    """The run."""
+    finished: int
+    """Episodes that are over and will not be played again."""
+    running: int
+    """Episodes in progress."""
+    total: int
+    """Episodes that the run asked for."""
+    waiting: str = ""
+    """If no episode could begin for 2 s: one line for a person that names what the run waits for."""
+
+
+class Done(Message):
+    """A run is over."""
+
+    run: int
+    """The run."""
+    finished: int
+    """Episodes that are over."""
+    reason: DoneReason = "finished"
+    """Why the run is over."""
+    message: str = ""
+    """One line for a person, or empty."""
+    seq: Natural = 0
+    """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
+    blame: Natural | None = None
+    """If the run failed because an agent refused to play or left: its place in ``agents``."""
+    code: str = ""
+    """If the run failed: the code of the error that says why."""
+
+
+class WatchedTurn(Message, tag="turn"):
+    """A turn, as watchers may see it."""
+
+    run: int
+    """The run."""
+    match: int
+    """The match."""
+    index: int
+    """The number of the episode in its run."""
+    episode: int
+    """The broker's number of the episode."""
+    turn: int
+    """The number of the turn."""
+    to_act: list[int] = []
+    """Seats that must act now."""
+    actions: list[tuple[int, Any]] = []
+    """The actions that led here."""
+    rewards: list[float] = []
+    """Per seat, of this transition."""
+    observations: list[tuple[int, Any]] = []
+    """Seat and observation, in games of perfect information."""
+    agents: list[str] = []
+    """What the agents are called, by seat."""
+    terminated: bool = False
+    """Whether the rules ended the episode."""
+    truncated: bool = False
+    """Whether the environment truncated the episode."""
+    outcome: list[float] | None = None
+    """At the end: a score per seat."""
+    reason: Reason | None = None
+    """Why the episode ended; nil while it continues."""
+    text: str | None = None
+    """The position as text, as everyone may see it."""
+    scene: Any = None
+    """If asked for: the position to be drawn, as everyone may see it."""
+    thoughts: list[tuple[int, Any]] = []
+    """If asked for and allowed: seat and ``Thoughts`` of those who acted."""
+    environment: str = ""
+    """The environment's name, as the run gave it."""
+    clocks: list[Clock] = []
+    """Per seat, what is left when this is sent; empty without a clock, and at the end."""
+    running: list[int] = []
+    """Seats whose clock runs; those of the others stand."""
+
+
+# -- who says what -----------------------------------------------------------------------------------
+
+Session = Hello | Ping | Pong | Error | Bye
+FromEnvironment = Hello | Ping | Pong | Error | Bye | Spec | Turn | Reply | Turns
+FromAgent = Hello | Ping | Pong | Error | Bye | Action | AgentLookahead | Saved | Reply | Actions
+FromExperiment = (
+    Hello
+    | Ping
+    | Pong
+    | Error
+    | Bye
+    | Run
+    | Pause
+    | Drain
+    | Cancel
+    | ExperimentStart
+    | ExperimentStep
+    | Catalogue
+    | Watch
+    | ExperimentCreate
+    | Save
+    | Load
+    | Cleanup
+    | ExperimentMessage
+)
+FromObserver = Hello | Ping | Pong | Error | Bye | Catalogue | Watch
+ToEnvironment = (
+    Welcome
+    | Ping
+    | Pong
+    | Error
+    | Bye
+    | Open
+    | EnvironmentStart
+    | EnvironmentStep
+    | Close
+    | EnvironmentLookahead
+    | EnvironmentMessage
+    | EnvironmentSteps
+)
+ToAgent = (
+    Welcome
+    | Ping
+    | Pong
+    | Error
+    | Bye
+    | Create
+    | Init
+    | AgentStart
+    | AgentStep
+    | End
+    | Reply
+    | Save
+    | Load
+    | AgentMessage
+    | Leave
+    | Cleanup
+    | AgentSteps
+    | Ends
+)
+ToExperiment = (
+    Welcome
+    | Ping
+    | Pong
+    | Error
+    | Bye
+    | Reply
+    | Saved
+    | Episode
+    | Progress
+    | Done
+    | WatchedTurn
+    | Episodes
+)
+
+Asked = (
+    Open
+    | EnvironmentStart
+    | EnvironmentStep
+    | EnvironmentLookahead
+    | EnvironmentMessage
+    | Create
+    | Init
+    | AgentStart
+    | AgentStep
+    | Save
+    | Load
+    | AgentMessage
+    | Cleanup
+    | EnvironmentSteps
+    | AgentSteps
+)
+"""What the broker sends again until it is answered; ``init`` only an ``error`` answers."""
+
+Delivered = Close | End | Leave | Reply | Saved | Error | Episode | Done | Ends | Episodes
+"""What the broker sends again until it has arrived."""
+
+Numbered = Asked | Delivered
+"""Every message from the broker that has a ``seq``."""

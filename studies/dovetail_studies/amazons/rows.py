@@ -1,0 +1,665 @@
+"""The rows of the Amazons study; figure numbers are those of its own text."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from dovetail.client.inprocess import InProcess
+from dovetail.peer.agents.agent import Decision, Seat
+from dovetail.peer.agents.random_agent import Random
+from dovetail.protocol.errors import DovetailError
+from dovetail_agents.games.amazons.agent import WEIGHTS, AmazonsParameters, AmazonsPlayer
+from dovetail_experiments.statistics import Estimate, wilson
+from dovetail_games.amazons import Amazons, Configuration
+from dovetail_games.amazons.kernels import count_moves
+from dovetail_games.amazons.rules import Board, start_position
+from dovetail_studies.curves import OURS, Curve, Mark, Panel, Picture
+from dovetail_studies.means import mean
+from dovetail_studies.playing import match
+from dovetail_studies.results import Results, key
+from dovetail_studies.rows import (
+    HEAD,
+    PERCENT,
+    Compared,
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Study,
+    Unit,
+    by,
+    each_seed,
+    interval,
+    over,
+    signed,
+    total,
+    within,
+)
+
+BOARD = {"rows": 8, "columns": 8}
+FEATURES = (
+    *("own moves", "opponent's moves", "own in corners", "opponent's in corners"),
+    *("own with one direction", "opponent's with one", "own unhindered", "opponent's unhindered"),
+    *("own trapped", "opponent's trapped", "own one per quadrant", "opponent's one per quadrant"),
+)
+
+
+class Run(NamedTuple):
+    """What the study says of a training run; figures where its words are one."""
+
+    name: str
+    printed: str
+    settled: int
+    """Moves at which it reads from a plot that the weights do not change any more."""
+    first: float | None = None
+    """The score before training."""
+    last: float | None = None
+    """The score at the end."""
+
+
+RUNS = (
+    Run("ZerosVsRandom", "at the maximum very quickly", 40_000, last=100),
+    Run("ZerosVsAbMp", "loses all at first, near the maximum before 20,000 moves", 65_000, -100),
+    Run("ZerosVsMcMp", "not good", 30_000),
+    Run("OnesVsRandom", "at the maximum quickly", 20_000, last=100),
+    Run("OnesVsAbMp", "loses all at first, near the maximum at 60,000 moves", 80_000, -100),
+    Run("OnesVsMcMp", "ends level", 50_000, last=0),
+    Run("MpVsRandom", "at the maximum throughout", 20_000, 100, 100),
+    Run("MpVsAbMp", "wins most games from the start, improves almost at once", 60_000),
+    Run("MpVsMcMp", "level, drops, rises again", 60_000, 0),
+)
+"""In the study's order: figures 13 to 21."""
+RATE_STEPS = 20
+"""The step size is halved after each twentieth of a run: in the study every 5,000 moves."""
+SPAN = 50
+"""Moves between the weights whose distance says whether they have settled."""
+SETTLED = (0.1, 0.01, 0.001)
+"""Weights may be said to have settled when they move by less than one of these shares of what they moved at most."""
+OPPONENTS: dict[str, Mapping[str, Any]] = {"AbMp": {"rollouts": False}, "McMp": {"rollouts": True}}
+
+
+# -- the nine runs ------------------------------------------------------------------------------------
+
+
+def _halving(unit: Unit) -> int:
+    return max(1, int(unit["moves"]) // RATE_STEPS)
+
+
+def train(unit: Unit) -> Result:
+    """Train against a fixed opponent for so many of the learner's moves, and check on the way."""
+    start, other = unit["run"].split("Vs")
+    given = {
+        "weights": start.lower(),
+        "rollouts": bool(unit["rollouts"]),
+        "halving": _halving(unit),
+        "snapshot_every": SPAN,
+    }
+    checks: list[dict[str, Any]] = []
+    games = 0
+    with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
+        learner = experiment.create("amazons-player", parameters=given, seed=unit["seed"])
+        if other == "Random":
+            opponent = experiment.create("random", seed=unit["seed"])
+        else:
+            fixed = {"weights": "mp", "learning_rate": 0, "epsilon": 0, **OPPONENTS[other]}
+            opponent = experiment.create("amazons-player", parameters=fixed, seed=unit["seed"])
+
+        def check(moves: int) -> None:
+            nonlocal games
+            found = match(
+                experiment,
+                "amazons",
+                [learner, opponent],
+                unit["tests"],
+                unit["seed"] * 7919 + len(checks),
+                BOARD,
+            )
+            games += found.games
+            score = 100.0 * (found.wins - found.losses) / found.games
+            checks.append({"moves": moves, "score": score, "distinct": len(found.digests)})
+
+        check(0)
+        done, block = 0, 0
+        while done < unit["moves"]:
+            found = match(
+                experiment,
+                "amazons",
+                [learner, opponent],
+                2,
+                unit["seed"] * 1_000_003 + block,
+                BOARD,
+                learn=(True, False),
+            )
+            games += found.games
+            block += 1
+            done = experiment.message(learner, "updates")
+            if done >= len(checks) * unit["moves"] / unit["checks"]:
+                check(done)
+        weights = experiment.message(learner, "weights")
+        snapshots = experiment.message(learner, "snapshots")
+    distances = np.linalg.norm(np.diff([WEIGHTS[start.lower()], *snapshots], axis=0), axis=1)
+    parts = np.array_split(distances, RATE_STEPS) if len(distances) >= RATE_STEPS else []
+    return {
+        "checks": checks,
+        "weights": [round(float(x), 3) for x in weights],
+        "distances": [float(f"{part.mean():.4g}") for part in parts],
+        "games": games,
+    }
+
+
+def _train_units(
+    runs: Sequence[str], values: Mapping[str, int], seeds: Sequence[int]
+) -> list[Unit]:
+    return [{"run": run, **values, "seed": n} for run in runs for n in seeds]
+
+
+SCORES = (-100.0, 100.0)
+
+
+def _score(results: Sequence[Result], check: int) -> Estimate:
+    return within(over(results, "checks", check, "score"), *SCORES)
+
+
+def settled(result: Result, moves: int, share: float) -> float:
+    """Return after how many moves the weights moved by less than a share of the most: between two parts in proportion to the logarithm."""
+    moved = np.log(result["distances"])
+    part, level = moves / len(moved), moved.max() + math.log(share)
+    last = int(np.flatnonzero(moved >= level)[-1])
+    if last + 1 == len(moved):
+        return float(moves)
+    return float((last + 0.5 + (moved[last] - level) / (moved[last] - moved[last + 1])) * part)
+
+
+def _train_draw(run: Run, done: Done) -> Drawn:
+    results, unit = [result for _, result in done], done[0][0]
+    whole = _halving(unit) == 5_000
+    lines, compared = [], []
+    count = min(len(each["checks"]) for each in results)
+    printed = {0: run.first, count - 1: run.last if whole else None}
+    for number in range(count):
+        found = _score(results, number)
+        moves = over(results, "checks", number, "moves").value
+        study, name = printed.get(number), f"score after {moves:,.0f} moves"
+        text = interval(found, 0)
+        if study is not None:
+            compared.append(Compared(name, study, found, len(results), SCORES))
+            text = signed(text, compared[-1])
+        lines.append([name, "-" if study is None else f"{study:+.0f}", text])
+    if all(each.get("distances") for each in results):
+        for n, which in ((0, "first"), (-1, "last")):
+            moved = interval(within(over(results, "distances", n)), 5 if n else 1)
+            lines.append([f"weights move in {SPAN} moves, {which} twentieth", "-", moved])
+        for share in SETTLED:
+            found = mean([settled(each, unit["moves"], share) for each in results])
+            name = f"moves until they move by less than {100 * share:g} % of the most"
+            lines.append([name, f"{run.settled:,}", interval(within(found, 0, unit["moves"]), 0)])
+    else:
+        lines.append(["moves until the weights settle", f"{run.settled:,}", "not recorded"])
+    distinct = sum(check["distinct"] for each in results for check in each["checks"])
+    tests = sum(len(each["checks"]) for each in results) * unit["tests"]
+    words = []
+    if not unit["rollouts"]:
+        words.append("The learner plays without its Monte Carlo step, unlike the study's.")
+    if not whole:
+        words.append(
+            f"The step size is halved every {_halving(unit):,} moves, in the study every 5,000: here learning ends long before the study's does."
+        )
+    games = total(done, "games")
+    return Drawn(
+        HEAD,
+        lines,
+        games,
+        f"{distinct} of {tests} games of the checks",
+        compared,
+        " ".join(words),
+        _train_curves(run, results, unit),
+    )
+
+
+def _train_curves(run: Run, results: Sequence[Result], unit: Unit) -> Picture:
+    """Return the scores of the checks, and how far the weights move."""
+    moves = int(unit["moves"])
+    count = min(len(each["checks"]) for each in results)
+    at = [over(results, "checks", n, "moves").value for n in range(count)]
+    scores = [[check["score"] for check in each["checks"][:count]] for each in results]
+    marks = []
+    if _halving(unit) == 5_000:
+        printed = (("before training", run.first, 0), ("at the end", run.last, moves))
+        marks = [Mark(f"study: {n}", value, x) for n, value, x in printed if value is not None]
+    panels = [Panel("score", "score", [Curve(OURS, at, scores)], marks, SCORES)]
+    words = [f"A point of the score is a check of {unit['tests']} games."]
+    if marks:
+        words.append("Dotted lines and crosses are what the study says in words.")
+    distances = [each["distances"] for each in results if each.get("distances")]
+    if len(distances) == len(results):
+        part = moves / RATE_STEPS
+        middles = [(n + 0.5) * part for n in range(RATE_STEPS)]
+        settles = [Mark("study: settled", None, run.settled)]
+        curve = Curve(OURS, middles, distances)
+        panels.append(
+            Panel(
+                "how far the weights move",
+                f"change in {SPAN} moves",
+                [curve],
+                settles,
+                log=True,
+                thin=True,
+            )
+        )
+        words.append("Where the study reads that the weights have settled, a dotted line stands.")
+    return Picture(panels, "the learner's moves", " ".join(words))
+
+
+_SIZES: dict[Any, Size] = {
+    "quick": Size(
+        "40 of 100,000 moves, without Monte Carlo, 1 check of 2 games for 20 of 50, {seeds}",
+        {"moves": 40, "rollouts": 0, "checks": 1, "tests": 2},
+        1,
+    ),
+    "part": Size(
+        "5,000 of 100,000 moves, 5 checks of 20 games for 20 of 50, {seeds}",
+        {"moves": 5_000, "rollouts": 1, "checks": 5, "tests": 20},
+    ),
+    "study": Size(
+        "100,000 moves with Monte Carlo, 20 checks of 50 games, {seeds}",
+        {"moves": 100_000, "rollouts": 1, "checks": 20, "tests": 50},
+    ),
+}
+
+
+def _weights_draw(done: Done) -> Drawn:
+    lines, compared = [], []
+    groups = by(done, "run")
+    names = {"MpVsMcMp": "mp-vs-mcmp", "OnesVsAbMp": "ones-vs-abmp", "MpVsRandom": "mp-vs-random"}
+    agree = dict.fromkeys(names, 0)
+    for number, feature in enumerate(FEATURES):
+        cells = [feature]
+        for run, preset in names.items():
+            printed, found = WEIGHTS[preset][number], over(groups[run,], "weights", number)
+            agree[run] += (printed > 0) == (found.value > 0)
+            compared.append(Compared(f"{run} {feature}", printed, found, len(groups[run,])))
+            cells += [f"{printed:+.1f}", signed(interval(found, 1), compared[-1])]
+        lines.append(cells)
+    signs = ", ".join(f"{run} {count} of 12" for run, count in agree.items())
+    columns = ["feature"]
+    for run in names:
+        columns += [f"{run}: study", "ours"]
+    games = total(done, "games")
+    differ = sum(each.verdict == "differs" for each in compared)
+    note = (
+        f"Why {differ} weights differ by more than trainings do is not known. The study does not say whether its program counts mobility in queen moves or in whole moves; here it counts queen moves. "
+        f"Signs that agree: {signs}."
+    )
+    return Drawn(columns, lines, games, "not counted", compared, note)
+
+
+# -- tree and cost ------------------------------------------------------------------------------------
+
+
+def _tree(unit: Unit) -> Result:
+    found = {}
+    for size in (6, 8, 10):
+        board = Board(start_position(size, size))
+        found[str(size)] = int(count_moves(board.squares, size, size, 0))
+    return {"moves": found}
+
+
+def _tree_draw(done: Done) -> Drawn:
+    found = done[0][1]["moves"]
+    counted = Estimate(found["8"], found["8"], found["8"])
+    both = Compared("moves at the start", 1_600, counted, 0)
+    lines = [
+        ["6 x 6, moves at the start", "-", f"{found['6']:,}"],
+        ["8 x 8", "-", f"{found['8']:,}"],
+        ["10 x 10", "-", f"{found['10']:,}"],
+        ["the study's board", "more than 1,600", signed(f"{found['8']:,}", both)],
+    ]
+    note = "The study's board is 8 x 8, where 1,232 moves are legal; 1,600 are passed between 8 x 8 and 10 x 10. Counted, not measured."
+    return Drawn(HEAD, lines, 0, "-", (both,), note)
+
+
+SEARCHES: dict[str, Mapping[str, Any]] = {
+    "depth 2": {"depth": 2, "rollouts": False},
+    "depth 2 with Monte Carlo": {"depth": 2, "rollouts": True},
+    "depth 3": {"depth": 3, "rollouts": False},
+}
+
+
+MOBILITIES = {"queen": "queen moves", "full": "whole moves"}
+"""What mobility counts."""
+
+
+def thinking(given: Mapping[str, Any], seed: int) -> list[float]:
+    """Return the seconds of one core that a player takes for each move of a game with itself."""
+    player = AmazonsPlayer(msgspec.convert(given, AmazonsParameters), seed)
+    game, rng = Amazons(Configuration(rows=8, columns=8)), random.Random(seed)
+    spec = game.init()
+    game.start(seed)
+
+    def decide() -> int:
+        mover = game.board.mover
+        seen, legal = game.observation(mover), game.board.legal()
+        return player.step(Decision(Seat(0, mover, spec), 0, 0, seen, legal, 0.0, "evaluate", rng))
+
+    decide()  # compiles
+    seconds: list[float] = []
+    while not game.board.over:
+        begun = time.process_time()
+        action = decide()
+        seconds.append(time.process_time() - begun)
+        game.step({game.board.mover: action})
+    return seconds
+
+
+def _cost_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    kinds: list[Unit] = [{"search": name} for name in SEARCHES]
+    if values["whole moves"]:
+        kinds += [{"search": name, "mobility": "full"} for name in SEARCHES]
+    return [{**kind, "seed": n} for kind in kinds for n in seeds]
+
+
+def _cost(unit: Unit) -> Result:
+    mobility = unit.get("mobility", "queen")
+    given = {"weights": "mp", "mobility": mobility, **SEARCHES[unit["search"]]}
+    seconds = thinking(given, unit["seed"])
+    return {"seconds": [round(each, 6) for each in seconds]}
+
+
+def _cost_draw(done: Done) -> Drawn:
+    lines = []
+    kinds: dict[tuple[str, str], list[Result]] = {}
+    for unit, result in done:
+        kinds.setdefault((unit["search"], unit.get("mobility", "queen")), []).append(result)
+    for (search, mobility), results in kinds.items():
+        name = f"{search}, {MOBILITIES[mobility]}"
+        games = [result["seconds"] for result in results]
+        digits = 3 if search == "depth 3" else 4
+        for text, values, printed in (
+            ("first move", [game[0] for game in games], "-"),
+            (
+                "longest move",
+                [max(game) for game in games],
+                "up to 180" if search == "depth 3" else "-",
+            ),
+            ("whole game", [sum(game) for game in games], "-"),
+        ):
+            found = interval(within(mean(values)), digits)
+            lines.append([f"{name}: {text}, seconds", printed, found])
+    note = (
+        "A player with the weights MP plays a game with itself; a figure is in seconds of one core. The study's is the longest move of a game, on a computer of its time. "
+        "The study does not say whether its program counts mobility in queen moves or in whole moves, which are twenty times as many at the start (1,232 for 60)."
+    )
+    return Drawn(HEAD, lines, 0, "-", (), note)
+
+
+# -- the tournament ------------------------------------------------------------------------------------
+
+PLAYERS = {"OnesVsAbMp": 317, "MpVsMcMp": 257, "MP": 253, "MpVsRandom": 244, "Random": 0}
+PRESETS = {
+    "OnesVsAbMp": "ones-vs-abmp",
+    "MpVsMcMp": "mp-vs-mcmp",
+    "MP": "mp",
+    "MpVsRandom": "mp-vs-random",
+}
+TRAINED = [name for name in PRESETS if name != "MP"]
+LEARNED = {"here": (0, 1), "first": (0,)}
+"""Which of a pair play with weights learned here, by what a piece of work says."""
+
+
+def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    """Return the pairs with the study's weights, again with those that each seed learned here, and
+    those learned here with the study's of the same run."""
+    names, games = list(PLAYERS), values["games"]
+    pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
+    units = [{"players": list(pair), "games": games, "seed": n} for pair in pairs for n in seeds]
+    if values.get("learned"):
+        units += [{**unit, "learned": "here"} for unit in units]
+        units += [
+            {"players": [run, run], "games": games, "seed": n, "learned": "first"}
+            for run in TRAINED
+            for n in seeds
+        ]
+    return units
+
+
+def learned(run: str, seed: int) -> list[float]:
+    """Return the weights that a training of the row ``weights`` ended with."""
+    places = (Path("studies/pages/results"), Path("out/studies"))
+    results = Results([place / "amazons" / "trainings.study.jsonl" for place in places])
+    [unit] = _train_units([run], _SIZES["study"].values, [seed])
+    record = results.records.get(key(unit))
+    if record is None:
+        raise DovetailError(
+            "there are no trainings to take weights from; run `dovetail study amazons weights` first, at the top of a checkout"
+        )
+    weights: list[float] = record.result["weights"]
+    return weights
+
+
+def meeting(unit: Unit) -> Result:
+    """Play the games of a pair of players, seats in turn."""
+    with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
+        players = []
+        ours = LEARNED.get(unit.get("learned", ""), ())
+        for place, name in enumerate(unit["players"]):
+            if name == "Random":
+                players.append(experiment.create("random", seed=unit["seed"]))
+            else:
+                own = place in ours and name != "MP"
+                given = {"weights": learned(name, unit["seed"]) if own else PRESETS[name]}
+                players.append(
+                    experiment.create("amazons-player", parameters=given, seed=unit["seed"])
+                )
+        found = match(experiment, "amazons", players, unit["games"], unit["seed"], BOARD)
+    return {
+        "games": found.games,
+        "wins": found.wins,
+        "losses": found.losses,
+        "distinct": len(found.digests),
+    }
+
+
+def won(done: Done) -> tuple[Counter[str], Counter[str]]:
+    """Return the wins and the games of each player."""
+    wins: Counter[str] = Counter()
+    games: Counter[str] = Counter()
+    for unit, result in done:
+        one, other = unit["players"]
+        wins[one] += result["wins"]
+        wins[other] += result["losses"]
+        games[one] += result["games"]
+        games[other] += result["games"]
+    return wins, games
+
+
+def _standing(wins: int, games: int) -> list[str]:
+    """Return wins, losses and points, of which a win adds one and a loss takes one."""
+    return [f"{wins}", f"{games - wins}", f"{2 * wins - games:+}"]
+
+
+def _shared(found: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the standing and the share, with its interval over seeds, of wins and games by seed."""
+    wins, games = (sum(each) for each in zip(*found, strict=True))
+    share = within(mean([100 * won / of for won, of in found]), *PERCENT)
+    return [*_standing(wins, games), interval(share, 1, sign=" %")]
+
+
+NOT_PRINTED = ["-"] * 4
+"""A standing and a share that the study does not have."""
+
+
+def _meetings_draw(done: Done) -> Drawn:
+    wins, games = won([each for each in done if "learned" not in each[0]])
+    lines, compared = [], []
+    for name, printed in PLAYERS.items():
+        found = wilson(wins[name], games[name])
+        compared.append(Compared(name, printed / 400, found, 1, (0, 1)))
+        share = signed(interval(found, 1, 100, " %"), compared[-1])
+        standing = _standing(wins[name], games[name])
+        lines.append([name, *_standing(printed, 400), f"{printed / 4:.1f} %", *standing, share])
+    here = [each for each in done if each[0].get("learned") == "here"]
+    by_seed = [
+        won([each for each in here if each[0]["seed"] == seed])
+        for seed in sorted({unit["seed"] for unit, _ in here})
+    ]
+    for name in PLAYERS if by_seed else ():
+        text = "weights learned here" if name in TRAINED else "beside weights learned here"
+        parts = [(wins[name], games[name]) for wins, games in by_seed]
+        lines.append([f"{name}, {text}", *NOT_PRINTED, *_shared(parts)])
+    direct = [each for each in done if each[0].get("learned") == "first"]
+    for run in TRAINED if direct else ():
+        met = [result for unit, result in direct if run in unit["players"]]
+        parts = [(each["wins"], each["games"]) for each in met]
+        title = f"{run}, weights learned here, against the study's"
+        lines.append([title, *NOT_PRINTED, *_shared(parts)])
+    note = (
+        "The study's table cannot be one round robin: its wins add up to 1,071 and its losses to 929. First and last are what to compare. All but Random search to depth 2 and take the Monte Carlo step. "
+        "The first lines are of the weights that the study published, one training each, and their intervals are over games; those of *weights learned here* are over "
+        "five tournaments, each with the weights of one seed of the row [weights](#weights-learned-by-three-of-the-runs). In the last lines the weights that each seed learned here meet the study's of the same run."
+    )
+    count, distinct = total(done, "games"), total(done, "distinct")
+    standings = ["wins", "losses", "points", "share"]
+    columns = ["player", *(f"{who}: {name}" for who in ("study", "ours") for name in standings)]
+    return Drawn(columns, lines, count, f"{distinct} of {count}", compared, note)
+
+
+# -- depth 2 with Monte Carlo against depth 3 ----------------------------------------------------------
+
+
+def _depths(unit: Unit) -> Result:
+    with InProcess([Amazons], [AmazonsPlayer]) as experiment:
+        given: list[dict[str, Any]] = [
+            {"depth": 2, "rollouts": True},
+            {"depth": 3, "rollouts": False},
+        ]
+        players = [
+            experiment.create(
+                "amazons-player", parameters={"weights": "mp", **each}, seed=unit["seed"]
+            )
+            for each in given
+        ]
+        found = match(
+            experiment, "amazons", players, unit["games"], unit["seed"], BOARD, openings=2
+        )
+    return {"games": found.games, "wins": found.wins, "distinct": len(found.digests)}
+
+
+def _depths_draw(done: Done) -> Drawn:
+    count = total(done, "games")
+    # Two games of an opening are not independent, so the games of a seed are the unit.
+    found = within(mean([100 * result["wins"] / result["games"] for _, result in done]), *PERCENT)
+    half = Compared("half", 50, found, 0, PERCENT)
+    won = signed(interval(found, 1, sign=" %"), half)
+    lines = [["depth 2 with Monte Carlo wins", "comparable to depth 3", won]]
+    note = (
+        "The study gives no figure, so *comparable* is taken as half of the games. Both have the weights MP. Games begin with two moves drawn at random, each opening played from both seats, since depth 3 alone "
+        f"repeats itself; the interval is over the {len(done)} seeds of the openings."
+    )
+    distinct = total(done, "distinct")
+    return Drawn(HEAD, lines, count, f"{distinct} of {count}", (half,), note)
+
+
+STUDY = Study(
+    "amazons",
+    "TD learning of an evaluation for Amazons",
+    (
+        Row(
+            "tree",
+            "Size of the tree",
+            "more than 1,600 moves at the start.",
+            {"quick": Size("all", {}, 1), "study": Size("all", {}, 1)},
+            partial(each_seed, {}),
+            _tree,
+            _tree_draw,
+        ),
+        Row(
+            "cost",
+            "Cost of a search of depth 3",
+            "up to three minutes a move.",
+            {
+                "quick": Size("a game of each kind, {seeds}", {"whole moves": 0}, 1),
+                "study": Size("a game of each kind, {seeds}", {"whole moves": 1}),
+            },
+            _cost_units,
+            _cost,
+            _cost_draw,
+        ),
+        *(
+            Row(
+                f"run-{n}",
+                f"Training run {n}: {run.name}",
+                f"{run.printed}; settled at {run.settled:,} moves (figure {12 + n}).",
+                _SIZES,
+                partial(_train_units, [run.name]),
+                train,
+                partial(_train_draw, run),
+                shares="trainings",
+            )
+            for n, run in enumerate(RUNS, 1)
+        ),
+        Row(
+            "weights",
+            "Weights learned by three of the runs",
+            "three vectors of twelve weights.",
+            _SIZES,
+            partial(_train_units, ["MpVsMcMp", "OnesVsAbMp", "MpVsRandom"]),
+            train,
+            _weights_draw,
+            shares="trainings",
+        ),
+        Row(
+            "tournament",
+            "Tournament of five players",
+            "317, 257, 253, 244 and 0 wins of 400.",
+            {
+                "quick": Size("{games} of 100 games a pair", {"games": 2}, 1),
+                "part": Size("{games} of 100 games a pair", {"games": 4}),
+                "study": Size(
+                    "{games} games a pair, a fifth of them with each seed's weights where they are learned here",
+                    {"games": 20, "learned": 1},
+                ),
+            },
+            _meetings,
+            meeting,
+            _meetings_draw,
+        ),
+        Row(
+            "depths",
+            "Depth 2 with Monte Carlo against depth 3",
+            "comparable; no table.",
+            {
+                "quick": Size("{games} games (the study gives no number)", {"games": 2}, 1),
+                "part": Size("{games} games (the study gives no number)", {"games": 4}),
+                "study": Size("{games} games (the study gives no number)", {"games": 100}),
+            },
+            partial(each_seed, {}),
+            _depths,
+            _depths_draw,
+            sized=False,
+        ),
+        Row(
+            "people",
+            "Against people",
+            "hard for an average player.",
+            missing="people are needed; the web page lets them play",
+        ),
+    ),
+    "The board is 8 x 8. A player searches by alpha-beta and values positions by twelve features times twelve weights; the target of TD learning is the value after the own move and the reply that the search expects.\n\n"
+    "*MP* are weights that the study's author set by hand. *AbMp* searches with them to depth 2 and plays the best move. *McMp* adds the study's *Monte Carlo* step: each of the five best moves is played out once, by the same search for both sides, and one of those that won is chosen at random, "
+    "or one of the five if none won. A training run is named after the weights that its learner begins with (all zeros, all ones or MP) and its opponent (a player that moves at random, AbMp or McMp). The learner always takes the Monte Carlo step.\n\n"
+    "The *features* lie between 0 and 1, six for each side. *Moves*: the squares that its amazons can reach, as a share of those at the start. *In corners*, *with one direction* and *trapped*: the share of its four amazons that stand in a corner of the board, can leave in one direction only, or cannot leave. "
+    "*Unhindered*: the share with all neighbouring squares free. *One per quadrant*: 1 if each quarter of the board has one of its amazons, 0 otherwise.\n\n"
+    "A *score* comes from games against the opponent of the training: -100 if all are lost, +100 if all are won. For the nine runs the study prints curves and describes them in words. Only figures in these words are compared. It also reads from each plot when the weights stop changing. "
+    "What looks constant depends on the scale of the plot, so the tables have three limits and do not compare them. The step size is halved every 5,000 moves, in the study as here, and how far the weights move shrinks with it.",
+)

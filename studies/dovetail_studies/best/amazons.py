@@ -1,0 +1,186 @@
+"""Amazons: the study's learner against the player with the weights that the study published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dovetail.client.inprocess import InProcess
+from dovetail.protocol.errors import DovetailError
+from dovetail_agents.games.amazons import AmazonsPlayer
+from dovetail_experiments.statistics import Estimate
+from dovetail_games.amazons import Amazons
+from dovetail_studies.amazons.rows import BOARD, learned, thinking, train
+from dovetail_studies.best.parts import (
+    COLUMNS,
+    counted,
+    percent,
+    points,
+)
+from dovetail_studies.playing import Score, match
+from dovetail_studies.results import Results, key
+from dovetail_studies.rows import (
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Unit,
+    by,
+    interval,
+    over,
+    total,
+    within,
+)
+
+RUNS = ("ZerosVsAbMp", "OnesVsAbMp", "MpVsAbMp", "ZerosVsMcMp", "OnesVsMcMp", "MpVsMcMp")
+"""The study's trainings against a searching opponent."""
+PLAIN = "OnesVsAbMp without rollouts"
+"""The second of them with a learner that plays without rollouts in training."""
+CHOSEN, SAME = PLAIN, "OnesVsAbMp"
+"""The training that did best in the games for the choice, and the same one as the study ran it."""
+PUBLISHED = "ones-vs-abmp"
+"""The study's weights that came first in its tournament."""
+WAYS: dict[str, dict[str, Any]] = {
+    "depth 2 with rollouts": {"depth": 2, "rollouts": True},
+    "depth 3": {"depth": 3, "rollouts": False},
+    "depth 4": {"depth": 4, "rollouts": False},
+}
+MEETINGS = (
+    ("depth 2 with rollouts", "depth 3"),
+    ("depth 3", "depth 2 with rollouts"),
+    ("depth 3", "depth 3"),
+    ("depth 4", "depth 3"),
+)
+"""How ours searches, and how the published player does."""
+ITSELF = (MEETINGS[0], MEETINGS[3])
+"""The meetings that the published player needs with itself; the others follow from these."""
+CHOICE = 1000
+"""Added to a seed for the games of the choice, so that their openings are not those of the others."""
+MOVES = 100_000
+"""Of a training, as in the study."""
+SLOW = 10
+"""How many times fewer games there are of depth 4."""
+
+
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    """Return the trainings, the games for the choice, games to be timed, and those of the table."""
+    even = {"way": "depth 3", "against": "depth 3"}
+    given: list[Unit] = [{"train": SAME, "moves": values["moves"]}] if values["moves"] else []
+    given += [{"choice": run, **even, "games": values["few"]} for run in (*RUNS, PLAIN)]
+    slow = values["games"] // SLOW
+    given += [{"timed": way} for way in WAYS if slow or way != "depth 4"]
+    for player, meetings in ((CHOSEN, MEETINGS), (SAME, MEETINGS[2:3]), ("published", ITSELF)):
+        for way, against in meetings:
+            if games := slow if way == "depth 4" else values["games"]:
+                given.append({"player": player, "way": way, "against": against, "games": games})
+    return [{**unit, "seed": seed} for unit in given for seed in seeds]
+
+
+def _work(unit: Unit) -> Result:
+    seed = unit["seed"]
+    if "train" in unit:
+        given = {"run": unit["train"], "rollouts": 0, "moves": unit["moves"]}
+        trained = train({**given, "checks": 1, "tests": 2, "seed": seed})
+        return {"games": trained["games"], "weights": trained["weights"]}
+    if "timed" in unit:
+        seconds = thinking({"weights": _weights(CHOSEN, seed), **WAYS[unit["timed"]]}, seed)
+        return {"games": 1, "longest": round(max(seconds), 6)}
+    if "choice" in unit:
+        return counted(_play(_weights(unit["choice"], seed), unit, CHOICE + seed))
+    return counted(_play(_weights(unit["player"], seed), unit, seed))
+
+
+def _weights(player: str, seed: int) -> str | list[float]:
+    """Return the weights of a player: the published ones, or those that a kept training ended with."""
+    if player == "published":
+        return PUBLISHED
+    if player != PLAIN:
+        return learned(player, seed)
+    places = (Path("studies/pages/results"), Path("out/studies"))
+    results = Results([place / "best" / "amazons.study.jsonl" for place in places])
+    record = results.records.get(key({"train": SAME, "moves": MOVES, "seed": seed}))
+    if record is None:
+        raise DovetailError(
+            "there are no trainings to take weights from; run `dovetail study best amazons --jobs 1` first, at the top of a checkout"
+        )
+    weights: list[float] = record.result["weights"]
+    return weights
+
+
+def _play(weights: str | list[float], unit: Unit, seed: int) -> Score:
+    """Play against the published weights, each opening from both seats."""
+    given = {"weights": weights, **WAYS[unit["way"]]}
+    published = {"weights": PUBLISHED, **WAYS[unit["against"]]}
+    with InProcess([Amazons], [AmazonsPlayer]) as experiment:
+        pair = [
+            experiment.create("amazons-player", parameters=given, seed=seed),
+            experiment.create("amazons-player", parameters=published, seed=1000 + seed),
+        ]
+        return match(experiment, "amazons", pair, unit["games"], seed, BOARD, openings=2)
+
+
+def _opposite(found: Estimate) -> Estimate:
+    """Return the share of the other side."""
+    return Estimate(1 - found.value, 1 - found.high, 1 - found.low)
+
+
+def _draw(done: Done) -> Drawn:
+    kinds = {
+        kind: [each for each in done if kind in each[0]] for kind in ("choice", "player", "timed")
+    }
+    played = by(kinds["player"], "player", "way", "against")
+    lines = []
+    for way, against in MEETINGS:
+        ours = played.get((CHOSEN, way, against))
+        if ours is None:
+            continue
+        if way == against:
+            study = "50, the player against itself"
+        elif results := played.get(("published", way, against)):
+            study = percent(points(results))
+        else:
+            study = percent(_opposite(points(played["published", against, way])))
+        lines.append([f"{way} against {against}: wins %", percent(points(ours)), study, "-"])
+    same = percent(points(played[SAME, "depth 3", "depth 3"]))
+    lines.append(["depth 3 against depth 3, trained with rollouts: wins %", same, "-", "-"])
+    for (way,), results in by(kinds["timed"], "timed").items():
+        longest = interval(within(over(results, "longest")), 4 if way != "depth 4" else 2)
+        lines.append([f"{way}: longest move of a game, seconds of a core", longest, "-", "-"])
+    choice = by(kinds["choice"], "choice")
+    few = sum(each["games"] for each in choice[CHOSEN,])
+    shares = ", ".join(f"{run} {percent(points(each))}" for (run,), each in choice.items())
+    note = (
+        "The opponent has the weights that the study published for OnesVsAbMp, its strongest player. Under *the study's best* these weights also play our side, with the search that ours has. "
+        "Ours are the weights of the same training, one vector for each seed, but the learner plays without the study's Monte Carlo step (*rollouts*) while it learns. "
+        f"This training was chosen among seven by {few} other games of each, at depth 3 against depth 3. The games won, in percent: {shares}. Those without a remark are [the study's](amazons.md), with rollouts; its trainings against Random were left out as "
+        "[the weakest by far](across.md#the-trainings-of-amazons-against-each-other). "
+        "Games begin with two moves drawn at random, each opening played from both seats; the board is 8 x 8. Games of depth 4 are few, since they take long. "
+        "How long a move takes depends on the weights, by what alpha-beta cuts off: with MP the longest of depth 3 takes twice as long ([cost](amazons.md#cost-of-a-search-of-depth-3)). "
+        "The literature's programs play 10 x 10 with evaluations of territory, or UCT; none is measured here, and they are expected to win nearly every game against these twelve features."
+    )
+    tested = [result for kind in ("choice", "player") for _, result in kinds[kind]]
+    count, distinct = (sum(each[name] for each in tested) for name in ("games", "distinct"))
+    text = f"{distinct:,} of {count:,} after training"
+    return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
+
+
+def _size(games: int, few: int, moves: int = 0, seeds: int = 5) -> Size:
+    slow = f" ({games // SLOW} at depth 4)" if games >= SLOW else ""
+    trained = (
+        "of the learner's moves (the study: 100,000)" if moves else "moves of the kept trainings"
+    )
+    text = f"{MOVES:,} {trained}, {games} games a line{slow}, {few} for the choice, for each of {{seeds}}"
+    return Size(text, {"games": games, "few": few, "moves": moves}, seeds)
+
+
+ROW = Row(
+    "amazons",
+    "Amazons",
+    "317 of 400 games won by OnesVsAbMp in its tournament of five players; nothing against depth 3 but *comparable*.",
+    {"quick": _size(2, 2, seeds=2), "part": _size(20, 4), "study": _size(100, 10, MOVES)},
+    _units,
+    _work,
+    _draw,
+)

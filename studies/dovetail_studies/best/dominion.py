@@ -1,0 +1,124 @@
+"""Dominion: the study's learner against Big Money with Smithies and the five bots."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dovetail.peer.registry import register
+from dovetail_agents.games.dominion.q_learning import REWARDS, Reward
+from dovetail_studies.best.parts import COLUMNS, players
+from dovetail_studies.dominion import study as s
+from dovetail_studies.dominion.learning import (
+    FALLING,
+    FORCED,
+    GBC,
+    SHUFFLED,
+    learner,
+    percent,
+)
+from dovetail_studies.dominion.transfer import TRANSFER
+from dovetail_studies.rows import (
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Unit,
+    by,
+    interval,
+    total,
+)
+
+VERSION = "14.5"
+OTHERS = {
+    "3 Random": ["random"] * 3,
+    "3 Money": ["money"] * 3,
+    "3 Greedy": ["greedy"] * 3,
+    "3 Blacksmith": ["blacksmith"] * 3,
+    "3 Chapel": ["chapel"] * 3,
+    "Greedy, Blacksmith, Chapel": GBC,
+    "3 Big Money with 1 Smithy": ["big-money-1"] * 3,
+    "3 Big Money with 2 Smithies": ["big-money-2"] * 3,
+}
+"""The first six in the order of the columns of the study's table 4.4.1."""
+RANDOM, MONEY = "3 Random", "3 Money"
+"""Those that any learner beats in every game, and those whose learner meets all the others, too."""
+YARDSTICK = "big-money-2"
+WINS = {
+    **dict.fromkeys((MONEY, "3 Chapel"), 5),
+    **dict.fromkeys(("3 Greedy", "3 Blacksmith", "Greedy, Blacksmith, Chapel"), 10),
+    **dict.fromkeys(("3 Big Money with 1 Smithy", "3 Big Money with 2 Smithies"), 20),
+}
+"""What winning the game earns beside the victory points of each purchase, by whom it is trained against."""
+for _win in set(WINS.values()):
+    register("reward", f"points-and-win-{_win}", Reward(REWARDS["points"].card, win=float(_win)))
+SETTING: dict[str, Any] = {"discount": 1.0, **FALLING}
+EVERY = 50_000
+TESTS = 5_000
+"""Games of a test during training."""
+
+
+def _work(unit: Unit) -> Result:
+    again, seed, player = unit["again"], unit["seed"], unit["player"]
+    if player == YARDSTICK:
+        table = s.table_of(4)
+        found = {
+            name: s.bots(table, [*each, YARDSTICK], again, seed) for name, each in OTHERS.items()
+        }
+        won = {name: each.share[-1] for name, each in found.items()}
+        return {"won": won, "games": again * len(OTHERS)}
+    options = {**SETTING, "reward": f"points-and-win-{WINS[player]}"}
+    study = learner(VERSION, OTHERS[player], 4, FORCED, seed, options)
+    tests = min(TESTS, again)
+    points = s.run(study, unit["games"], min(EVERY, unit["games"] // 2), tests)
+    met = OTHERS if player == MONEY else [player]
+    won = {name: study.test(again, OTHERS[name]).share[study.seat] for name in met}
+    return {"won": won, "games": unit["games"] + tests * len(points) + again * len(won)}
+
+
+def _draw(done: Done) -> Drawn:
+    groups = {name: results for (name,), results in by(done, "player").items()}
+    lines = []
+    for column, name in enumerate(OTHERS):
+        printed = "-"
+        if column + 1 < len(TRANSFER[0]):
+            printed = f"{max(row[column + 1] for row in TRANSFER):.1f}"
+        trained = MONEY if name == RANDOM else name
+        cells = [
+            interval(percent(groups[player], "won", name)) for player in (trained, MONEY, YARDSTICK)
+        ]
+        lines.append([f"against {name}: wins %", *cells, printed, "-"])
+    unit = done[0][0]
+    note = (
+        f"The learner is version {VERSION} with forced exploration at a falling rate, without a discount. A purchase earns its victory points, and winning the game "
+        "5 more where it is trained against Money or Chapel, 10 against Greedy, Blacksmith or all three, and 20 against Big Money. "
+        "Reward and discount are ours; short trainings against Money, Greedy and Big Money with 2 Smithies chose them, with a seed that is not among these. "
+        f"It is trained against the players of the line (*ours*; for Random, Money), or in the next column against three Money players. The table that wins most in a test of {min(TESTS, unit['again']):,} games, "
+        "one after each part of the training, is kept and plays the games of this table, which are others. It sits last among three others, where an equal wins 25 %; "
+        "Big Money with two Smithies, the list of purchases that players of the game use as a yardstick, sits in its place in the third column. "
+        "The study's figures are the best of each column of its table 4.4.1, of version 4.13, one training each. "
+        "The literature names no figure at this table, and Big Money stands for it. Other trainings are in the row [optimal](dominion.md#whether-the-strategy-is-optimal) of the Dominion study."
+    )
+    columns = [*COLUMNS[:2], "trained against Money", "Big Money with 2 Smithies", *COLUMNS[2:]]
+    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note)
+
+
+def _size(games: int, again: int, seeds: int = 5) -> Size:
+    text = f"{games:,} games of training for each line, {again:,} games against each, for each of {{seeds}}"
+    return Size(text, {"games": games, "again": again}, seeds)
+
+
+ROW = Row(
+    "dominion",
+    "Dominion",
+    "78.0 % against three Money players and 58.3 % against Greedy, Blacksmith and Chapel, the best of table 4.4.1.",
+    {
+        "quick": _size(10_000, 1_000, 2),
+        "part": _size(500_000, 20_000),
+        "study": _size(1_000_000, 50_000),
+    },
+    partial(players, [*WINS, YARDSTICK]),
+    _work,
+    _draw,
+)

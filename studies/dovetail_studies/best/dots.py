@@ -1,0 +1,317 @@
+"""Dots and boxes: learners against exact values on four boards."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct, structs
+
+from dovetail.client.client import Experiment
+from dovetail.client.inprocess import InProcess
+from dovetail.peer.agents.agent import Agent
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.environments.environment import Spec, Turn, sole_action
+from dovetail.protocol.errors import DovetailError
+from dovetail_agents.games.dots.agent import DotsPlayer
+from dovetail_agents.games.dots.perfect import MOST_LINES, DotsPerfect, ending, values
+from dovetail_agents.general.td import TD
+from dovetail_games.dots import Dots
+from dovetail_games.dots.rules import Board, grid
+from dovetail_studies import learned
+from dovetail_studies.best.parts import (
+    added,
+    counted,
+    percent,
+    points,
+    shared,
+    train,
+)
+from dovetail_studies.playing import DERIVATION, Score
+from dovetail_studies.rows import (
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Unit,
+    by,
+    interval,
+    over,
+    total,
+)
+
+BOARDS = ((3, 3), (3, 4), (4, 4), (4, 5))
+"""Rows and columns of dots."""
+MOST_FREE = 16
+"""Free lines of a hard position: its value is a table of all sets of them."""
+LEARNER = {"symmetric": True, "epsilon": 0.2, "decay_episodes": 10_000}
+PLAYERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "`td`": ("td", LEARNER),
+    "`dots-player`, learned": ("dots-player", {"weights": "zeros"}),
+    "`dots-player`, the study's last weights": ("dots-player", {"weights": "end"}),
+    "`random`": ("random", {}),
+}
+LEARN = {"`td`": "games", "`dots-player`, learned": "few"}
+"""By learner: which value of the size says how many games it learns from."""
+MOST_POSITIONS = 10_000
+"""That ``dots-player`` values for a decision on 4 x 5 dots."""
+HELD_OUT = 1_000_000
+"""Added to the seeds of positions and openings, so that no training uses them."""
+AGENTS: list[type[Agent[Any]]] = [TD, DotsPlayer, DotsPerfect, Random]
+
+
+class Hard(Struct, frozen=True):
+    """A position in which not every line keeps the value."""
+
+    played: tuple[int, ...]
+    """The lines that lead to it."""
+    values: dict[int, int]
+    """Of each free line: the boxes that the seat to draw still wins, less those that it loses."""
+    mover: int
+
+
+def _safe(board: Board) -> list[int]:
+    """Return the lines that are not the third of a box."""
+    drawn, beside = board.drawn, board.grid.beside
+    return [
+        line
+        for line in board.legal()
+        if all((drawn & mask).bit_count() != 2 for _, mask in beside[line])
+    ]
+
+
+@lru_cache(maxsize=4096)
+def hard(seed: int, rows: int, columns: int) -> Hard:
+    """Return the position after a random beginning that avoids the third line of a box while it can.
+
+    At most ``MOST_FREE`` lines are free. After wholly random lines boxes wait to be taken, and nearly
+    every player sees that.
+    """
+    rng = random.Random(seed)
+    lines = grid(rows, columns).lines
+    least = lines - min(MOST_FREE, 3 * lines // 4)
+    while True:
+        board, played = Board(rows, columns), []
+        for _ in range(rng.randint(least, lines - lines // 4)):
+            played.append(rng.choice(_safe(board) or board.legal()))
+            board.draw(played[-1])
+        found = ending(board.grid, board.drawn)
+        if len(set(found.values())) > 1:
+            return Hard(tuple(played), found, board.mover)
+
+
+class KeepBoxes(Dots):
+    """A hard position of dots and boxes and one decision in it.
+
+    The seat to draw wins the episode if its line keeps the value of the position; its reward is the
+    boxes that it loses, as a difference and negative, over twice the boxes of the board.
+    """
+
+    name = "dots_keep_value"
+
+    def init(self) -> Spec:
+        # Players of dots and boxes must take it for theirs.
+        return structs.replace(super().init(), name=Dots.name)
+
+    def start(self, seed: int) -> Turn:
+        turn = super().start(seed)
+        self._hard = hard(seed, self.configuration.rows, self.configuration.columns)
+        for line in self._hard.played:
+            turn = super().step({self.board.mover: line})
+        return turn
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        mover, exact = self.board.mover, self._hard.values
+        lost = max(exact.values()) - exact[sole_action(actions, mover, over=False)]
+        rewards = [0.0, 0.0]
+        rewards[mover] = -lost / (2 * self.board.grid.boxes)
+        winner = 1 - mover if lost else mover
+        return Turn.end(map(self.observation, (0, 1)), rewards, winners=[winner])
+
+
+@lru_cache(maxsize=4096)
+def opening(seed: int, rows: int, columns: int) -> tuple[tuple[int, ...], int]:
+    """Return random lines, and by how many boxes seat 0 wins after them if both play perfectly; not 0."""
+    rng = random.Random(seed)
+    exact = values(rows, columns)
+    while True:
+        board, played = Board(rows, columns), []
+        for _ in range(board.grid.lines // 6):
+            played.append(rng.choice(board.legal()))
+            board.draw(played[-1])
+        left = int(exact[board.drawn])
+        lead = board.scores[0] - board.scores[1] + (left if board.mover == 0 else -left)
+        if lead:
+            return tuple(played), lead
+
+
+class WonDots(Dots):
+    """Dots and boxes from an opening after which one seat can win.
+
+    The reward at the end is the difference in boxes over the boxes of the board.
+    """
+
+    name = "dots_won"
+
+    def init(self) -> Spec:
+        return structs.replace(super().init(), name=Dots.name)
+
+    def start(self, seed: int) -> Turn:
+        turn = super().start(seed)
+        for line in opening(seed, self.configuration.rows, self.configuration.columns)[0]:
+            turn = super().step({self.board.mover: line})
+        return turn
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        turn = super().step(actions)
+        if not self.board.over:
+            return turn
+        lead = self.board.scores[0] - self.board.scores[1]
+        won = lead / self.board.grid.boxes
+        winners = [0] if lead > 0 else [1] if lead < 0 else [0, 1]
+        return Turn.end(map(self.observation, (0, 1)), [won, -won], winners=winners)
+
+
+def _kept(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, int]) -> Result:
+    """Ask a player for its lines in hard positions."""
+    right, lost, chance = 0, 0.0, 0.0
+    run = experiment.run(
+        KeepBoxes.name,
+        [player, player],
+        episodes=unit["positions"],
+        seed=HELD_OUT + unit["seed"],
+        configuration=dict(board),
+        derivation=DERIVATION,
+        modes=["evaluate"] * 2,
+    )
+    for episode in run:
+        if episode.outcome is None:
+            raise DovetailError(f"the player did not answer: {episode.reason}: {episode.message}")
+        asked = hard(episode.seed, **board)
+        right += episode.outcome[asked.mover] == 1.0
+        lost -= episode.seats[asked.mover].total * 2 * grid(**board).boxes
+        best = max(asked.values.values())
+        chance += sum(each == best for each in asked.values.values()) / len(asked.values)
+    count = unit["positions"]
+    return {"right": [right, count], "lost": lost / count, "chance": chance / count}
+
+
+def _won(experiment: Experiment, player: int, unit: Unit, board: Mapping[str, int]) -> Result:
+    """Play the side that can win against the perfect player."""
+    perfect = experiment.create(
+        "dots-perfect", parameters={"rows": board["rows"]}, seed=1000 + unit["seed"]
+    )
+    rng = random.Random(HELD_OUT + unit["seed"])
+    seeds = [rng.getrandbits(32) for _ in range(unit["tests"])]
+    score, given = Score(), 0.0
+    for seat in (0, 1):
+        mine = [seed for seed in seeds if (opening(seed, **board)[1] > 0) == (seat == 0)]
+        if not mine:
+            continue
+        run = experiment.run(
+            WonDots.name,
+            [player, perfect] if seat == 0 else [perfect, player],
+            episodes=len(mine),
+            seeds=mine,
+            configuration=dict(board),
+            derivation=DERIVATION,
+            modes=["evaluate"] * 2,
+        )
+        for episode in run:
+            if episode.outcome is None:
+                raise DovetailError(f"a player did not answer: {episode.message}")
+            score.games += 1
+            score.wins += episode.outcome[seat] > 0.5
+            score.losses += episode.outcome[seat] < 0.5
+            score.digests.add(f"{opening(episode.seed, **board)[0]} {episode.digest}")
+            lead = episode.seats[seat].total * grid(**board).boxes
+            given += abs(opening(episode.seed, **board)[1]) - lead
+    return {**counted(score), "given": given / score.games}
+
+
+def _work(unit: Unit) -> Result:
+    board = {"rows": unit["rows"], "columns": unit["columns"]}
+    kind, given = PLAYERS[unit["player"]]
+    parameters = dict(given)
+    if kind == "dots-player":
+        parameters["rows"] = unit["rows"]
+        if grid(**board).lines > MOST_LINES:
+            parameters["most_positions"] = MOST_POSITIONS
+    found: Result = {"games": 0, "matches": {}}
+    with InProcess([Dots, KeepBoxes, WonDots], AGENTS) as experiment:
+        player = experiment.create(kind, parameters=parameters, seed=unit["seed"])
+        if unit["player"] in LEARN:
+            games = unit[LEARN[unit["player"]]]
+            learned.train(
+                experiment,
+                {f"{kind}-{unit['rows']}x{unit['columns']}-{unit['seed']}": player},
+                lambda: train(experiment, "dots", [player, player], games, unit["seed"], board),
+            )
+            found["games"] += games
+        found["kept"] = _kept(experiment, player, unit, board)
+        if grid(**board).lines <= MOST_LINES:
+            found["matches"]["perfect"] = won = _won(experiment, player, unit, board)
+            found["games"] += won["games"]
+    return found
+
+
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    return [
+        {"rows": rows, "columns": columns, "player": name, **values, "seed": seed}
+        for rows, columns in BOARDS
+        for name in PLAYERS
+        for seed in seeds
+    ]
+
+
+def _draw(done: Done) -> Drawn:
+    groups = by(done, "rows", "columns", "player")
+    lines = []
+    for rows, columns in dict.fromkeys((unit["rows"], unit["columns"]) for unit, _ in done):
+        each = [groups[rows, columns, name] for name in PLAYERS]
+        name = f"{rows} x {columns} dots"
+        keeps = [percent(shared([tuple(r["kept"]["right"]) for r in part])) for part in each]
+        lines.append([f"{name}: lines that keep the value, %", *keeps, "100"])
+        lost = [interval(over(part, "kept", "lost"), 2) for part in each]
+        lines.append([f"{name}: boxes lost a position", *lost, "0"])
+        if all(part[0]["matches"] for part in each):
+            won = [percent(points(part, "matches", "perfect")) for part in each]
+            lines.append([f"{name}: points from won openings, %", *won, "100"])
+            boxes = [interval(over(part, "matches", "perfect", "given"), 2) for part in each]
+            lines.append([f"{name}: boxes given away a game", *boxes, "0"])
+    note = (
+        f"A *position* comes from a random beginning that avoids the third line of a box while it can, has at most {MOST_FREE} free lines, some of which keep its value and some of which do not. A *won opening* is a random opening of a sixth of the lines after which one side wins if both play perfectly. The player has that side, its opponent is `dots-perfect`, and a draw is half a point. Boxes are counted as a difference: those that the player wins minus those that it loses. "
+        f"4 x 5 dots have 31 lines, and the table of all positions ends at {MOST_LINES}: there only the positions are measured, whose values are a table of their free lines; larger boards are not measured. "
+        f"`dots-player` looks four turns ahead, on 4 x 5 dots over at most {MOST_POSITIONS:,} positions. The study's weights were learned on 4 x 4 dots. What the literature has is the solver."
+    )
+    tested = added([result for _, result in done], "matches")
+    text = f"{tested['distinct']:,} of {tested['games']:,} after training"
+    head = ["", *PLAYERS, "perfect play"]
+    return Drawn(head, lines, total(done, "games"), text, (), note)
+
+
+def _size(games: int, few: int, positions: int, tests: int, seeds: int = 5) -> Size:
+    text = (
+        f"{games:,} games of training for `td` and {few:,} for `dots-player` on each board, {positions} positions, {tests} games against the perfect player, "
+        "for each of {seeds}"
+    )
+    values = {"games": games, "few": few, "positions": positions, "tests": tests}
+    return Size(text, values, seeds)
+
+
+ROW = Row(
+    "dots",
+    "Dots and boxes",
+    "weights after self-play on 4 x 4 dots, without a measure of play.",
+    {
+        "quick": _size(20, 10, 10, 4, 2),
+        "part": _size(2_000, 200, 100, 40),
+        "study": _size(30_000, 600, 300, 200),
+    },
+    _units,
+    _work,
+    _draw,
+)

@@ -1,0 +1,160 @@
+"""2048: the n-tuple network ``fives`` with temporal coherence, and what the choice of both is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from dovetail_agents.games.game_2048 import saved
+from dovetail_agents.games.game_2048.networks import layout
+from dovetail_agents.general.feature_network.genome import decode, genes
+from dovetail_agents.general.feature_network.handmade import PLANES
+from dovetail_agents.general.feature_network.saved import Genome
+from dovetail_studies.best.parts import COLUMNS, percent, shared
+from dovetail_studies.game_2048.train import Rule, chunks, measure
+from dovetail_studies.learned import learned
+from dovetail_studies.rows import (
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Unit,
+    by,
+    each_seed,
+    interval,
+    over,
+    total,
+)
+from dovetail_studies.tetris import games
+from dovetail_studies.tetris import train as tetris
+from dovetail_studies.tetris.searches import CMAES
+from dovetail_studies.tetris.sliding import Sliding
+
+SHAPE = (4, 4)
+TILES = (2048, 4096, 8192, 16384)
+COHERENT, PLAIN = Rule(1.0, coherent=True), Rule(0.1, coherent=False)
+OPTIONS = (("lines", False), ("fives", False), ("lines", True), ("fives", True))
+"""Network and temporal coherence of the shorter trainings."""
+MEASURED = 1_000_000
+"""Added to the seeds of games without learning."""
+GENES = "the Tetris study's network"
+GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
+"""CMA-ES over all genes of six units: games of a candidate, and of a generation's mean."""
+
+
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    tests = {"tests": values["tests"]}
+    found = each_seed({}, {"games": values["games"], **tests}, seeds)
+    for network, coherent in OPTIONS:
+        option = {"network": network, "coherent": coherent}
+        found += each_seed(option, {"games": values["short"], **tests}, seeds)
+    generations = min(GENERATIONS, values["short"] // 20)
+    found += each_seed({"network": GENES}, {"generations": generations, **tests}, seeds)
+    return found
+
+
+def _genes(unit: Unit) -> Result:
+    genome = learned(f"genes-{unit['seed']}", partial(_search, unit), Genome.read)
+    out = games.play(
+        [Sliding(genome.network())],
+        games.Game(*SHAPE),
+        games.seeds(MEASURED + unit["seed"], 0, unit["tests"]),
+    )[0]
+    played = unit["generations"] * (POPULATION * EACH + FINAL) + unit["tests"]
+    return {"score": round(float(out[:, 0].mean()), 1), "games": played}
+
+
+def _search(unit: Unit) -> bytes:
+    """Return the best genes of a search, as a file that the agent loads."""
+    half = np.full(6 * genes(*SHAPE), 0.5)
+    first = decode(half, PLANES, *SHAPE)
+    search = CMAES(half, 0.2, POPULATION, unit["seed"], diagonal=True, bounds=(0.0, 1.0))
+    trials = tetris.Trials(games.Game(*SHAPE), unit["seed"], EACH, FINAL)
+    player = tetris.sliding(first)
+    best = tetris.best_of(list(tetris.search(search, player, trials, unit["generations"])))
+    return Genome.of_genes(best.vector, (PLANES, *SHAPE)).bytes()
+
+
+def _work(unit: Unit) -> Result:
+    if unit.get("network") == GENES:
+        return _genes(unit)
+    kind, coherent = unit.get("network", "fives"), unit.get("coherent", True)
+    network = layout(kind, *SHAPE)
+    parameters = saved.NTupleParameters(network=kind)
+
+    def learn() -> bytes:
+        weights = network.zeros()
+        rule = COHERENT if coherent else PLAIN
+        for _ in chunks(network, weights, *SHAPE, unit["games"], unit["seed"], rule):
+            pass
+        return saved.dump(parameters, SHAPE, weights, unit["games"])
+
+    name = f"{kind}-{'coherent' if coherent else 'plain'}-{unit['games']}-{unit['seed']}"
+    weights = learned(name, learn, saved.parse)[3]
+    assert weights is not None
+    out = measure(network, weights, SHAPE, unit["tests"], MEASURED + unit["seed"])
+    return {
+        "score": round(float(np.mean(out[:, 0])), 1),
+        "tiles": {str(tile): int((1 << out[:, 1] >= tile).sum()) for tile in TILES},
+        "tests": unit["tests"],
+        "games": unit["games"] + unit["tests"],
+    }
+
+
+def _draw(done: Done) -> Drawn:
+    results = [result for unit, result in done if "network" not in unit]
+    options = [each for each in done if "coherent" in each[0]]
+    generations = done[-1][0]["generations"]
+    searched = [result for unit, result in done if unit.get("network") == GENES]
+    lines = [
+        [
+            "mean score",
+            interval(over(results, "score"), 0),
+            "-",
+            "100,178 (2014); 609,104 with search (2016); 625,377 (2021)",
+        ]
+    ]
+    for tile in TILES:
+        found = shared([(each["tiles"][str(tile)], each["tests"]) for each in results])
+        printed = "97.8 (2014)" if tile == 2048 else "-"
+        lines.append([f"reaches {tile}, %", percent(found), "-", printed])
+    for (name, coherent), group in by(options, "network", "coherent").items():
+        trained = f"`{name}`, {'temporal coherence' if coherent else 'plain TD'}, shorter"
+        reached = shared([(each["tiles"]["2048"], each["tests"]) for each in group])
+        lines.append([f"{trained}: mean score", interval(over(group, "score"), 0), "-", "-"])
+        lines.append([f"{trained}: reaches 2048, %", percent(reached), "-", "-"])
+    lines.append([f"{GENES}: mean score", interval(over(searched, "score"), 0), "-", "-"])
+    note = (
+        "No game is cut short. The network is `fives` of `ntuple-2048`: six five-tuples, 3.2 million weights, each with a rate of its own (temporal coherence), without search; `lines` has 17 tables of four squares and 1.1 million weights. Plain TD has the rate 0.1. "
+        f"{GENES[0].upper()}{GENES[1:]} is `feature-network` with six units, all genes of which CMA-ES searches for from 0.5, in {generations} generations of {POPULATION} candidates with {EACH} games. "
+        "The literature's figures are those of Szubert and Jaśkowski (2014, 22.9 million weights), Jaśkowski (2016, with search) and Guei (2021, 72 % of whose games reach 32768); "
+        "no player here searches 2048. The tables tell tiles apart up to 8192, which bounds what they can learn."
+    )
+    text = "all, as each has its own sequence of tiles"
+    return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
+
+
+def _size(games: int, short: int, tests: int, seeds: int = 5) -> Size:
+    text = (
+        f"{games:,} games of training, {short:,} in the shorter ones, "
+        f"{tests:,} games, for each of {{seeds}}"
+    )
+    return Size(text, {"games": games, "short": short, "tests": tests}, seeds)
+
+
+ROW = Row(
+    "2048",
+    "2048",
+    "none of the five plays 2048.",
+    {
+        "quick": _size(50, 20, 20, 2),
+        "part": _size(3_000, 1_000, 200),
+        "study": _size(100_000, 10_000, 1_000),
+    },
+    _units,
+    _work,
+    _draw,
+)

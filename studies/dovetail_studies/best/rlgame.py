@@ -1,0 +1,115 @@
+"""RLGame: two ``td`` learners against minimax of several depths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dovetail.client.inprocess import InProcess
+from dovetail_agents.games.rlgame import RLGameMinimax
+from dovetail_agents.general.td import TD
+from dovetail_games.rlgame import RLGame
+from dovetail_studies import learned
+from dovetail_studies.best.parts import COLUMNS, added, counted, percent, points, train
+from dovetail_studies.playing import match
+from dovetail_studies.rows import (
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Unit,
+    by,
+    total,
+)
+
+LEARNER = {"discount": 0.95, "trace_decay": 0.5, "hidden": "half", "epsilon": 0.1}
+"""Of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
+REWARDS = {"win_reward": 1.0, "pawn_reward": 0.01}
+SIZES = (6, 8)
+DEPTHS = (2, 3, 4, 5)
+SIDES = ("White", "Black")
+MOST_TURNS = 20_000
+MOST_TESTED = 1_000
+"""Greedy players may never end a game."""
+STUDY = {(6, 5, "Black"): "4.4 (110 of 2,500, while it learned)"}
+"""By size, depth and side."""
+
+
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    return [{"size": size, **values, "seed": seed} for size in SIZES for seed in seeds]
+
+
+def _work(unit: Unit) -> Result:
+    board: dict[str, Any] = {"size": unit["size"], **REWARDS}
+    found: Result = {"games": unit["games"], "matches": {}}
+    with InProcess([RLGame], [TD, RLGameMinimax]) as experiment:
+        learners = [
+            experiment.create("td", parameters=dict(LEARNER), seed=2 * unit["seed"] + seat)
+            for seat in (0, 1)
+        ]
+
+        def play() -> None:
+            found["cut"] = train(
+                *(experiment, "rlgame", learners, unit["games"], unit["seed"], board, MOST_TURNS)
+            )
+
+        names = [f"{unit['size']}x{unit['size']}-{side.lower()}-{unit['seed']}" for side in SIDES]
+        learned.train(experiment, dict(zip(names, learners, strict=True)), play)
+        for depth in DEPTHS:
+            given = {"depth": depth, "configuration": board}
+            other = experiment.create("rlgame-minimax", parameters=given, seed=unit["seed"])
+            for seat, side in enumerate(SIDES):
+                score = match(
+                    experiment,
+                    "rlgame",
+                    [learners[0], other] if seat == 0 else [other, learners[1]],
+                    unit["tests"],
+                    unit["seed"],
+                    board,
+                    openings=2,
+                    most=MOST_TESTED,
+                    rotate=False,
+                )
+                if seat == 1:
+                    score.wins, score.losses = score.losses, score.wins
+                found["matches"][f"{side}, depth {depth}"] = counted(score)
+                found["games"] += score.games
+    return found
+
+
+def _draw(done: Done) -> Drawn:
+    lines = []
+    for (size,), results in by(done, "size").items():
+        for side in SIDES:
+            for depth in DEPTHS:
+                won = percent(points(results, "matches", f"{side}, depth {depth}"))
+                name = f"{size} x {size}, {side} against minimax of depth {depth}: wins %"
+                lines.append([name, won, STUDY.get((size, depth, side), "-"), "-"])
+    results = [result for _, result in done]
+    tested = added(results, "matches")
+    trained = [(unit["games"], result["cut"]) for unit, result in done if "cut" in result]
+    games, cut = (sum(each) for each in zip(*trained, strict=True)) if trained else (0, 0)
+    note = (
+        f"{cut:,} of {games:,} training games were truncated, at {MOST_TURNS:,} turns, and {tested['cut']:,} of {tested['games']:,} games after training, at {MOST_TESTED:,}; the latter count as not won. Two learners, one for each side, learn from games with each other; games after training begin with two "
+        "plies drawn at random. Minimax (`rlgame-minimax`) values a position at its horizon by the difference in pawns, and the study's by its "
+        "learner's network, which went on learning. We know of no published result against minimax of a given depth on these boards."
+    )
+    text = f"{tested['distinct']:,} of {tested['games']:,} after training"
+    return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
+
+
+def _size(games: int, tests: int, seeds: int = 5) -> Size:
+    text = f"{games:,} games of training, {tests} games a side and depth, for each of {{seeds}}"
+    return Size(text, {"games": games, "tests": tests}, seeds)
+
+
+ROW = Row(
+    "rlgame",
+    "RLGame",
+    "a learner wins 110 of 2,500 games against minimax of depth 5 on 6 x 6 while both learn.",
+    {"quick": _size(40, 2, 2), "part": _size(1_000, 20), "study": _size(12_000, 50)},
+    _units,
+    _work,
+    _draw,
+)

@@ -1,0 +1,243 @@
+"""Tetris: what each trainer of the package reaches, over several seeds."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dovetail_agents.games.tetris.weights import PLAYERS, Weights
+from dovetail_agents.general.feature_network import handmade
+from dovetail_agents.general.feature_network.genome import Network
+from dovetail_agents.general.feature_network.saved import Genome
+from dovetail_studies.best.parts import players
+from dovetail_studies.learned import learned
+from dovetail_studies.means import mean
+from dovetail_studies.rows import (
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Unit,
+    by,
+    interval,
+    total,
+    within,
+)
+from dovetail_studies.tetris import games, train
+from dovetail_studies.tetris.rows import law, rows_of, uncut, unfitted, whole_games
+from dovetail_studies.tetris.searches import CMAES
+
+Board = Callable[[int], games.Player]
+"""What plays on a board of so many rows and ten columns."""
+
+
+def _networked(network: Network, avoid: bool = False) -> Board:
+    return lambda height: games.Networked(train.resized(network, height), avoid)
+
+
+def _linear(name: str, avoid: bool = True) -> Board:
+    return lambda _: games.Linear(PLAYERS[name], avoid)
+
+
+def _units(name: handmade.Preset, height: int = 20) -> Network:
+    return handmade.network(name, handmade.PLANES, height, 10)
+
+
+@dataclass(frozen=True)
+class Search:
+    """CMA-ES over a feature network."""
+
+    start: handmade.Preset
+    """Its units at the beginning."""
+    vary: train.Vary
+    height: int
+    """Rows of the board that it learns on."""
+    generations: int
+    population: int
+    each: int = 5
+    """Games of a candidate."""
+    sigma: float = 0.5
+
+    def games(self, unit: Unit) -> int:
+        """Return how many games it plays."""
+        population = _less(unit, self.population)
+        return _less(unit, self.generations) * (population * self.each + 1)
+
+    def learn(self, unit: Unit) -> bytes:
+        """Return the last mean of the search, as a file that the agent loads."""
+        first = _units(self.start, self.height)
+        options: dict[str, Any] = {}
+        if self.vary == "genome":
+            scales = train.gentle(len(first.units), self.height, 10)
+            options = {"diagonal": True, "elitist": True, "bounds": (0.0, 1.0), "scales": scales}
+        generations, population = _less(unit, self.generations), _less(unit, self.population)
+        begin = train.start_of(first, self.vary)
+        search = CMAES(begin, self.sigma, population, unit["seed"], **options)
+        trials = train.Trials(games.Game(self.height, 10), unit["seed"], self.each, 1)
+        player = train.networked(first, self.vary)
+        last = list(train.search(search, player, trials, generations))[-1]
+        return Genome.of(train.network_of(last.vector, first, self.vary)).bytes()
+
+    def board(self, state: bytes) -> Board:
+        """Return the player of such a file."""
+        return _networked(Genome.read(state).network())
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the 22 features, learned on 20 x 10 with a discount of 0.95 and a lambda of 0."""
+
+    squares: bool
+    """By least squares, or else by TD."""
+    generations: int
+    each: int
+    """Games of a generation."""
+    most: int
+    """Pieces after which they are cut short."""
+    rate: float = 0.0
+    """Of TD."""
+
+    def games(self, unit: Unit) -> int:
+        """Return how many games it plays."""
+        each = _less(unit, self.each)
+        return _less(unit, self.generations) * (each + 10) + (0 if self.squares else each)
+
+    def learn(self, unit: Unit) -> bytes:
+        """Return the generation that cleared the most rows in ten other games, as a file that the agent loads."""
+        value = train.Value("bertsekas", 0.0, 0.95)
+        generations, each = _less(unit, self.generations), _less(unit, self.each)
+        trials = train.Trials(games.Game(20, 10, most=self.most), unit["seed"], each, 10)
+        start = train.first_weights("bertsekas", 10)
+        if self.squares:
+            progress = train.least_squares(value, start, trials, generations, 1e-3)
+        else:
+            sizes = train.scales("bertsekas", start, trials)
+            progress = train.temporal_differences(
+                value, start, trials, generations, lambda _: self.rate, sizes
+            )
+        return value.weights(train.best_of(list(progress)).vector).bytes()
+
+    def board(self, state: bytes) -> Board:
+        """Return the player of such a file."""
+        weights = Weights.read(state)
+        return lambda _: games.Linear(weights)
+
+
+def _less(unit: Unit, count: int) -> int:
+    """Return so much of a number as the size of a run asks for."""
+    return max(4, count * int(unit["percent"]) // 100)
+
+
+TRAINERS: dict[str, Search | Value] = {
+    "22 features, TD(0)": Value(False, 10, 50, 20_000, 0.3),
+    "22 features, least squares": Value(True, 5, 100, 50_000),
+    "six units, weights by CMA-ES on 10 rows": Search("study", "weights", 10, 10, 20),
+    "six units, weights by CMA-ES on 14 rows": Search("study", "weights", 14, 12, 16),
+    "seven units, weights by CMA-ES on 10 rows": Search("exact", "weights", 10, 10, 20),
+    "six units, all genes by CMA-ES on 10 rows": Search("study", "genome", 10, 20, 50, sigma=0.05),
+}
+FIXED: dict[str, Board] = {
+    "`study`: six units by hand": _networked(_units("study")),
+    "`study`, told": _networked(_units("study"), avoid=True),
+    "`exact`: seven units by hand": _networked(_units("exact")),
+    "`learned`: six units, the package's weights": _networked(_units("learned")),
+    "`learned`, told": _networked(_units("learned"), avoid=True),
+    "`bertsekas`: 22 features, the package's weights": _linear("bertsekas"),
+    "`bertsekas`, not told": _linear("bertsekas", avoid=False),
+    "`dellacherie`, not told": _linear("dellacherie", avoid=False),
+}
+"""Players of the package, however they were learned."""
+
+
+def _work(unit: Unit) -> Result:
+    found: Result = {"games": unit["low"] + unit["high"]}
+    if trainer := TRAINERS.get(unit["player"]):
+        name = re.sub(r"\W+", "-", unit["player"])
+        player = learned(f"{name}-{unit['seed']}", partial(trainer.learn, unit), trainer.board)
+        found["games"] += trainer.games(unit)
+    else:
+        player = FIXED[unit["player"]]
+    for key, game in (("low", games.Game(10, 10)), ("high", games.Game(20, 10, most=unit["most"]))):
+        board = player(game.height)
+        found[key] = rows_of(board, game, {"seed": unit["seed"], "games": unit[key]})
+    return found
+
+
+def _high(results: Sequence[Result]) -> str:
+    """Return the mean of whole games on 20 x 10."""
+    return whole_games(uncut([each["high"] for each in results])[0])
+
+
+def _seeds(results: Sequence[Result]) -> str:
+    """Return the same for each training, from the lowest; a plus where all games were cut short."""
+    found = [uncut([each["high"]])[0] for each in results]
+    values = sorted(
+        (each.low, "+") if math.isinf(each.value) else (each.value, "") for each in found
+    )
+    return "; ".join(f"{value:,.0f}{more}" for value, more in values)
+
+
+def _draw(done: Done) -> Drawn:
+    lines, others = [], list[str]()
+    for (name,), results in by(done, "player").items():
+        parts = (
+            [[each["high"]] for each in results]
+            if name in TRAINERS
+            else [[each["high"] for each in results]]
+        )
+        others += [name] * any(map(unfitted, parts))
+        low = within(mean([float(np.mean(each["low"]["rows"])) for each in results]))
+        high = _seeds(results) if name in TRAINERS else _high(results)
+        ended = [each for result in results for each in result["high"]["ended"]]
+        lines.append([name, interval(low, 0), high, f"{ended.count(0)} of {len(ended)}"])
+    unit = done[0][0]
+    text = law(others)
+    least = (
+        " (*+*: at least, as all games were cut)" if any("+" in line[2] for line in lines) else ""
+    )
+    note = (
+        f"Figures are rows a game. Games on 10 x 10 have no limit; on 20 x 10 they are cut at {unit['most']:,} pieces, which are {unit['most'] * 2 // 5:,} rows, and {text[0].lower()}{text[1:]} For what was trained there is one for each training, since they differ too much for one figure{least}. "
+        "The first six lines are trained from other seeds each; the others are one player each, and seeds are those of the games. "
+        "TD (rate 0.3, ten generations of 50 games) and least squares (five of 100) learn on 20 x 10 with a discount of 0.95 and λ = 0, and the generation that clears most is kept. "
+        "CMA-ES begins with the units set by hand: ten generations of 20 candidates for weights on 10 rows, twelve of 16 on 14 rows, and twenty of 50 for all genes, which get the scales of `--scales gentle`; a candidate plays five games. "
+        "A player that is *told* which placements end the game never takes one while there is another: linear players are told unless the line says otherwise, networks are not."
+    )
+    columns = ["", "10 x 10", "20 x 10 (trained: by seed)", "games cut short"]
+    shared = len({each["seed"] for each, _ in done}) * (unit["low"] + unit["high"])
+    distinct = (
+        f"not counted; after training, {shared:,} sequences of pieces, which the players share"
+    )
+    return Drawn(columns, lines, total(done, "games"), distinct, (), note)
+
+
+def _size(percent: int, low: int, high: int, most: int, seeds: int = 5) -> Size:
+    trained = (
+        "the settings below"
+        if percent == 100
+        else f"{percent} % of the generations, candidates and training games below, at least 4"
+    )
+    text = f"{trained}, then {low} games on 10 x 10 and {high} on 20 x 10 cut at {most:,} pieces, for each of {{seeds}}"
+    values = {"percent": percent, "low": low, "high": high, "most": most}
+    return Size(text, values, seeds)
+
+
+ROW = Row(
+    "tetris-trainers",
+    "Tetris, trainer by trainer",
+    "2,378 rows by learning, about 5,200 by hand, on 20 x 10.",
+    {
+        "quick": _size(10, 5, 1, 2_000, 2),
+        "part": _size(50, 50, 4, 100_000),
+        "study": _size(100, 100, 10, 500_000),
+    },
+    partial(players, [*TRAINERS, *FIXED]),
+    _work,
+    _draw,
+)

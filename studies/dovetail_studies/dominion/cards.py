@@ -1,0 +1,283 @@
+"""The cards of a compiled game of Dominion: who has what where, and sets of kinds.
+
+A hand is counts by kind; a pile is shuffled only as far as it is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
+from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
+from dovetail_agents.learning.splitmix import GOLDEN, scatter
+from dovetail_games.dominion.cards import (
+    BASIC,
+    CARDS,
+    COPPER,
+    CURSE,
+    DUCHY,
+    ESTATE,
+    GOLD,
+    KINDS,
+    PROVINCE,
+    SILVER,
+)
+
+Array = NDArray[Any]
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+# numba counts who holds an array, which took most of a game's time; without its run time (nrt) it does not, and no
+# array can be made. What is called often is inlined, as a call passes each part of each array of a game.
+kernel: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False)
+inlined: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False, forceinline=True)
+
+NOTHING = -1
+"""Instead of a kind."""
+PLAY = 2
+"""The pile of played cards."""
+_AT_ONCE = 8
+"""Cards that are laid down in one step."""
+
+
+class Rules(NamedTuple):
+    """The options of ``rules.Options``, and the tie rule."""
+
+    players: int
+    kingdom: Array
+    """Whether each kind of card is among the kingdom's."""
+    victory_pile: int
+    kingdom_pile: int
+    curses: int
+    random_first: bool
+    whole_round: bool
+    aside: bool
+    chapel: int
+    conspirator: int
+    max_rounds: int
+    tie: int
+
+
+class Game(NamedTuple):
+    """The arrays of a game; made once for many games, as making them takes time."""
+
+    state: Array
+    """Of the random numbers."""
+    first: Array
+    """The supply at first, by kind of card."""
+    supply: Array
+    """What is left of it."""
+    owned: Array
+    """Cards owned, shape (seats, kinds)."""
+    hands: Array
+    """Cards in hand, shape (seats, kinds)."""
+    piles: Array
+    """int8, shape (seats, 3, all cards of the game): draw and discard pile, and played cards."""
+    sizes: Array
+    """Of the piles, shape (seats, 3)."""
+    sides: Array
+    """Which of each seat's first two piles is drawn from, 0 or 1; the other is the discard pile."""
+    order: Array
+    """The random numbers of each seat's draw pile, which is shuffled as far as it is drawn."""
+    last: Array
+    """The entry of each learner's last purchase; -1 before the first."""
+    last_turn: Array
+    """Its turn."""
+    pending: Array
+    """Its reward."""
+    choices: Array
+    """The entries that a learner chooses from."""
+    turns: Array
+    """By seat."""
+    points: Array
+    """By seat, in the end."""
+    shares: Array
+    """Of the win, by seat, in the end."""
+
+
+# -- sets of kinds --------------------------------------------------------------------------------------
+
+# They are words with a bit for each kind: bit 0 is the dearest one, among equals the first.
+COSTS = np.array([card.cost for card in CARDS])
+_RANKED = np.array(sorted(range(KINDS), key=lambda kind: (-CARDS[kind].cost, kind)))
+BITS = 1 << np.argsort(_RANKED)
+_MOST = max(card.cost for card in CARDS)
+_AFFORDED = np.array([BITS[coins >= COSTS].sum() for coins in range(_MOST + 1)])
+"""What so many coins buy."""
+
+
+@inlined
+def affordable(kinds: int, coins: int) -> int:
+    """Return those of a set that do not cost more."""
+    return int(kinds & _AFFORDED[min(coins, _MOST)])
+
+
+@inlined
+def dearest(kinds: int) -> int:
+    """Return the dearest of a set, or nothing."""
+    return int(_RANKED[trailing_zeros(kinds)]) if kinds else NOTHING  # type: ignore[call-arg]  # numba's decorator
+
+
+# -- hands and piles ------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def arrays(rules: Rules) -> Game:
+    """Return the arrays of a game, before it begins."""
+    count = rules.players
+    supply = np.zeros(KINDS, np.int64)
+    supply[COPPER], supply[SILVER], supply[GOLD] = 60 - 7 * count, 40, 30
+    supply[ESTATE] = supply[DUCHY] = supply[PROVINCE] = rules.victory_pile
+    supply[CURSE] = rules.curses if rules.curses >= 0 else 10 * (count - 1)
+    for kind in range(BASIC, KINDS):
+        if rules.kingdom[kind]:
+            supply[kind] = rules.kingdom_pile
+    room = supply.sum() + 10 + _AT_ONCE
+    return Game(
+        np.empty(1, np.uint64),
+        supply,
+        supply.copy(),
+        np.zeros((count, KINDS), np.int64),
+        np.zeros((count, KINDS), np.int64),
+        np.empty((count, 3, room), np.int8),
+        np.zeros((count, 3), np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.uint64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.float64),
+        np.empty(KINDS + 1, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.float64),
+    )
+
+
+@inlined
+def put(game: Game, seat: int, pile: int, kind: int) -> None:
+    """Put a card on a pile."""
+    game.piles[seat, pile, game.sizes[seat, pile]] = kind
+    game.sizes[seat, pile] += 1
+
+
+@inlined
+def _shuffle(game: Game, seat: int, count: int) -> None:
+    """Shuffle the draw pile, of ``count`` cards: leave it the random numbers, one for each but the last."""
+    game.order[seat] = game.state[0]
+    game.state[0] += np.uint64(count - 1) * GOLDEN
+
+
+@inlined
+def _left(game: Game, seat: int) -> int:
+    """Return how many cards the draw pile has; if it is empty, the discard pile becomes it."""
+    size = game.sizes[seat, game.sides[seat]]
+    if size == 0:
+        size = game.sizes[seat, 1 - game.sides[seat]]
+        if size:
+            game.sides[seat] = 1 - game.sides[seat]
+            _shuffle(game, seat, size)
+    return int(size)
+
+
+@inlined
+def _draw(game: Game, seat: int, side: int, size: int, order: np.uint64) -> int:
+    """Take the top card of a draw pile of ``size`` cards: this step of the shuffle chooses it."""
+    at = np.int64(scatter(order) % np.uint64(size))
+    kind = game.piles[seat, side, at]
+    game.piles[seat, side, at] = game.piles[seat, side, size - 1]
+    return int(kind)
+
+
+@inlined
+def top(game: Game, seat: int) -> int:
+    """Take the top card, or nothing."""
+    size = _left(game, seat)
+    if size == 0:
+        return NOTHING
+    side = game.sides[seat]
+    game.order[seat] += GOLDEN
+    game.sizes[seat, side] = size - 1
+    return _draw(game, seat, side, size, game.order[seat])
+
+
+@inlined
+def take(game: Game, seat: int, count: int) -> None:
+    """Take so many cards to the hand, or all that there are."""
+    while count > 0:
+        size = _left(game, seat)
+        if size == 0:
+            return
+        side, order = game.sides[seat], game.order[seat]
+        now = min(size, count)
+        for number in range(now):
+            order += GOLDEN
+            game.hands[seat, _draw(game, seat, side, size - number, order)] += 1
+        game.sizes[seat, side] = size - now
+        game.order[seat] = order
+        count -= now
+
+
+@inlined
+def deal(rules: Rules, game: Game) -> None:
+    """Begin a game."""
+    for kind in range(KINDS):
+        game.supply[kind] = game.first[kind]
+    game.owned[:] = 0
+    game.hands[:] = 0
+    game.turns[:] = 0
+    game.last[:] = NOTHING
+    for seat in range(rules.players):
+        game.sides[seat] = 0
+        game.sizes[seat, 0], game.sizes[seat, 1], game.sizes[seat, PLAY] = 10, 0, 0
+        for number in range(10):
+            game.piles[seat, 0, number] = COPPER if number < 7 else ESTATE
+        game.owned[seat, COPPER], game.owned[seat, ESTATE] = 7, 3
+        _shuffle(game, seat, 10)
+    for seat in range(rules.players):
+        take(game, seat, 5)
+
+
+@inlined
+def _lay(game: Game, seat: int, pile: int, kind: int) -> None:
+    """Lay a hand's cards of a kind on a pile: some at once without asking how many, as guessing wrong costs more."""
+    count = game.hands[seat, kind]
+    at = game.sizes[seat, pile]
+    for begin in range(0, max(count, 1), _AT_ONCE):
+        for number in range(_AT_ONCE):
+            game.piles[seat, pile, np.uint64(at + begin) + np.uint64(number)] = kind
+    game.sizes[seat, pile] = at + count
+    game.hands[seat, kind] = 0
+
+
+@inlined
+def holds_action(game: Game, seat: int) -> bool:
+    """Return whether a hand has any, of all kinds in one step."""
+    found = 0
+    for kind in range(BASIC, KINDS):
+        found |= game.hands[seat, kind]
+    return found != 0
+
+
+@inlined
+def coins_in_hand(game: Game, seat: int) -> int:
+    """Return the coins of a hand's treasures."""
+    hands = game.hands
+    return int(hands[seat, COPPER] + 2 * hands[seat, SILVER] + 3 * hands[seat, GOLD])
+
+
+@inlined
+def clean_up(game: Game, seat: int) -> None:
+    """Discard hand and played cards."""
+    pile = 1 - game.sides[seat]
+    for kind in range(BASIC):
+        _lay(game, seat, pile, kind)
+    if holds_action(game, seat):
+        for kind in range(BASIC, KINDS):
+            if game.hands[seat, kind]:
+                _lay(game, seat, pile, kind)
+    for number in range(game.sizes[seat, PLAY]):
+        put(game, seat, pile, game.piles[seat, PLAY, number])
+    game.sizes[seat, PLAY] = 0

@@ -1,0 +1,250 @@
+"""Section 5.8 and appendix 2 of the Dominion study: versions 15 to 23, with ten kingdom cards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from dovetail_studies.dominion import curves
+from dovetail_studies.dominion.learning import (
+    BOTH,
+    EPSILON,
+    FORCED,
+    LINES,
+    METHODS,
+    SHUFFLED,
+    TRAININGS,
+    ahead,
+    beside_study,
+    both_settings,
+    by_setting,
+    learn,
+    learn_units,
+    learned_sizes,
+    percent,
+)
+from dovetail_studies.rows import (
+    HEAD,
+    PERCENT,
+    Compared,
+    Done,
+    Drawn,
+    Figure,
+    Result,
+    Row,
+    Size,
+    Unit,
+    by,
+    interval,
+    over,
+    signed,
+    total,
+    within,
+)
+
+# By method: best %, at games, rounds, explored.
+LAST: dict[int, dict[int, tuple[float, ...]]] = {
+    4: {
+        EPSILON: (71.98, 3_030_000, 16.34, 1_774_188),
+        FORCED: (70.78, 4_880_000, 16.14, 2_677_854),
+    },
+    2: {
+        EPSILON: (67.47, 8_410_000, 28.74, 9_518_678),
+        FORCED: (75.61, 9_850_000, 28.26, 14_111_810),
+    },
+}
+DECKS: dict[str, tuple[float, float, float, float]] = {
+    "Copper": (7.45, 7.46, 7.57, 7.58),
+    "Silver": (3.75, 3.53, 5.95, 4.62),
+    "Gold": (1.53, 1.60, 2.29, 3.13),
+    "Smithy": (1.00, 1.04, 1.76, 1.69),
+    "Chapel": (0.01, 0.03, 0.02, 0.08),
+    "Bazaar": (0.01, 0.00, 0.02, 0.18),
+    "Adventurer": (0.00, 0.02, 0.00, 0.03),
+    "Conspirator": (0.02, 0.10, 0.14, 0.09),
+    "Festival": (0.00, 0.00, 0.00, 0.02),
+    "Moneylender": (0.00, 0.03, 0.01, 0.06),
+    "Village": (0.07, 0.19, 0.13, 0.16),
+    "Woodcutter": (0.00, 0.01, 0.04, 0.06),
+    "Workers village": (0.00, 0.02, 0.00, 0.02),
+}
+NOTE = (
+    "With the settings that the study names, a reward of victory points and first values up to 1 the learner stays far below this, the "
+    f"study's main result, and with other settings it comes nearer. {LINES}"
+)
+
+
+def distance(cards: Mapping[str, float], visits: int, players: int = 4) -> float:
+    """Return by how many cards a final deck differs from the study's, over the kinds it prints."""
+    column = (players == 2) * 2 + (visits != EPSILON)
+    return sum(abs(cards[name] - printed[column]) for name, printed in DECKS.items())
+
+
+DROP = (
+    "From version 21 to 22 both methods fall, with either number of players. The bounds are the same and there is one bit more, the Woodcutter's, so the states do not explain it; "
+    "the decks change: they have one Woodcutter or more and far fewer Smithies. The Woodcutter costs 3, the Smithy 4, and a turn plays one of them. "
+    "Its extra buy does not explain it: after 500,000 games forced exploration wins 8.0 % (6.5..9.4) in version 21, 3.0 % (1.8..4.1) in 22, and 1.9 % (0.9..2.9) in 22 without extra buys, "
+    "where the decks have 1.3 Woodcutters and hardly a Smithy ([what was tried](dominion-23.md)). "
+    "With two players the levels fall from version 18 on; from 19 on the decks have about one Festival, and fewer Smithies."
+)
+"""On versions 15 to 22, with four and with two players."""
+
+
+def last_figures(results: Sequence[Result], games: tuple[float, float]) -> list[Figure]:
+    """Return ours of version 23, in the order of ``LAST``; ``games`` is the range of training games."""
+    return [
+        Figure("best test %", percent(results, "best"), 2, PERCENT),
+        Figure("best test after games", over(results, "best at"), 0, games),
+        Figure("rounds", over(results, "rounds"), 2),
+        Figure("explored entries", over(results, "explored")),
+    ]
+
+
+def _last_draw(players: int, done: Done) -> Drawn:
+    lines, compared = beside_study(done, LAST[players], last_figures)
+    picture = curves.methods(done, LAST[players])
+    return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, NOTE, picture)
+
+
+def _cards_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    versions = [f"{version}-{players}" for version in range(15, 23)]
+    return learn_units(versions, ["money"] * (players - 1), BOTH, values, seeds)
+
+
+def _last_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    return both_settings([f"23-{players}"], ["money"] * (players - 1), values, seeds)
+
+
+def _decks_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    two = {"games": values["two"], "again": values["again"]}
+    return _last_units(4, values, seeds) + _last_units(2, two, seeds)
+
+
+def _decks_draw(done: Done) -> Drawn:
+    columns, compared = ["card"], []
+    lines = [[card] for card in DECKS]
+    for column, (players, visits) in enumerate(
+        ((4, EPSILON), (4, FORCED), (2, EPSILON), (2, FORCED))
+    ):
+        columns.append(f"{players} players, {METHODS[visits]}: study")
+        for line, printed in zip(lines, DECKS.values(), strict=True):
+            line.append(f"{printed[column]:.2f}")
+        for setting, trained in by_setting(done):
+            groups = by(trained, "players", "visits")
+            columns.append(f"ours{setting}")
+            for line, (card, printed) in zip(lines, DECKS.items(), strict=True):
+                results = groups[players, visits]
+                found = within(over(results, "cards", card))
+                text = interval(found, 2)
+                if not setting:  # the study has no other
+                    name = f"{card}, {players} players, {METHODS[visits]}"
+                    compared.append(Compared(name, printed[column], found, len(results)))
+                    text = signed(text, compared[-1])
+                line.append(text)
+    return Drawn(columns, lines, total(done, "games"), SHUFFLED, compared, NOTE)
+
+
+def _last_row(players: int, printed: str, games: int) -> Row:
+    return Row(
+        f"version-23-{players}",
+        f"Version 23, {players} players: ten kingdom cards",
+        printed,
+        learned_sizes(10_000, 500_000, games, again=2_000, seeds=2),
+        partial(_last_units, players),
+        learn,
+        partial(_last_draw, players),
+        shares=TRAININGS,
+    )
+
+
+def _cards_draw(done: Done) -> Drawn:
+    groups = by(done, "version", "visits")
+    lines = []
+    leads = []
+    for version in sorted({version for version, _ in groups}):
+        cells = [version]
+        for visits in (EPSILON, FORCED):
+            results = groups[version, visits]
+            cells += [interval(percent(results, "best")), interval(percent(results, "again"))]
+        more = ahead(groups[version, EPSILON], groups[version, FORCED])
+        cells.append(interval(more))
+        if more.low > 0:
+            leads.append(f"{version} epsilon-greedy")
+        elif more.high < 0:
+            leads.append(f"{version} forced exploration")
+        for card in ("Smithy", "Festival", "Woodcutter"):
+            decks = (over(groups[version, visits], "cards", card) for visits in BOTH)
+            cells.append(" / ".join(interval(within(each), 1) for each in decks))
+        lines.append(cells)
+    columns = [
+        "version",
+        "epsilon-greedy: best test %",
+        "tested again %",
+        "forced: best test %",
+        "tested again %",
+        "epsilon-greedy minus forced, tested again",
+        *("Smithy", "Festival", "Woodcutter"),
+    ]
+    note = (
+        "The study prints curves only, and says that with 4 players epsilon-greedy overtakes forced exploration from version 19 on. "
+        f"Ahead by more than the error when tested again: {', '.join(leads) or 'neither'}. "
+        f"Cards are means of the final decks by epsilon-greedy / forced exploration. {DROP}"
+    )
+    picture = curves.kingdoms(done)
+    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note, picture)
+
+
+def _cards_row(players: int, key: str, printed: str, games: int) -> Row:
+    return Row(
+        key,
+        f"Versions 15 to 22, {players} players",
+        printed,
+        learned_sizes(4_000, 300_000, games),
+        partial(_cards_units, players),
+        learn,
+        _cards_draw,
+        shares=TRAININGS,
+    )
+
+
+LAST_VERSION = (
+    _last_row(
+        4, "71.98 % by epsilon-greedy, 70.78 % by forced exploration (table 5.3.1).", 5_000_000
+    ),
+    _last_row(
+        2, "67.47 % by epsilon-greedy, 75.61 % by forced exploration (table 5.3.1).", 10_000_000
+    ),
+    Row(
+        "decks",
+        "Mean cards of the final decks of version 23",
+        "13 cards, four columns (table 5.3.2).",
+        {
+            "quick": Size(
+                "10,000 of 5,000,000 and 10,000,000 training games, {seeds}",
+                {"games": 10_000, "two": 10_000, "again": 2_000},
+                1,
+            ),
+            "part": Size(
+                "500,000 of 5,000,000 and 10,000,000 training games, {seeds}",
+                {"games": 500_000, "two": 500_000, "again": 20_000},
+            ),
+            "study": Size(
+                "5,000,000 and 10,000,000 training games, {seeds}",
+                {"games": 5_000_000, "two": 10_000_000, "again": 100_000},
+            ),
+        },
+        _decks_units,
+        learn,
+        _decks_draw,
+        shares=TRAININGS,
+    ),
+)
+CARDS_ADDED = (
+    _cards_row(
+        4,
+        "cards-4",
+        "figures A2.1 to A2.8, images; epsilon-greedy overtakes from version 19 on.",
+        5_000_000,
+    ),
+    _cards_row(2, "cards-2", "figures A2.9 to A2.16, images.", 10_000_000),
+)

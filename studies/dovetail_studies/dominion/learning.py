@@ -1,0 +1,251 @@
+"""What the rows of the Dominion study share in which a player learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from dovetail.peer.registry import register
+from dovetail_agents.games.dominion.q_learning import (
+    DominionQ,
+    DominionQParameters,
+    Reward,
+)
+from dovetail_experiments.statistics import Estimate
+from dovetail_games.dominion.cards import CARDS, KINGDOM
+from dovetail_studies.dominion import study as s
+from dovetail_studies.means import mean
+from dovetail_studies.rows import (
+    Compared,
+    Done,
+    Figure,
+    Result,
+    Size,
+    Unit,
+    beside,
+    by,
+    interval,
+    over,
+    signed,
+    within,
+)
+
+SHUFFLED = "all, as every game is shuffled from its own seed"
+GBC = ["greedy", "blacksmith", "chapel"]
+EPSILON, FORCED = 0, 10
+BOTH = (EPSILON, FORCED)
+METHODS = {EPSILON: "epsilon-greedy", FORCED: "forced exploration"}
+TRAININGS = "trainings"
+"""Where the rows keep their trainings, since a training may belong to several."""
+SHAPED: dict[str, dict[str, float]] = {
+    "no-junk": {"Copper": -1, "Curse": -1, "Estate": -1, "Duchy": 2, "Province": 6},
+    "shaped": {
+        **{"Copper": -1, "Curse": -1, "Estate": -1, "Silver": 1, "Gold": 2},
+        **{"Duchy": 3, "Province": 8},
+    },
+}
+"""Rewards of purchases, set by hand: what the study's learner may have earned that learned so soon."""
+for _name, _worth in SHAPED.items():
+    register("reward", _name, Reward(tuple(float(_worth.get(card.name, 0)) for card in CARDS)))
+FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
+"""A learning rate of one over the root of the visits of an entry."""
+BY_HAND: dict[str, Any] = {"reward": "shaped", "initial": 20.0}
+"""In place of what the study does not say."""
+FOUND: dict[str, Any] = {**BY_HAND, **FALLING}
+"""The same with another rate than the study's: by these settings its pattern comes out (``search``)."""
+DISCARD = {"played": "discard"}
+"""A rule of the game that the tables of the study's scripted players ask for (``scripted``)."""
+LINES = (
+    "The lines marked *falling rate* use a learning rate that falls with visits, first values up to 20 and the reward *shaped*, set by hand; they are not compared with the study: "
+    "[what was tried](dominion-23.md) in place of what the study does not say."
+)
+"""On a table with both settings."""
+
+
+def learner(
+    version: str,
+    opponents: Sequence[str],
+    players: int,
+    visits: int,
+    seed: int,
+    options: Mapping[str, Any],
+    game: Mapping[str, Any] | None = None,
+) -> s.Study:
+    """Return a learner of a version at its table; ``game`` has options of the environment."""
+    cards = (
+        KINGDOM
+        if version.startswith(("15", "16", "17", "18", "19", "2")) and "-" in version
+        else ("Smithy", "Chapel")
+    )
+    # Looking states up takes longer than making the rows of those that are never met, but for the largest table.
+    given: dict[str, Any] = {
+        "version": version,
+        "min_visits": visits,
+        "table": "sparse" if version == "23-2" else "dense",
+        "table_mib": 4096,
+    }
+    parameters = DominionQParameters(**{**given, **options})
+    table = s.table_of(players, cards, **(game or {}))
+    return s.Study(DominionQ(parameters, seed), table, opponents, seed)
+
+
+def learn(unit: Unit) -> Result:
+    """Train and test in turn; return what the study's tables have.
+
+    ``game``, if given, has the environment's options, in training and in tests; ``tables`` names
+    further last tests, each by the options that it changes.
+    """
+    study = learner(
+        unit["version"],
+        unit["opponents"],
+        unit["players"],
+        unit["visits"],
+        unit["seed"],
+        unit.get("options", {}),
+        unit.get("game"),
+    )
+    points = s.run(study, unit["games"], unit["every"], unit["tests"])
+    best, good = max(points, key=lambda point: point.won), s.first_good(points)
+    again = study.test(unit["again"])
+    seat = study.seat
+    others = {
+        name: study.test(unit["again"], configuration=structs.replace(study.configuration, **more))
+        for name, more in unit.get("tables", {}).items()
+    }
+    return {
+        "best": best.won,
+        "best at": best.trained,
+        "good": None if good is None else good.won,
+        "good at": None if good is None else good.trained,
+        "last": points[-1].won,
+        "explored": points[-1].explored,
+        "passed": points[-1].passed,
+        "again": again.share[seat],
+        "rounds": again.rounds,
+        "cards": {card.name: again.cards[seat][kind] for kind, card in enumerate(CARDS)},
+        "curve": [round(x, 4) for x in s.smoothed([point.won for point in points])],
+        **{name: each.share[seat] for name, each in others.items()},
+        "games": unit["games"] + len(points) * unit["tests"] + unit["again"] * (1 + len(others)),
+    }
+
+
+def learn_units(
+    versions: Sequence[str],
+    opponents: Sequence[str],
+    methods: Sequence[int],
+    values: Mapping[str, int],
+    seeds: Sequence[int],
+    **more: Any,
+) -> list[Unit]:
+    """Return the pieces of work of versions that learn against the same opponents.
+
+    Args:
+        versions: of the state.
+        opponents: one for each seat but the learner's.
+        methods: keys of ``METHODS``.
+        values: of the size: training games, and games of the last test.
+        seeds: of the trainings.
+        more: parameters for all of them.
+    """
+    every = min(10_000, values["games"] // 2)  # the study tests after every 10,000
+    common = {"games": values["games"], "every": every, "tests": every, "again": values["again"]}
+    given = {"opponents": list(opponents), "players": len(opponents) + 1, **common, **more}
+    return [
+        {"version": version, "visits": visits, **given, "seed": seed}
+        for version in versions
+        for seed in seeds
+        for visits in methods
+    ]
+
+
+def both_settings(
+    versions: Sequence[str],
+    opponents: Sequence[str],
+    values: Mapping[str, int],
+    seeds: Sequence[int],
+) -> list[Unit]:
+    """Return the trainings of versions by what the study says, and with ``FOUND`` in place of the rest."""
+    told = learn_units(versions, opponents, BOTH, values, seeds)
+    return told + learn_units(versions, opponents, BOTH, values, seeds, options=FOUND)
+
+
+def by_setting(done: Done) -> list[tuple[str, Done]]:
+    """Return trainings by their settings, each with what is added to the names of its lines."""
+    found: dict[str, list[tuple[Unit, Result]]] = {"": [], ", falling rate": [], ", *shaped*": []}
+    for unit, result in done:
+        options = unit.get("options", {})
+        name = ", falling rate" if "rate_power" in options else ", *shaped*" if options else ""
+        found[name].append((unit, result))
+    return [(name, each) for name, each in found.items() if each]
+
+
+def beside_study(
+    done: Done,
+    printed: Mapping[int, Sequence[float]],
+    figures: Callable[[Sequence[Result], tuple[float, float]], Sequence[Figure]],
+) -> tuple[list[list[str]], list[Compared]]:
+    """Return the lines of trainings by setting and method beside the study's figures, and their comparisons.
+
+    Args:
+        done: the trainings.
+        printed: the study's figures by method.
+        figures: returns ours in the same order, of results and the range of their training games.
+    """
+    lines: list[list[str]] = []
+    compared: list[Compared] = []
+    for setting, trained in by_setting(done):
+        games = (0.0, float(trained[0][0]["games"]))
+        for (visits,), results in by(trained, "visits").items():
+            name = f"{METHODS[visits]}{setting}"
+            ours = figures(results, games)
+            more, judged = beside(name, ours, printed[visits], len(results))
+            if not setting:  # the study has no other
+                more = [
+                    [*line, signed(text, each)]
+                    for (*line, text), each in zip(more, judged, strict=True)
+                ]
+                compared += judged
+            again = interval(percent(results, "again"))
+            lines += [*more, [f"{name}: best table tested again %", "-", again]]
+    return lines, compared
+
+
+def percent(results: Sequence[Result], *keys: str | int) -> Estimate:
+    """Return the mean over results of the share at ``keys``, in percent.
+
+    The interval ends where shares end, unless there is none.
+    """
+    found = within(over(results, *keys), 0.0, 1.0)
+    return Estimate(100 * found.value, 100 * found.low, 100 * found.high)
+
+
+def ahead(one: Sequence[Result], other: Sequence[Result]) -> Estimate:
+    """Return by how many points trainings win more than others, paired by seed and tested again."""
+    return mean([100 * (a["again"] - b["again"]) for a, b in zip(one, other, strict=False)])
+
+
+def learned_sizes(
+    quick: int, part: int, study: int, again: int = 1_000, seeds: int = 1
+) -> dict[Any, Size]:
+    """Return sizes by their training games.
+
+    Args:
+        quick: training games.
+        part: training games.
+        study: training games.
+        again: games of the last test at the size quick.
+        seeds: at the size quick.
+    """
+    return {
+        "quick": Size(
+            f"{quick:,} of {study:,} training games, {{seeds}}",
+            {"games": quick, "again": again},
+            seeds,
+        ),
+        "part": Size(
+            f"{part:,} of {study:,} training games, {{seeds}}", {"games": part, "again": 20_000}
+        ),
+        "study": Size(f"{study:,} training games, {{seeds}}", {"games": study, "again": 100_000}),
+    }

@@ -1,0 +1,219 @@
+"""The Q-learner of compiled games of Dominion, and its table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dovetail.peer.kernels import njit
+from dovetail_agents.learning.splitmix import GOLDEN, draw, fraction, scatter
+from dovetail_games.dominion.cards import KINDS, PROVINCE
+from dovetail_studies.dominion.cards import (
+    BITS,
+    NOTHING,
+    Array,
+    Game,
+    Rules,
+    inlined,
+    kernel,
+)
+
+TURN, TO_END = KINDS, KINDS + 1
+"""What a feature counts; below, how many of that kind the player owns."""
+MARGIN = 8192
+"""Rows of a sparse table that one game never fills."""
+
+
+class Learning(NamedTuple):
+    """How a learner learns; see ``DominionQParameters`` of ``agent_servers.games.dominion.q_learning``."""
+
+    rate: float
+    power: float
+    least: float
+    discount: float
+    at_once: float
+    """The discount between purchases of one turn."""
+    single: bool
+    """Whether a learner buys one card a turn at most."""
+    plays: int
+    """The number of the rule by which it plays action cards; see ``players``."""
+    epsilon: float
+    min_visits: int
+    card: Array
+    """The reward of a purchase, by kind."""
+    win: float
+    loss: float
+    points: float
+    margin: float
+    """Rewards of the end; see ``Reward`` there."""
+
+
+class Tables(NamedTuple):
+    """A ``Table`` of ``agent_servers.general.q_learning``.
+
+    Without ``slots`` it is dense, and a state's number is its row.
+    """
+
+    values: Array
+    """float32, shape (rows x actions,); the purchase is fastest, the last buys nothing. A sparse
+    table has one row more, for states that are asked for but not kept."""
+    visits: Array
+    """uint32, the same shape."""
+    slots: Array
+    """int64, a power of two of them: the row of a state at the place its number is scattered to, or
+    at one of the next (linear probing); -1 where there is none."""
+    keys: Array
+    """int64: the state of each row."""
+    used: Array
+    """int64, shape (1,): rows in use."""
+    seed: np.uint64
+    """Scattered by ``q_learning.mix``, uint64."""
+    spread: float
+    """First values are drawn between 0 and this."""
+
+
+# -- the table ------------------------------------------------------------------------------------------
+
+
+@inlined
+def _state(features: Array, game: Game, seat: int, players: int) -> int:
+    """Return the number of a state; ``features`` has least, bound and radix of each count."""
+    number = 0
+    for kind in range(KINDS):
+        least, bound, radix = features[0, kind], features[1, kind], features[2, kind]
+        number += (min(max(game.owned[seat, kind], least), bound) - least) * radix
+    number += min(game.turns[seat], features[1, TURN]) * features[2, TURN]
+    if features[2, TO_END]:
+        left = -(-game.supply[PROVINCE] // players)
+        number += min(left, features[1, TO_END]) * features[2, TO_END]
+    return int(number)
+
+
+@kernel
+def _row(table: Tables, number: int, actions: int, make: bool) -> int:
+    """Return the row of a state; a sparse table makes it, or uses its last row if it must not."""
+    if table.slots.shape[0] == 0:
+        return number
+    mask = table.slots.shape[0] - 1
+    at = np.int64(scatter(np.uint64(number)) & np.uint64(mask))
+    while table.slots[at] >= 0:
+        row = table.slots[at]
+        if table.keys[row] == number:
+            return int(row)
+        at = (at + 1) & mask
+    row = table.keys.shape[0]
+    if make:
+        row = table.used[0]
+        table.used[0] += 1
+        table.keys[row] = number
+        table.slots[at] = row
+    for column in range(actions):
+        z = np.uint64(table.seed) + np.uint64(number * actions + column + 1) * GOLDEN
+        drawn = np.float32(scatter(z) >> np.uint64(40)) * np.float32(2.0**-24)
+        table.values[row * actions + column] = drawn * np.float32(table.spread)
+    return int(row)
+
+
+@njit(cache=True, nogil=True)
+def place(slots: Array, keys: Array) -> None:
+    """Fill the slots of a sparse table: row n has ``keys[n]``."""
+    mask = slots.shape[0] - 1
+    for row in range(keys.shape[0]):
+        at = np.int64(scatter(np.uint64(keys[row])) & np.uint64(mask))
+        while slots[at] >= 0:
+            at = (at + 1) & mask
+        slots[at] = row
+
+
+# -- learning -------------------------------------------------------------------------------------------
+
+
+@kernel
+def update(values: Array, visits: Array, how: Learning, entry: int, target: float) -> None:
+    """Move the value of an entry towards a target."""
+    rate = how.rate
+    if how.power > 0:
+        rate = max(how.least, rate / float(visits[entry]) ** how.power)
+    error = target - float(values[entry])
+    values[entry] += np.float32(rate * error)
+
+
+@inlined
+def _best(values: Array, choices: Array, count: int, state: Array) -> int:
+    most = values[choices[0]]
+    for number in range(1, count):
+        most = max(most, values[choices[number]])
+    equal = 0
+    for number in range(count):
+        equal += values[choices[number]] == most
+    skip = draw(state, equal) if equal > 1 else 0
+    for number in range(count):
+        if values[choices[number]] == most:
+            if skip == 0:
+                return int(choices[number])
+            skip -= 1
+    return int(choices[0])
+
+
+@inlined
+def _choose(
+    values: Array, visits: Array, how: Learning, choices: Array, count: int, state: Array
+) -> int:
+    """Return the entry to take while learning: rare ones first, else epsilon-greedy."""
+    rare = 0
+    if how.min_visits > 0:
+        for number in range(count):
+            rare += visits[choices[number]] < how.min_visits
+    if rare:
+        skip = draw(state, rare)
+        for number in range(count):
+            if visits[choices[number]] < how.min_visits:
+                if skip == 0:
+                    return int(choices[number])
+                skip -= 1
+    if fraction(state) < how.epsilon:
+        return int(choices[draw(state, count)])
+    return _best(values, choices, count, state)
+
+
+@inlined
+def ask(
+    rules: Rules,
+    table: Tables,
+    features: Array,
+    kinds: Array,
+    how: Learning,
+    learn: bool,
+    game: Game,
+    seat: int,
+    afforded: int,
+) -> int:
+    """Return what a learner buys, and let it learn from what it bought before."""
+    values, visits, choices, turns = table.values, table.visits, game.choices, game.turns
+    actions = kinds.shape[0] + 1
+    number = _state(features, game, seat, rules.players)
+    first = _row(table, number, actions, learn) * actions
+    size = 0
+    for number in range(actions - 1):
+        choices[size] = first + number
+        size += (afforded & BITS[kinds[number]]) != 0
+    choices[size] = first + actions - 1
+    size += 1
+    if learn:
+        if game.last[seat] >= 0:
+            later = values[choices[0]]
+            for number in range(1, size):
+                later = max(later, values[choices[number]])
+            discount = how.at_once if game.last_turn[seat] == turns[seat] else how.discount
+            target = game.pending[seat] + discount * float(later)
+            update(values, visits, how, game.last[seat], target)
+        entry = _choose(values, visits, how, choices, size, game.state)
+        visits[entry] += 1
+    else:
+        entry = _best(values, choices, size, game.state)
+    number = entry - first
+    kind = NOTHING if number == actions - 1 else kinds[number]
+    game.last[seat], game.last_turn[seat] = entry, turns[seat]
+    game.pending[seat] = 0.0 if kind == NOTHING else how.card[kind]
+    return int(kind)

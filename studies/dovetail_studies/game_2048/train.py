@@ -1,0 +1,116 @@
+"""Train n-tuple networks for 2048 in compiled games, and measure them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail_agents.games.game_2048 import kernels
+from dovetail_agents.games.game_2048.networks import Layout
+
+Array = NDArray[Any]
+CHUNK = 1000
+"""Games between progress lines."""
+REACHED = 11
+"""The exponent of the tile 2048."""
+
+
+def seeds(seed: int, first: int, games: int) -> Array:
+    """Return a seed for each game: uint64; those of game n are the same however games are
+    grouped."""
+    words = [
+        np.random.SeedSequence([seed, n]).generate_state(1, np.uint64)
+        for n in range(first, first + games)
+    ]
+    return np.concatenate(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How weights learn."""
+
+    rate: float
+    """Of the whole network; each look takes an equal part."""
+    coherent: bool
+    """A separate rate for each weight (temporal coherence)."""
+
+
+def chunks(
+    network: Layout, weights: Array, rows: int, columns: int, games: int, seed: int, rule: Rule
+) -> Iterator[Array]:
+    """Play games and learn from them, changing the weights.
+
+    Yields:
+        for up to ``CHUNK`` games at a time: score, largest exponent, moves; int64, shape (games,
+        3).
+    """
+    sums = np.zeros(network.shape if rule.coherent else (0, 0), np.float32)
+    sizes = np.zeros_like(sums)
+    for first in range(0, games, CHUNK):
+        count = min(CHUNK, games - first)
+        out = np.zeros((count, 3), np.int64)
+        kernels.play(
+            seeds(seed, first, count),
+            rows,
+            columns,
+            network.places,
+            network.tables,
+            network.exponents,
+            weights,
+            rule.rate,
+            rule.coherent,
+            sums,
+            sizes,
+            out,
+        )
+        yield out
+
+
+def train(
+    network: Layout,
+    weights: Array,
+    shape: tuple[int, int],
+    games: int,
+    seed: int,
+    rule: Rule,
+    say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
+    done: Callable[[int], None] = lambda games: None,
+) -> None:
+    """Learn from games; the weights change in place.
+
+    Args:
+        network: its layout.
+        weights: where to begin; float32.
+        shape: rows and columns.
+        games: how many.
+        seed: of the games; the same seed gives the same weights.
+        rule: how weights learn.
+        say: gets a line of progress after each ``CHUNK`` games.
+        done: called with the number of games played, after each such line.
+    """
+    begun = time.monotonic()
+    moves = played = 0
+    for out in chunks(network, weights, *shape, games, seed, rule):
+        moves += int(out[:, 2].sum())
+        played += len(out)
+        pace = moves / max(time.monotonic() - begun, 1e-9)
+        say(
+            f"{played} games, {moves} moves, {pace:.0f} moves/s; last {len(out)}: mean score "
+            f"{out[:, 0].mean():.0f}, 2048 in {(out[:, 1] >= REACHED).mean():.1%}"
+        )
+        done(played)
+
+
+def measure(
+    network: Layout, weights: Array, shape: tuple[int, int], games: int, seed: int
+) -> Array:
+    """Return score, largest exponent and moves of games without learning: int64, shape (games,
+    3)."""
+    rule = Rule(0.0, coherent=False)
+    return np.concatenate(list(chunks(network, weights, *shape, games, seed, rule)))

@@ -1,0 +1,218 @@
+"""How well a player keeps the value of hard positions, by exact values.
+
+Random opponents lose to nearly every player; a position with moves that keep its value and moves
+that do not tells players apart.  Connect Four, Amazons and dots and boxes have exact values.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from msgspec import Struct, convert, structs
+
+from dovetail.client.client import Experiment
+from dovetail.peer.environments.environment import Environment, Spec, Turn, sole_action
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.reports.exact import (
+    Values,
+    amazons_values,
+    connect_four_values,
+    dots_values,
+    uneven,
+)
+from dovetail_games import amazons, connect_four, dots
+from dovetail_studies.playing import DERIVATION
+
+PLIES = (14, 34)
+"""Discs on the board of Connect Four, least and most."""
+FREE = (6, 10)
+"""Free squares of Amazons, least and most."""
+LINES = (4, 8)
+"""Lines of dots that are not drawn, least and most."""
+
+Hard = tuple[list[int], Values]
+"""The actions of a random game that end in a hard position, and the values of the actions there."""
+
+
+@lru_cache(maxsize=4096)
+def hard(seed: int, configuration: Any = None) -> Hard:
+    """Return a hard position of Connect Four.
+
+    Raises:
+        DovetailError: the board is not 6 x 7 with four in a row; others have not been looked for.
+    """
+    if configuration not in (None, connect_four.Configuration()):
+        raise DovetailError(
+            "hard positions of Connect Four are those of 6 rows and 7 columns with four in a row; leave out the options"
+        )
+    rng = random.Random(seed)
+    while True:
+        board, played = connect_four.Board(), []
+        for _ in range(rng.randint(*PLIES)):
+            if board.over:
+                break
+            played.append(rng.choice(board.legal()))
+            board.drop(played[-1])
+        if (values := connect_four_values(board)) and uneven(values):
+            return played, values
+
+
+@lru_cache(maxsize=4096)
+def hard_amazons(seed: int, configuration: amazons.Configuration) -> Hard:
+    """Return a hard position of Amazons, with few free squares."""
+    rng = random.Random(seed)
+    start = amazons.start_position(configuration.rows, configuration.columns)
+    while True:
+        board, played = amazons.Board(start), []
+        free = rng.randint(*FREE)
+        while not board.over and (board.squares == 0).sum() > free:
+            played.append(rng.choice(board.legal()))
+            board.play(played[-1])
+        if (values := amazons_values(board)) and uneven(values):
+            return played, values
+
+
+@lru_cache(maxsize=4096)
+def hard_dots(seed: int, configuration: dots.Configuration) -> Hard:
+    """Return a hard position of dots and boxes, towards the end."""
+    rng = random.Random(seed)
+    while True:
+        board, played = dots.Board(configuration.rows, configuration.columns), []
+        left = rng.randint(*LINES)
+        while len(board.free) > left:
+            played.append(rng.choice(board.free))
+            board.draw(played[-1])
+        if (values := dots_values(board)) and uneven(values):
+            return played, values
+
+
+class Keep(Environment):
+    """A hard position of a game and one decision in it.
+
+    The side to move wins the episode if its action keeps the value of the position; its reward is
+    what it loses, 0, -0.5 or -1, where a win is worth 1 point, a draw half a point and a loss none.
+    """
+
+    game: ClassVar[type[Environment]]
+    hard: ClassVar[Callable[[int, Any], Hard]]
+
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        self._game: Any = self.game(configuration)
+        self._values: dict[int, int] = {}
+
+    def init(self) -> Spec:
+        spec: Spec = self._game.init()  # with the game's name: its players must take this for it
+        return structs.replace(spec, reward_range=(-1.0, 0.0))
+
+    def start(self, seed: int) -> Turn:
+        turn: Turn = self._game.start(seed)
+        played, self._values = type(self).hard(seed, self.configuration)
+        for action in played:
+            turn = self._game.step({self._game.board.mover: action})
+        return turn
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        mover = self._game.board.mover
+        action = sole_action(actions, mover, over=False)
+        lost = max(self._values.values()) - self._values[action]
+        rewards = [0.0, 0.0]
+        rewards[mover] = -lost / 2
+        winner = 1 - mover if lost else mover
+        return Turn.end(map(self._game.observation, (0, 1)), rewards, winners=[winner])
+
+    def afterstates(self, seat: int) -> Any:
+        return self._game.afterstates(seat)
+
+
+class KeepValue(Keep):
+    """Hard positions of Connect Four."""
+
+    name = "connect_four_keep_value"
+    seat_counts = (2,)
+    Configuration = connect_four.Configuration
+    game = connect_four.ConnectFour
+    hard = staticmethod(hard)
+
+
+class KeepAmazons(Keep):
+    """Hard endgames of Amazons, whole moves."""
+
+    name = "amazons_keep_value"
+    seat_counts = (2,)
+    Configuration = amazons.Configuration
+    game = amazons.Amazons
+    hard = staticmethod(hard_amazons)
+
+
+class KeepDots(Keep):
+    """Hard endgames of dots and boxes."""
+
+    name = "dots_keep_value"
+    seat_counts = (2,)
+    Configuration = dots.Configuration
+    game = dots.Dots
+    hard = staticmethod(hard_dots)
+
+
+KEEPS: dict[str, type[Keep]] = {each.game.name: each for each in (KeepValue, KeepAmazons, KeepDots)}
+"""By game."""
+
+
+class Kept(Struct):
+    """What a player did in hard positions."""
+
+    positions: int
+    kept: int
+    """In how many it kept the value."""
+    lost: float
+    """Points lost in a position, on average."""
+    chance: float
+    """Share in which a random choice keeps the value."""
+
+
+def kept(
+    experiment: Experiment,
+    player: int,
+    positions: int,
+    seed: int,
+    game: str = "connect_four",
+    configuration: Mapping[str, Any] | None = None,
+) -> Kept:
+    """Ask a player for its moves in hard positions; it does not learn from them.
+
+    Args:
+        experiment: in which the game's class of ``KEEPS`` is served and the player exists.
+        player: what ``create`` returned.
+        positions: how many; the same for all players with the same seed.
+        seed: of the positions.
+        game: whose positions.
+        configuration: of the game.
+
+    Raises:
+        DovetailError: the player failed.
+    """
+    kind = KEEPS[game]
+    options = convert(dict(configuration or {}), kind.Configuration)
+    right, lost, chance = 0, 0.0, 0.0
+    run = experiment.run(
+        kind.name,
+        [player, player],
+        episodes=positions,
+        seed=seed,
+        configuration=dict(configuration or {}),
+        derivation=DERIVATION,
+        modes=["evaluate"] * 2,
+    )
+    for episode in run:
+        if episode.outcome is None:
+            raise DovetailError(f"the player did not answer: {episode.reason}: {episode.message}")
+        lost -= sum(seat.total for seat in episode.seats)
+        right += all(seat.total == 0.0 for seat in episode.seats)
+        _, values = kind.hard(episode.seed, options)
+        best = max(values.values())
+        chance += sum(each == best for each in values.values()) / len(values)
+    return Kept(positions, right, lost / positions, chance / positions)

@@ -1,0 +1,158 @@
+"""What learners of a row have learned: written when they have, so that tables can be measured again without training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from dovetail.client.client import Experiment
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.reports import output
+from dovetail_studies.results import Results, folder_of
+from dovetail_studies.rows import Result, Unit
+
+T = TypeVar("T")
+
+KEPT = Path("studies/pages/states")
+"""States in the repository, a folder for each row."""
+LARGEST = 200_000
+"""Bytes of a state that the repository keeps; larger ones are trained again."""
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of a row at one size."""
+
+    folder: Path
+    """Where they are written."""
+    kept: Path | None = None
+    """Where they are read from, before ``folder``, in place of training; None to train all."""
+
+    def write(self, name: str, state: bytes) -> None:
+        """Write what a learner has learned."""
+        path = self.folder / f"{name}.state"
+        folder_of(path)
+        output.write(path, state)  # whole or not at all: a state cut short would be read and kept
+
+    def find(self, name: str) -> Path | None:
+        """Return the file of what a learner had learned; None if it must be trained."""
+        for folder in () if self.kept is None else (self.kept, self.folder):
+            if (path := folder / f"{name}.state").is_file():
+                return path
+        return None
+
+
+def keep(source: Path, kept: Path, whole: bool) -> None:
+    """Copy the small states of a folder into the repository, in place of those that it has of the same learners.
+
+    Args:
+        source: the folder.
+        kept: the folder of the row in the repository.
+        whole: whether all the row's results were made with ``source``; then no other states are left in ``kept``.
+
+    Raises:
+        DovetailError: they cannot be copied; none is lost.
+    """
+    found = sorted(source.glob("*.state"))
+    if not found:
+        return
+    small = {path.name: path for path in found if path.stat().st_size <= LARGEST}
+    for name, path in small.items():
+        folder_of(kept / name)
+        output.write(kept / name, path.read_bytes())
+    for path in kept.glob("*.state") if whole else (kept / each.name for each in found):
+        if path.name not in small:
+            path.unlink(missing_ok=True)
+
+
+_states: ContextVar[States | None] = ContextVar("states", default=None)
+
+
+@contextmanager
+def using(states: States | None) -> Iterator[None]:
+    """Keep what is learned within this block, or read it; None does neither."""
+    token = _states.set(states)
+    try:
+        yield
+    finally:
+        _states.reset(token)
+
+
+def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
+    """Return what ``read`` makes of the kept state of that name, or of that of a learner after ``learn``.
+
+    Raises:
+        DovetailError: the kept state is none.
+    """
+    states = _states.get()
+    if states is not None and (kept := states.find(name)) is not None:
+        return _read(kept, read)
+    state = learn()
+    if states is not None:
+        states.write(name, state)
+    return read(state)
+
+
+def _read(kept: Path, read: Callable[[bytes], T]) -> T:
+    try:
+        return read(kept.read_bytes())
+    except DovetailError as error:
+        raise DovetailError(
+            f"{kept}: {error}; restore the file, or remove it, and the learner is trained again"
+        ) from None
+    except OSError as error:
+        raise DovetailError(f"cannot read {kept}: {error.strerror}") from None
+
+
+class Steps:
+    """The steps of a long training, written down so that one that was stopped continues.
+
+    Args:
+        name: of what it learns.
+    """
+
+    def __init__(self, name: str) -> None:
+        states = _states.get()
+        self._done = None if states is None else Results([states.folder / f"{name}.steps"])
+
+    def do(self, step: Unit, work: Callable[[], Result]) -> Result:
+        """Return the result of a step, which is done if it was not; ``step`` tells it from all others."""
+        if self._done is None:
+            return work()
+        if found := self._done.of([step]):
+            return found[0].result
+        begun = time.monotonic()
+        result = work()
+        self._done.add(step, result, time.monotonic() - begun)
+        return result
+
+
+def train(experiment: Experiment, players: Mapping[str, int], learn: Callable[[], object]) -> None:
+    """Load the kept states of players, or let them learn.
+
+    Args:
+        experiment: in which they exist.
+        players: what ``create`` returned, by the name of its state.
+        learn: plays the games from which they learn.
+
+    Raises:
+        DovetailError: a kept state is none of the player's.
+    """
+    states = _states.get()
+    if states is None:
+        learn()
+        return
+    kept = {name: path for name in players if (path := states.find(name)) is not None}
+    if len(kept) < len(players):
+        learn()
+        for name, player in players.items():
+            states.write(name, experiment.save(player))
+        return
+    for name, player in players.items():
+        _read(kept[name], partial(experiment.load, player))

@@ -1,0 +1,391 @@
+"""Write studies/pages/NAME.md and its summary from results."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.reports import output
+from dovetail_studies import curves
+from dovetail_studies.findings import FINDINGS, TERMS, UNCOMPARED
+from dovetail_studies.learned import keep as keep_states
+from dovetail_studies.results import Record, Results, folder_of, key
+from dovetail_studies.rows import (
+    ACROSS,
+    BEST,
+    SIZES,
+    STUDIES,
+    Done,
+    Drawn,
+    Row,
+    SizeName,
+    Study,
+    Verdict,
+    study,
+)
+from dovetail_studies.working import OUT, file, states, units
+
+DOCS = Path("studies/pages")
+COLUMNS = ("row", "result", "run at", "figures beside the study's", "its conclusions hold", "why")
+"""Of the summary."""
+KEPT = DOCS / "results"
+"""Results that pages rest on, in the repository."""
+MARKS = {
+    r"\(every seed\)": "*Every seed*: all seeds gave the same figure.",
+    "[≈≠]": "≈: the study's figure agrees with ours; ≠: it differs; the [summary](README.md) says when. Other figures of ours are too uncertain to say, or are not compared.",
+    r"\| \*[-\d]": "Figures in italics are means without an interval, for orientation.",
+}
+"""What a page says of its tables, if they have such cells."""
+CURVES = "curves"
+"""The folder of the pictures, beside the pages."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What has been run of a row, at the largest size with any result."""
+
+    row: Row
+    size: SizeName | None
+    records: Sequence[Record]
+    drawn: Drawn | None
+    whole: bool
+    """Whether all pieces of this size are done."""
+
+
+def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
+    """Return the results of a row at the largest size that is complete, or else begun.
+
+    Raises:
+        DovetailError: they are complete and do not make its table.
+    """
+    begun: Found | None = None
+    for size in reversed(SIZES):
+        if not row.runs or size not in row.sizes:
+            continue
+        files = [file(each, whole.name, row, size) for each in (kept, out)]
+        results = Results(files)
+        wanted = units(row, size)
+        more = units(row, size, max(results.seeds(), row.sizes[size].seeds))
+        if not results.todo(more):  # run with --seeds
+            wanted = more
+        done = results.done(wanted)
+        if not done:
+            continue
+        complete = len(done) == len(wanted)
+        if not complete and begun is not None:
+            continue
+        try:
+            drawn = _drawn(row, done, " or ".join(map(str, files)))
+        except DovetailError:
+            if complete:
+                raise
+            continue  # too few pieces for a table
+        found = Found(row, size, results.of(wanted), drawn, complete)
+        if complete:
+            return found
+        begun = found
+    return begun or Found(row, None, (), None, False)
+
+
+def at(whole: Study, row: Row, size: SizeName, count: int | None = None, out: Path = OUT) -> Found:
+    """Return the results of a row at one size, with as many seeds as asked for.
+
+    Raises:
+        DovetailError: they do not make its table.
+    """
+    wanted = units(row, size, count)
+    path = file(out, whole.name, row, size)
+    results = Results([path])
+    done = results.done(wanted)
+    drawn = _drawn(row, done, str(path)) if done else None
+    return Found(row, size, results.of(wanted), drawn, len(done) == len(wanted))
+
+
+def _drawn(row: Row, done: Done, where: str) -> Drawn:
+    assert row.draw is not None
+    try:
+        return row.draw(done)
+    except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise DovetailError(
+            f"{where}: these results of row {row.key} do not make its table ({type(error).__name__}: {error}): another "
+            "version wrote them, or they were changed; remove the file, and the row is run again"
+        ) from error
+
+
+def compared(whole: Study, found: Found, kept: Path = KEPT) -> str:
+    """Say whether results are those that the repository keeps, but for what only training tells."""
+    assert found.size is not None
+    records = Results([file(kept, whole.name, found.row, found.size)]).records
+    of = [(each, records[key(each.unit)]) for each in found.records if key(each.unit) in records]
+    wrong = [
+        each.unit
+        for each, other in of
+        if any(other.result.get(name) != value for name, value in each.result.items())
+    ]
+    if not of:
+        return f"{found.row.key}: nothing to compare, as {kept} has none of these {len(found.records)} pieces"
+    text = f"{found.row.key}: {len(of) - len(wrong)} of {len(of)} pieces give the results in {kept}"
+    if new := len(found.records) - len(of):
+        text += f", which has none of {new} more"
+    return text + "".join(f"\ndiffers: {unit}" for unit in wrong)
+
+
+def table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table in Markdown."""
+    found = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return found + ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _seeds(found: Found) -> int:
+    return len({each.unit["seed"] for each in found.records})
+
+
+def ran(found: Found) -> str:
+    """Return the size at which a row was run, in words."""
+    if found.size is None:
+        return "not run"
+    text = found.row.sizes[found.size].label(_seeds(found))
+    return text if found.whole else f"{text}; {len(found.records)} pieces so far"
+
+
+def verdict(found: Found) -> str:
+    """Return in words whether the figures agree with the study's."""
+    if found.drawn is None:
+        return "not run"
+    counts = _counts(found.drawn)
+    agree, differ, wide = (counts[each] for each in ("agrees", "differs", "wide"))
+    figures = agree + differ + wide
+    if not figures:
+        return "no figure to compare"
+    if figures == 1:
+        [name] = (each.name for each in found.drawn.compared if each.verdict)
+        return f"{name}: {'agrees' if agree else 'differs' if differ else 'too uncertain to say'}"
+    if figures == agree:
+        return f"all {figures} figures agree"
+    rest = f", {wide} too uncertain to say" if wide else ""
+    return f"{agree} figure{'s' * (agree != 1)} agree{'s' * (agree == 1)}, {differ} differ{'s' * (differ == 1)}{rest}"
+
+
+def _counts(drawn: Drawn) -> Counter[Verdict | None]:
+    return Counter(each.verdict for each in drawn.compared)
+
+
+def section(whole: Study, found: Found, picture: str = "") -> list[str]:
+    """Return the part of a page on one row; ``picture`` is the address of its curves."""
+    row = found.row
+    lines = [f"## {row.title}", "", f"The study: {row.printed}", ""]
+    if found.drawn is None or found.size is None:
+        reason = row.missing or "it has code, and no results are kept"
+        return [*lines, f"**Not run**: {reason}.", ""]
+    drawn = found.drawn
+    empty = [""] * (len(drawn.columns) - 2)
+    lines += table(drawn.columns, [*drawn.lines, ["*run at*", ran(found), *empty]])
+    option = "" if found.size == "study" else f" --{found.size}"
+    if _seeds(found) != row.sizes[found.size].seeds:
+        option += f" --seeds {_seeds(found)}"
+    dates = sorted({each.date for each in found.records})
+    seconds = sum(each.seconds for each in found.records)
+    facts = [
+        f"{drawn.games:,} games, distinct: {drawn.distinct}." if drawn.games else "",
+        f"Compared with the study: {verdict(found)}." if drawn.compared else "",
+        f"`dovetail study {whole.name} {row.key}{option}`, {' and '.join(dates[:1] + dates[1:][-1:])}, "
+        f"{max(1, round(seconds)):,} s.",
+    ]
+    lines.append("")
+    if picture and drawn.curves is not None:
+        lines += [f"![{curves.alt(row.title, drawn.curves)}]({picture})", ""]
+        lines += [curves.caption(drawn.curves), ""]
+    folder = states(OUT, whole.name, row, found.size, again=True).kept
+    if folder is not None and (count := len(list(folder.glob("*.state")))):
+        facts.append(
+            f"States of learners ({count}) are in [{folder}]({folder.relative_to(DOCS)}): with `--again` "
+            "the command measures them, and trains only learners whose states are not there."
+        )
+    lines += [" ".join(each for each in facts if each), ""]
+    return lines + ([drawn.note, ""] if drawn.note else [])
+
+
+def picture(whole: Study, row: Row) -> str:
+    """Return the file name of a row's curves."""
+    return f"{whole.name}-{row.key}.svg"
+
+
+def draw(whole: Study, all_found: Sequence[Found], folder: Path) -> None:
+    """Write the pictures of a study, and remove those of rows that have none.
+
+    Raises:
+        ImportError: Matplotlib is not installed; the pictures are left as they are.
+    """
+    drawn = {
+        folder / picture(whole, found.row): found.drawn.curves
+        for found in all_found
+        if found.drawn is not None and found.drawn.curves is not None
+    }
+    for path, each in drawn.items():
+        curves.draw(each, path)
+    for path in folder.glob(f"{whole.name}-*.svg"):
+        if path not in drawn:
+            path.unlink()
+
+
+def page(whole: Study, all_found: Sequence[Found]) -> str:
+    """Return the page of a study."""
+    used = sorted({each.versions for found in all_found for each in found.records})
+    sections = []
+    for found in all_found:
+        sections += section(whole, found, f"{CURVES}/{picture(whole, found.row)}")
+    cells = "\n".join(line for line in sections if line.startswith("| "))
+    said = ["", *(text for mark, text in MARKS.items() if re.search(mark, cells))]
+    lines = [
+        f"# {whole.title}",
+        "",
+        f"`dovetail study {whole.name} --page` writes this page from "
+        f"the results in `studies/pages/results/{whole.name}`, which the command below each table produced. "
+        "The last line of each table says at what size it was run: figures from less than the study's size are not "
+        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns; the studies print none. "
+        f"A figure of ours without one is exact: it was counted, or it is the least, the greatest or the list of the seeds' figures.{' '.join(said)}",
+        "",
+    ]
+    if whole.text:
+        lines += [whole.text, ""]
+    if used:
+        lines += [f"Versions: {'; '.join(used)}.", ""]
+    return "\n".join(lines + sections).rstrip() + "\n"
+
+
+def _judged(found: Found) -> str:
+    counts = _counts(found.drawn) if found.drawn else Counter()
+    if counts["agrees"]:
+        return "some" if counts["differs"] else "all"
+    return "none" if counts["differs"] else "wide" if counts["wide"] else "unprinted"
+
+
+def why(name: str, found: Found) -> str:
+    """Return in a sentence why a row was not run, or why its figures are not compared or differ."""
+    if found.drawn is None:
+        return found.row.missing or "there is code; it was not run"
+    if _judged(found) == "unprinted":
+        return UNCOMPARED.get((name, found.row.key), "The study says it in words")
+    if _judged(found) in ("all", "wide"):
+        return ""
+    size = "" if _full(found) else "Run at less than the study's size. "
+    return size + found.drawn.note.partition(". ")[0].rstrip(".")
+
+
+def summary(out: Path = OUT, kept: Path = KEPT) -> str:
+    """Return the page that sums up all rows."""
+    parts: list[str] = []
+    count = dict.fromkeys(("study", "ours", "less", "code", "not"), 0)
+    judged = dict.fromkeys(("all", "some", "none", "wide", "unprinted"), 0)
+    single = 0
+    for name in STUDIES:
+        whole = study(name)
+        rows = []
+        for row in whole.rows:
+            found = find(whole, row, out, kept)
+            if found.size is None:
+                count["code" if row.runs else "not"] += 1
+            else:
+                whole_size = "study" if row.sized else "ours"
+                count[whole_size if _full(found) else "less"] += 1
+                judged[_judged(found)] += 1
+                single += _judged(found) == "all" and verdict(found).endswith(": agrees")
+            rest = [each.holds for each in FINDINGS.get(name, ()) if each.rests_on(row.key)]
+            holds = ", ".join(each for each in dict.fromkeys(rest) if each != "-") or "-"
+            cells = [f"`{row.key}`", row.title, ran(found), verdict(found), holds, why(name, found)]
+            rows.append(cells)
+        parts += [f"## [{whole.title}]({name}.md)", ""]
+        if name in TERMS:
+            parts += [TERMS[name], ""]
+            parts += [*table(("the study says", "holds", "here"), FINDINGS[name]), ""]
+        parts += [*table(COLUMNS, rows), ""]
+    total = sum(count.values())
+    held = Counter(
+        each.holds for name in STUDIES for each in FINDINGS.get(name, ()) if each.holds != "-"
+    )
+    head = [
+        "# The five studies, row by row",
+        "",
+        f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of, one row for each, and the studies draw {sum(held.values())} conclusions from them. "
+        f"Of the conclusions {held['yes']} hold here, {held['in part']} hold in part, {held['no']} do not, and {held['open']} stay open: the first table of each study says which and why.",
+        "",
+        f"Run at the study's size: {count['study']} rows; at a size of our own, because the study names none: {count['ours']}; at a smaller size: {count['less']}; not run, although there is code: {count['code']}; without code: {count['not']}, which needs people.",
+        "",
+        f"Of the {sum(judged.values())} rows that were run, all figures agree in {judged['all']}, some in {judged['some']} and none in {judged['none']}, "
+        f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare. "
+        f"In {single} of the {judged['all']} only one figure is compared: it may agree while the row's conclusion does not hold, which stands in the column beside it.",
+        "",
+        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values, or, where these have no limit, reaches zero or spans more than a factor of three; or if all of ours were equal and the study's differs. "
+        "The interval of RLGame's moves and of rows in searches for genes is that of the logarithms, as seeds differ by factors: around the mean it would reach below zero. "
+        "Where one figure is compared, its name stands before the verdict.",
+        "",
+        "A conclusion holds: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. A *seed* is one training with its own random numbers. `dovetail study NAME ROW` runs a row, `--quick` "
+        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept, which the page says below the table. The tables of RLGame and of the runs of Amazons count the games of training itself and rest on no state; the weights of Amazons and of dots are in the results. A table of Dominion's learner is too large to be kept: the row's command trains all of its tables again, each in half a minute to twenty minutes of a core, and those of a row in half an hour to six hours. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which `python -m dovetail_studies.dominion.search --page` writes.",
+        "",
+    ]
+    parts += [
+        f"## [{study(ACROSS).title}]({ACROSS}.md)",
+        "",
+        "One table for each two-player game in which the learners of four studies meet, one in which the trainings of the Amazons study do, and one on why one side of two `td-rlgame` learns little; no study printed them, and they are not counted above. The Tetris study's network plays a game for one and sits at none of them. What version 23 of the Dominion study leaves out, "
+        "and what was tried in its place, is on [a page of its own](dominion-23.md).",
+    ]
+    parts += [
+        "",
+        f"## [{study(BEST).title}]({BEST}.md)",
+        "",
+        "One table for each game, over several trainings: our strongest learner beside the study's best and what is published. These are not counted above either.",
+    ]
+    return "\n".join(head + parts).rstrip() + "\n"
+
+
+def _full(found: Found) -> bool:
+    return found.whole and found.size == "study"
+
+
+def write(
+    name: str, out: Path = OUT, docs: Path = DOCS, told: Callable[[str], None] = print
+) -> Path:
+    """Write the page of a study with its pictures, and keep the results it rests on; return its path.
+
+    Without Matplotlib, pictures are left as they are, and ``told`` is called with a line that says so.
+
+    Raises:
+        DovetailError: there is no such folder; the command runs at the top of a checkout.
+    """
+    if not docs.is_dir():
+        raise DovetailError(
+            f"cannot write pages: there is no folder {docs} here; run this at the top of a checkout"
+        )
+    whole, kept = study(name), docs / "results"
+    all_found = [find(whole, row, out, kept) for row in whole.rows]
+    records: dict[Path, dict[bytes, Record]] = {}
+    for found in all_found:
+        if found.size is not None:
+            shared = records.setdefault(file(kept, name, found.row, found.size), {})
+            shared.update((key(record.unit), record) for record in found.records)
+            learned = states(out, name, found.row, found.size, again=False).folder
+            here = Results([file(out, name, found.row, found.size)])
+            whole_here = not here.todo([record.unit for record in found.records])
+            keep_states(learned, docs / "states" / learned.relative_to(out / "states"), whole_here)
+    for shared_path, each in records.items():
+        keep(shared_path, list(each.values()))
+    path = docs / f"{name}.md"
+    output.write(path, page(whole, all_found).encode())
+    try:
+        draw(whole, all_found, docs / CURVES)
+    except ModuleNotFoundError as error:
+        told(f"the pictures in {docs / CURVES} are left as they are: there is no {error.name} here")
+    output.write(docs / "README.md", summary(out, kept).encode())
+    return path
+
+
+def keep(path: Path, records: Sequence[Record]) -> None:
+    """Write results to a file of the repository, in place of what it has."""
+    folder_of(path)
+    output.write(path, b"".join(msgspec.json.encode(each) + b"\n" for each in records))

@@ -1,0 +1,87 @@
+"""Play games between agents in this process, and count what studies count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from dovetail.client.client import Experiment
+
+DERIVATION = 1
+"""How the seats' seeds are derived in all studies, whose kept results were played before there was another way."""
+
+
+class Score(Struct):
+    """Games between two players, for the first of them."""
+
+    games: int = 0
+    wins: int = 0
+    losses: int = 0
+    cut: int = 0
+    """Games that were cut short: they are in ``games``, and neither won nor lost."""
+    digests: set[str] = msgspec.field(default_factory=set)
+    """Of the actions: as many as there are distinct games."""
+
+    def add(self, other: Score) -> None:
+        """Add more games."""
+        self.games += other.games
+        self.wins += other.wins
+        self.losses += other.losses
+        self.cut += other.cut
+        self.digests |= other.digests
+
+
+def match(
+    experiment: Experiment,
+    game: str,
+    players: Sequence[int],
+    episodes: int,
+    seed: int,
+    configuration: Mapping[str, Any] | None = None,
+    *,
+    learn: Sequence[bool] = (False, False),
+    openings: int = 0,
+    most: int | None = None,
+    rotate: bool = True,
+) -> Score:
+    """Play games in which two players change seats after each, or keep their seats.
+
+    Args:
+        experiment: in which the players exist.
+        game: an environment.
+        players: what ``create`` returned.
+        episodes: games.
+        seed: of the games.
+        configuration: of the game.
+        learn: whether each player learns.
+        openings: plies drawn at random before the players decide.
+        most: turns after which a game is cut short; None for no limit.
+        rotate: whether the players change seats; if not, an opening is played once.
+    """
+    modes: list[Any] = ["learn" if each else "evaluate" for each in learn]
+    found = Score()
+    run = experiment.run(
+        game,
+        list(players),
+        episodes=episodes,
+        seed=seed,
+        configuration=dict(configuration or {}),
+        modes=modes,
+        rotate=rotate,
+        opening_turns=openings,
+        max_turns=most,
+        derivation=DERIVATION,
+    )
+    for episode in run:
+        found.games += 1
+        found.digests.add(episode.digest)
+        if episode.outcome is None:
+            found.cut += 1
+            continue
+        seat = [place.instance for place in episode.seats].index(players[0])
+        found.wins += episode.outcome[seat] > 0.5
+        found.losses += episode.outcome[seat] < 0.5
+    return found

@@ -1,0 +1,154 @@
+"""Results of pieces of work, a line of JSON each: what was done is not done again."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from dovetail.peer import provenance
+from dovetail.protocol.errors import DovetailError
+from dovetail_studies.rows import Done, Result, Unit
+
+
+class Record(Struct, forbid_unknown_fields=True):
+    """A piece of work that is done."""
+
+    unit: Unit
+    result: Result
+    date: str
+    versions: str
+    seconds: float
+
+
+def versions() -> str:
+    """Return the versions that results depend on, and the revision of the code."""
+    return str(provenance.here()).replace("dovetail", "Dovetail", 1)
+
+
+def key(unit: Unit) -> bytes:
+    """Return what tells a unit from others."""
+    return msgspec.json.encode(unit, order="sorted")
+
+
+def folder_of(path: Path) -> None:
+    """Make the folder of a file.
+
+    Raises:
+        DovetailError: it cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritten(path, error) from None
+
+
+def remove(path: Path) -> None:
+    """Remove a file of results, if there is one.
+
+    Raises:
+        DovetailError: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritten(path, error) from None
+
+
+def unwritten(path: Path, error: OSError) -> DovetailError:
+    """Return the error for a file that cannot be written."""
+    return DovetailError(
+        f"cannot write {path}: {error.strerror}; make room there, or the folder writable, and run the command again: it continues"
+    )
+
+
+class Results:
+    """The results of one row at one size.
+
+    Args:
+        paths: files to read, the one to write last.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.path = paths[-1]
+        self.records: dict[bytes, Record] = {}
+        for path in paths:
+            self._read(path)
+
+    def _read(self, path: Path) -> None:
+        try:
+            lines = path.read_bytes().splitlines()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise DovetailError(f"cannot read {path}: {error.strerror}") from None
+        for number, line in enumerate(lines, 1):
+            try:
+                record = msgspec.json.decode(line, type=Record)
+                record.unit["seed"]
+            except (msgspec.ValidationError, KeyError) as error:
+                why = (
+                    "Object missing required field `seed`" if isinstance(error, KeyError) else error
+                )
+                raise DovetailError(
+                    f"{path}, line {number}: not a result: {why}; remove the line, and its piece of work is done again"
+                ) from None
+            except msgspec.DecodeError:
+                continue  # a line that a kill cut short: the piece is done again
+            self.records[key(record.unit)] = record
+
+    def ready(self) -> None:
+        """Make sure that results can be written, before any work is done.
+
+        Raises:
+            DovetailError: they cannot.
+        """
+        folder_of(self.path)
+        try:
+            self.path.open("ab").close()
+        except OSError as error:
+            raise unwritten(self.path, error) from None
+
+    def add(self, unit: Unit, result: Result, seconds: float) -> None:
+        """Write a result to disk.
+
+        Raises:
+            DovetailError: it cannot be written.
+        """
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        record = Record(unit, result, today, versions(), round(seconds, 1))
+        folder_of(self.path)
+        line = msgspec.json.encode(record) + b"\n"
+        try:
+            with self.path.open("a+b") as file:
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":
+                        # A line that a kill cut short is closed, so that it spoils no other.
+                        line = b"\n" + line
+                file.write(line)
+        except OSError as error:
+            raise unwritten(self.path, error) from None
+        self.records[key(unit)] = record
+
+    def todo(self, units: Sequence[Unit]) -> list[Unit]:
+        """Return the units that are not done."""
+        return [unit for unit in units if key(unit) not in self.records]
+
+    def done(self, units: Sequence[Unit]) -> Done:
+        """Return units with their results, those that are done."""
+        found = ((unit, self.records.get(key(unit))) for unit in units)
+        return [(unit, record.result) for unit, record in found if record is not None]
+
+    def seeds(self) -> int:
+        """Return the highest seed of what is done, 0 if nothing is."""
+        return max((record.unit["seed"] for record in self.records.values()), default=0)
+
+    def of(self, units: Sequence[Unit]) -> list[Record]:
+        """Return the records of units, those that are done."""
+        found = (self.records.get(key(unit)) for unit in units)
+        return [record for record in found if record is not None]

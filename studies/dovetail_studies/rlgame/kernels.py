@@ -1,0 +1,511 @@
+"""The RLGame study's learner and its games, compiled.
+
+A game has two players, each with its own network, traces and last value. Sizes: ``first``
+(2, inputs + 1, units), ``second`` (2, units + 1); a player's own are ``first[player]``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
+from dovetail_agents.games.rlgame.kernels import NETWORK, Board, Leaf, active, search
+from dovetail_agents.learning import sparse, splitmix
+from dovetail_games.rlgame.kernels import BASE, alive, legal, play
+
+Array = NDArray[Any]
+LEARNER, MINIMAX = 0, 1
+"""Kinds of player; both learn."""
+NO_WINNER = -1
+# Columns of a game's statistics.
+WINNER, PLIES, MOVES, ALIVE, INSIDE, CUT = 0, 1, 2, 3, 5, 7
+"""``MOVES`` are the winner's own; ``ALIVE`` and ``INSIDE`` are White's, Black's in the next."""
+COLUMNS = 8
+
+
+class Rule(NamedTuple):
+    """How the learner learns; see ``profiles``."""
+
+    gamma: float
+    decay: float
+    """Of the traces in a move."""
+    replacing: bool
+    rate_first: float
+    rate_second: float
+    epsilon: float
+    win: float
+    step: float
+    """Times the lead in pawns over the pawns at the start."""
+    terminal: float
+    """The value that a position is given once the game is over."""
+    told: bool
+    """Whether the other player learns of the end, too."""
+    kept: bool
+    """Whether a random move's reward becomes part of the value that the next one corrects."""
+    even: bool
+    """Whether equal moves are drawn evenly, or the first is taken."""
+
+
+class Nets(NamedTuple):
+    """What two players learn with."""
+
+    first: Array
+    second: Array
+    first_trace: Array
+    second_trace: Array
+    last: Array
+    """The value of each one's last position, shape (2,)."""
+
+
+@njit(cache=True, nogil=True)
+def _toward(player: int, error: float, nets: Nets, rule: Rule) -> None:
+    """Change a player's weights along its traces."""
+    first, trace = nets.first[player], nets.first_trace[player]
+    for row in range(first.shape[0]):
+        for unit in range(first.shape[1]):
+            first[row, unit] += rule.rate_first * error * trace[row, unit]
+    second, trace_two = nets.second[player], nets.second_trace[player]
+    for unit in range(second.shape[0]):
+        second[unit] += rule.rate_second * error * trace_two[unit]
+
+
+@njit(cache=True, nogil=True)
+def _trace(
+    player: int, value: float, found: Array, count: int, hidden: Array, nets: Nets, rule: Rule
+) -> None:
+    """Bring a player's traces up to a position whose value and hidden units are known."""
+    first, second = nets.first_trace[player], nets.second_trace[player]
+    weights = nets.second[player]
+    inputs, units = first.shape[0] - 1, first.shape[1]
+    slope = value * (1 - value)
+    for row in range(inputs + 1):
+        for unit in range(units):
+            first[row, unit] *= rule.decay
+    for unit in range(units):
+        gradient = slope * weights[unit] * hidden[unit] * (1 - hidden[unit])
+        for place in range(count):
+            row = found[place]
+            first[row, unit] = gradient + (0.0 if rule.replacing else first[row, unit])
+        bias = sparse.BIAS * gradient
+        first[inputs, unit] = bias + (0.0 if rule.replacing else first[inputs, unit])
+        old = 0.0 if rule.replacing else rule.decay * second[unit]
+        second[unit] = old + slope * hidden[unit]
+    old = 0.0 if rule.replacing else rule.decay * second[units]
+    second[units] = old + slope * sparse.BIAS
+
+
+@njit(cache=True, nogil=True)
+def learn(
+    player: int,
+    explored: bool,
+    found: Array,
+    count: int,
+    reward: float,
+    final: bool,
+    nets: Nets,
+    rule: Rule,
+    hidden: Array,
+) -> None:
+    """Learn from a player's own move.
+
+    Args:
+        player: who moved.
+        explored: whether the move was random; then the weights stay as they are.
+        found: the inputs that are 1 after the move, ``count`` of them.
+        count: see there.
+        reward: of the move.
+        final: whether it ended the game.
+        nets: changed.
+        rule: of learning.
+        hidden: room, shape (units,).
+    """
+    first, second = nets.first[player], nets.second[player]
+    value = sparse.value(first, second, found, count, hidden)
+    if explored:
+        nets.first_trace[player] = 0.0
+        nets.second_trace[player] = 0.0
+        nets.last[player] = value + (reward if rule.kept else 0.0)
+        return
+    after = rule.terminal if final else value
+    error = reward + rule.gamma * after - nets.last[player]
+    _toward(player, error, nets, rule)
+    value = sparse.value(first, second, found, count, hidden)
+    nets.last[player] = rule.terminal if final else value
+    _trace(player, value, found, count, hidden, nets, rule)
+
+
+@njit(cache=True, nogil=True)
+def start(nets: Nets) -> None:
+    """Begin a game: no traces, and last values of 0."""
+    nets.first_trace[:] = 0.0
+    nets.second_trace[:] = 0.0
+    nets.last[:] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def tell(player: int, reward: float, nets: Nets, rule: Rule) -> None:
+    """Let a player learn that the other's move ended the game."""
+    _toward(player, reward + rule.gamma * rule.terminal - nets.last[player], nets, rule)
+
+
+@njit(cache=True, nogil=True)
+def tried(
+    mover: int,
+    pawns: Array,
+    cells: Array,
+    board: Any,
+    win: float,
+    step: float,
+    there: Array,
+    cells_there: Array,
+    winners: Array,
+    rewards: Array,
+) -> Array:
+    """Try each legal move; return the moves, and write what follows from each.
+
+    Args:
+        mover: who moves.
+        pawns: of both.
+        cells: of the board.
+        board: geometry and rules; its slots are of no matter.
+        win: the reward of a move that wins; of one that loses, its negative.
+        step: that of any other: times the lead in pawns over the pawns at the start.
+        there: written: the pawns after each move.
+        cells_there: written: the cells.
+        winners: written: who has won by it.
+        rewards: written.
+    """
+    moves = legal(mover, pawns, cells, board.steps, board.exits)
+    for place in range(moves.shape[0]):
+        there[place] = pawns
+        cells_there[place] = cells
+        winners[place] = play(
+            moves[place],
+            mover,
+            there[place],
+            cells_there[place],
+            board.steps,
+            board.exits,
+            board.ordered,
+            board.bases,
+        )
+        if winners[place] == NO_WINNER:
+            lead = alive(there[place], mover) - alive(there[place], 1 - mover)
+            rewards[place] = step * lead / pawns.shape[1]
+        else:
+            rewards[place] = win if winners[place] == mover else -win
+    return moves
+
+
+@njit(cache=True, nogil=True)
+def best_of(values: Array, count: int, even: bool, state: Array) -> int:
+    """Return the place of the highest of ``count`` values: of equals, one drawn evenly or the first."""
+    chosen, equal = 0, 1
+    for place in range(1, count):
+        if values[place] > values[chosen]:
+            chosen, equal = place, 1
+        elif even and values[place] == values[chosen]:
+            equal += 1
+            if splitmix.draw(state, equal) == 0:
+                chosen = place
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def mixed(digest: np.uint64, action: int) -> np.uint64:
+    """Return the digest of a game with one more move."""
+    return np.uint64(splitmix.scatter(digest ^ np.uint64(action + 1)))
+
+
+@njit(cache=True, nogil=True)
+def rlgame(
+    games: int,
+    kinds: Array,
+    depth: int,
+    blind: bool,
+    pawns_each: int,
+    cap: int,
+    board: Board,
+    nets: Nets,
+    rule: Rule,
+    state: Array,
+    stats: Array,
+    digests: Array,
+    moves_of_last: Array,
+) -> None:
+    """Play games of RLGame in which both players learn.
+
+    Args:
+        games: how many.
+        kinds: of the two players.
+        depth: of a minimax player.
+        blind: whether it has the error of version 1.3.
+        pawns_each: pawns of a player at the start.
+        cap: moves of both players after which a game is cut short.
+        board: geometry and rules.
+        nets: of the players; changed.
+        rule: of learning.
+        state: of the random numbers, see ``splitmix``.
+        stats: written, int64, shape (games, COLUMNS).
+        digests: written, uint64, shape (games,): equal for equal games.
+        moves_of_last: written as far as there is room: the last game's actions.
+    """
+    inputs, units = nets.first.shape[1] - 1, nets.first.shape[2]
+    squares = board.slots.shape[0]
+    room = 4 * pawns_each + board.exits.shape[1]
+    there = np.empty((room, 2, pawns_each), np.int64)
+    cells_there = np.empty((room, squares), np.int8)
+    winners = np.empty(room, np.int64)
+    rewards = np.empty(room)
+    values = np.empty(room)
+    found = np.empty(inputs, np.int64)
+    hidden = np.empty(units)
+    nodes = np.zeros(1, np.int64)
+    for game in range(games):
+        pawns = np.full((2, pawns_each), BASE, np.int64)
+        cells = np.zeros(squares, np.int8)
+        start(nets)
+        mover, plies, winner = 0, 0, NO_WINNER
+        digest = np.uint64(0)
+        while winner == NO_WINNER and plies < cap:
+            moves = tried(
+                mover,
+                pawns,
+                cells,
+                board,
+                rule.win,
+                rule.step,
+                there,
+                cells_there,
+                winners,
+                rewards,
+            )
+            count = moves.shape[0]
+            explored = splitmix.fraction(state) < rule.epsilon
+            if explored:
+                chosen = splitmix.draw(state, count)
+            elif kinds[mover] == MINIMAX:
+                leaf = Leaf(NETWORK, nets.first[mover], nets.second[mover], blind)
+                _, worth = search(mover, pawns, cells, depth, True, rule.win, board, leaf, nodes)
+                for place in range(count):
+                    # A move that wins at once is preferred to one that wins later (from 1.4 on).
+                    values[place] = worth[place]
+                    if winners[place] == mover and not blind:
+                        values[place] += 1.0
+                chosen = best_of(values, count, rule.even, state)
+            else:
+                for place in range(count):
+                    ones = active(there[place], cells_there[place], board.slots, found)
+                    values[place] = rewards[place] + sparse.value(
+                        nets.first[mover], nets.second[mover], found, ones, hidden
+                    )
+                chosen = best_of(values, count, rule.even, state)
+            pawns[:] = there[chosen]
+            cells[:] = cells_there[chosen]
+            winner = winners[chosen]
+            if plies < moves_of_last.shape[0]:
+                moves_of_last[plies] = moves[chosen]
+            digest = mixed(digest, moves[chosen])
+            plies += 1
+            ones = active(pawns, cells, board.slots, found)
+            over = winner != NO_WINNER
+            learn(mover, explored, found, ones, rewards[chosen], over, nets, rule, hidden)
+            if over and rule.told:
+                tell(1 - mover, -rewards[chosen], nets, rule)
+            mover = 1 - mover
+        stats[game, WINNER] = winner
+        stats[game, PLIES] = plies
+        stats[game, MOVES] = (plies + 1 - winner) // 2 if winner != NO_WINNER else 0
+        stats[game, CUT] = winner == NO_WINNER
+        for player in range(2):
+            stats[game, ALIVE + player] = alive(pawns, player)
+            stats[game, INSIDE + player] = (pawns[player] == BASE).sum()
+        digests[game] = digest
+
+
+# -- Connect Four ------------------------------------------------------------------------------------
+
+ROWS, WIDTH = 6, 7
+
+
+@njit(cache=True, nogil=True)
+def lines(cells: Array, column: int, row: int) -> bool:
+    """Return whether the disc at a square is part of four in a row."""
+    mine = cells[column, row]
+    for right, up in ((1, 0), (0, 1), (1, 1), (1, -1)):
+        length = 1
+        for sign in (1, -1):
+            x, y = column + sign * right, row + sign * up
+            while 0 <= x < WIDTH and 0 <= y < ROWS and cells[x, y] == mine:
+                length += 1
+                x += sign * right
+                y += sign * up
+        if length >= 4:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def flags(cells: Array, winner: int, full: bool, found: Array) -> int:
+    """Write the numbers of the 90 inputs that are 1: two a square, then drawn, White and Black won.
+
+    The last three inputs are never used, in the study as here.
+    """
+    count = 0
+    for column in range(WIDTH):
+        for row in range(ROWS):
+            if cells[column, row]:
+                found[count] = 2 * (row * WIDTH + column) + cells[column, row] - 1
+                count += 1
+    if winner != NO_WINNER or full:
+        found[count] = 84 if winner == NO_WINNER else 85 + winner
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _drop(cells: Array, heights: Array, column: int, player: int) -> bool:
+    """Put a disc into a column; return whether it wins."""
+    row = heights[column]
+    cells[column, row] = player + 1
+    heights[column] += 1
+    return lines(cells, column, row)
+
+
+@njit(cache=True, nogil=True)
+def _lift(cells: Array, heights: Array, column: int) -> None:
+    """Take the last disc out of a column."""
+    heights[column] -= 1
+    cells[column, heights[column]] = 0
+
+
+@njit(cache=True, nogil=True)
+def _last_ply(
+    cells: Array, heights: Array, placed: int, me: int, win: float, nets: Nets, hidden: Array
+) -> float:
+    """Return the best that ``me`` reaches in one move: a win, a draw, or the network's value."""
+    found = np.empty(ROWS * WIDTH + 1, np.int64)
+    best = -math.inf
+    for column in range(WIDTH):
+        if heights[column] == ROWS:
+            continue
+        if _drop(cells, heights, column, me):
+            worth = win
+        elif placed + 1 == ROWS * WIDTH:
+            worth = 0.0
+        else:
+            count = flags(cells, NO_WINNER, False, found)
+            worth = sparse.value(nets.first[me], nets.second[me], found, count, hidden)
+        _lift(cells, heights, column)
+        best = max(best, worth)
+    return best
+
+
+@njit(cache=True, nogil=True)
+def three_ahead(
+    cells: Array, heights: Array, placed: int, me: int, win: float, nets: Nets, hidden: Array
+) -> Array:
+    """Return the values of the seven columns to ``me``, who moves, by plain minimax of depth 3.
+
+    A full column has minus infinity; a position at the horizon is worth what the mover's network
+    says, a draw 0.
+    """
+    values = np.full(WIDTH, -math.inf)
+    for column in range(WIDTH):
+        if heights[column] == ROWS:
+            continue
+        if _drop(cells, heights, column, me):
+            values[column] = win
+        elif placed + 1 == ROWS * WIDTH:
+            values[column] = 0.0
+        else:
+            worst = math.inf
+            for reply in range(WIDTH):
+                if heights[reply] == ROWS:
+                    continue
+                if _drop(cells, heights, reply, 1 - me):
+                    worth = -win
+                elif placed + 2 == ROWS * WIDTH:
+                    worth = 0.0
+                else:
+                    worth = _last_ply(cells, heights, placed + 2, me, win, nets, hidden)
+                _lift(cells, heights, reply)
+                worst = min(worst, worth)
+            values[column] = worst
+        _lift(cells, heights, column)
+    return values
+
+
+@njit(cache=True, nogil=True)
+def connect_four(
+    games: int, kinds: Array, nets: Nets, rule: Rule, state: Array, stats: Array, digests: Array
+) -> None:
+    """Play games of Connect Four in which both players learn; a minimax player looks three plies ahead.
+
+    Args:
+        games: how many.
+        kinds: of the two players.
+        nets: of the players; changed.
+        rule: of learning.
+        state: of the random numbers.
+        stats: written, int64, shape (games, COLUMNS); pawns are not counted.
+        digests: written, uint64, shape (games,).
+    """
+    squares = ROWS * WIDTH
+    found = np.empty(squares + 1, np.int64)
+    hidden = np.empty(nets.first.shape[2])
+    values = np.empty(WIDTH)
+    moves = np.empty(WIDTH, np.int64)
+    for game in range(games):
+        cells = np.zeros((WIDTH, ROWS), np.int8)
+        heights = np.zeros(WIDTH, np.int64)
+        start(nets)
+        mover, plies, winner = 0, 0, NO_WINNER
+        digest = np.uint64(0)
+        while winner == NO_WINNER and plies < squares:
+            count = 0
+            ahead = values
+            if kinds[mover] == MINIMAX:
+                ahead = three_ahead(cells, heights, plies, mover, rule.win, nets, hidden)
+            for column in range(WIDTH):
+                if heights[column] == ROWS:
+                    continue
+                moves[count] = column
+                wins = _drop(cells, heights, column, mover)
+                if kinds[mover] == MINIMAX:
+                    # A move that wins at once is preferred to one that wins later.
+                    values[count] = ahead[column] + (1.0 if wins else 0.0)
+                else:
+                    ones = flags(cells, mover if wins else NO_WINNER, plies + 1 == squares, found)
+                    values[count] = sparse.value(
+                        nets.first[mover], nets.second[mover], found, ones, hidden
+                    )
+                    values[count] += rule.win if wins else 0.0
+                _lift(cells, heights, column)
+                count += 1
+            explored = splitmix.fraction(state) < rule.epsilon
+            chosen = (
+                splitmix.draw(state, count)
+                if explored
+                else best_of(values, count, rule.even, state)
+            )
+            if _drop(cells, heights, moves[chosen], mover):
+                winner = mover
+            plies += 1
+            digest = mixed(digest, moves[chosen])
+            over = winner != NO_WINNER or plies == squares
+            reward = rule.win if winner != NO_WINNER else 0.0
+            ones = flags(cells, winner, plies == squares, found)
+            learn(mover, explored, found, ones, reward, over, nets, rule, hidden)
+            if over and rule.told:
+                tell(1 - mover, -reward, nets, rule)
+            mover = 1 - mover
+        stats[game] = 0
+        stats[game, WINNER] = winner
+        stats[game, PLIES] = plies
+        stats[game, MOVES] = (plies + 1 - winner) // 2 if winner != NO_WINNER else 0
+        digests[game] = digest

@@ -1,0 +1,292 @@
+"""Why one side of two ``td-rlgame`` learns little: the learner with one thing changed at a time.
+
+The row stands among those that no study printed, see ``across``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from dovetail_agents.general.td import RLGameTD, TDParameters
+from dovetail_agents.learning.network import Network
+from dovetail_games.rlgame.rules import geometry
+from dovetail_studies.means import mean
+from dovetail_studies.rlgame import td_kernels as k
+from dovetail_studies.rlgame.play import CAP, PAWNS
+from dovetail_studies.rlgame.tables import WINNERS
+from dovetail_studies.rows import (
+    PERCENT,
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Unit,
+    by,
+    interval,
+    total,
+    within,
+)
+
+Array = NDArray[Any]
+WEAK = 50.0
+"""A side that wins fewer games against random, in percent, has hardly learned."""
+STUDYS = RLGameTD.Parameters()
+OURS = TDParameters(discount=0.95, trace_decay=0.5, hidden="half", epsilon=0.1)
+"""Of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
+
+
+class Setting(Struct, frozen=True):
+    """How two learners learn."""
+
+    parameters: TDParameters = STUDYS
+    win: float = 1.0
+    pawn: float = 0.01
+    told: bool = True
+    """Whether the loser learns of its loss."""
+    ahead: bool = False
+    """Whether the reward of a move is added to the value of its position when the move is chosen."""
+    times: int = 1
+    """How many times the games of the others."""
+
+    def rule(self, inputs: int) -> k.Rule:
+        """Return what the compiled games need."""
+        given = self.parameters
+        scale = (1 / inputs, 1 / given.units(inputs)) if given.rates == "fan-in" else (1.0, 1.0)
+        return k.Rule(
+            given.learning_rate * scale[0],
+            given.learning_rate * scale[1],
+            given.decay_episodes,
+            given.discount,
+            given.discount * given.trace_decay,
+            given.epsilon,
+            given.traces == "replacing",
+            {"sigmoid": k.SIGMOID, "tanh": k.TANH, "relu": k.RELU}[given.activation],
+            given.output == "tanh",
+            given.averaging or AVERAGED,
+            self.win,
+            self.pawn,
+            self.told,
+            self.ahead,
+        )
+
+
+MOST_TESTED = 1_000
+"""Moves of a game against random, which a greedy player may never end."""
+WEIGHTS = ("last", "averaged")
+AVERAGED = 500
+"""Games to average weights over, the default of ``td``: what is trained without is tested with them, too."""
+
+
+def _changed(parameters: TDParameters, **changes: Any) -> Setting:
+    return Setting(replace(parameters, **changes))
+
+
+SETTINGS = {
+    "td-rlgame": Setting(),
+    "hidden units tanh": _changed(STUDYS, activation="tanh"),
+    "hidden units relu": _changed(STUDYS, activation="relu"),
+    "steps four times as large": _changed(STUDYS, learning_rate=4.0),
+    "a step of 0.05 in both layers": _changed(STUDYS, rates="one", learning_rate=0.05),
+    "five times as many games": Setting(times=5),
+    "accumulating traces": _changed(STUDYS, traces="accumulating"),
+    "loser not told": Setting(told=False),
+    "rewards added at choice": Setting(ahead=True),
+    "linear output": _changed(STUDYS, output="linear"),
+    "linear output, rewards times 100": Setting(
+        replace(STUDYS, output="linear"), win=100.0, pawn=1.0
+    ),
+    "exploration 0.3": _changed(STUDYS, epsilon=0.3),
+    "falling steps": _changed(STUDYS, decay_episodes=2000.0),
+    "steps a fifth as large": _changed(STUDYS, learning_rate=0.2),
+    "td": Setting(OURS),
+    "td, hidden units sigmoid": _changed(OURS, activation="sigmoid"),
+}
+"""What follows ``td`` and a comma differs from it in one thing, the others from ``td-rlgame``."""
+
+
+class Two:
+    """White and Black on 8 x 8, two new learners.
+
+    Args:
+        setting: how they learn.
+        seed: of their first weights, those of ``td`` with ``2 * seed`` and ``2 * seed + 1``, and of all choices.
+    """
+
+    def __init__(self, setting: Setting, seed: int) -> None:
+        shape = geometry(8, 2)
+        given, inputs = setting.parameters, 2 * (shape.outside + 5)
+        layers = []
+        for player in (0, 1):
+            rng = random.Random(2 * seed + player)
+            units = given.units(inputs)
+            network = Network(inputs, units, given.activation, given.output, rng)
+            layers.append(network.layers(network.weights))
+        first, second = (np.stack(each) for each in zip(*layers, strict=True))
+        self.nets = k.Nets(
+            *(first, second, first.copy(), second.copy()),
+            *(np.zeros_like(first), np.zeros_like(second), np.zeros(1, np.int64)),
+        )
+        self.rule = setting.rule(inputs)
+        self.board = k.Board(shape.steps, shape.exits, shape.slots, ordered=True, bases=True)
+        self.state: Array = np.random.default_rng(seed).integers(0, 2**63, 1, np.uint64)
+        self.last: Array = np.zeros((CAP, 2), np.int64)
+        """The moves of the last game, and 1 for those that were exploration."""
+
+    def play(
+        self,
+        games: int,
+        *,
+        against_random: int | None = None,
+        averaged: bool = False,
+        cap: int = CAP,
+    ) -> Array | None:
+        """Play games; return the winner of each, -1 where it was truncated, its moves of both sides and its digest.
+
+        Args:
+            games: how many.
+            against_random: the side that plays against a random player, with learning off; None for both, learning.
+            averaged: whether it plays with averaged weights.
+            cap: moves of both sides after which a game is truncated.
+
+        Returns:
+            Shape (games, 3); None if a learner has diverged.
+        """
+        kinds = np.array([k.LEARNER, k.LEARNER])
+        nets = self.nets
+        if against_random is not None:
+            kinds[1 - against_random] = k.RANDOM
+            if averaged:
+                nets = nets._replace(first=nets.first_mean, second=nets.second_mean)
+        stats: Array = np.zeros((games, 3), np.int64)
+        whole = k.rlgame(
+            *(games, kinds, against_random is None, PAWNS, cap, self.board),
+            *(nets, self.rule, self.state, stats, self.last),
+        )
+        return stats if whole else None
+
+
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    return [{"setting": name, **values, "seed": seed} for name in SETTINGS for seed in seeds]
+
+
+def _work(unit: Unit) -> Result:
+    """Let two learners learn from games with each other, then test each side with its last weights and with averaged ones."""
+    setting = SETTINGS[unit["setting"]]
+    two, games = Two(setting, unit["seed"]), setting.times * unit["games"]
+    found: Result = {"games": games, "diverged": False, "tests": {}}
+    trained = two.play(games)
+    if trained is None:
+        return {**found, "diverged": True}
+    winners, moves, digests = trained.T
+    found["white"], found["cut"] = int((winners == 0).sum()), int((winners < 0).sum())
+    found["moves"], found["distinct"] = int(moves.sum()), len(set(digests.tolist()))
+    for name in WEIGHTS:
+        found["tests"][name] = []
+        for side in (0, 1):
+            averaged = name == "averaged"
+            tested = two.play(
+                unit["tests"], against_random=side, averaged=averaged, cap=MOST_TESTED
+            )
+            assert tested is not None
+            won, cut = (tested[:, 0] == side).sum(), (tested[:, 0] < 0).sum()
+            counts = {"games": len(tested), "wins": int(won), "cut": int(cut)}
+            found["tests"][name].append(counts)
+            found["games"] += len(tested)
+    return found
+
+
+def _shares(results: Sequence[Result], weights: str, side: int) -> list[float]:
+    """Return a side's wins against random in percent of its games, truncated ones included, by seed."""
+    tested = [each["tests"][weights][side] for each in results]
+    return [100 * each["wins"] / each["games"] for each in tested]
+
+
+def _weaker(results: Sequence[Result], weights: str) -> list[float]:
+    """Return the wins of the side that wins fewer, by seed; none of pairs that diverged."""
+    whole = [each for each in results if not each["diverged"]]
+    sides = (_shares(whole, weights, side) for side in (0, 1))
+    return [min(pair) for pair in zip(*sides, strict=True)]
+
+
+def _weak(results: Sequence[Result], weights: str) -> int:
+    """Return in how many pairs a side has hardly learned, or diverged."""
+    return len(results) - sum(each >= WEAK for each in _weaker(results, weights))
+
+
+def _line(name: str, results: Sequence[Result], weights: str) -> list[str]:
+    whole = [each for each in results if not each["diverged"]]
+    shares = [_shares(whole, weights, side) for side in (0, 1)]
+    tested = [test for each in whole for test in each["tests"][weights]]
+    cut = f"{sum(test['cut'] for test in tested):,} of {sum(test['games'] for test in tested):,}"
+    return [
+        name,
+        *(interval(within(mean(each), *PERCENT)) if each else "diverged" for each in shares),
+        ", ".join(f"{each:.0f}" for each in sorted(_weaker(results, weights))) or "-",
+        f"{_weak(results, weights)} of {len(results)}",
+        cut,
+    ]
+
+
+def _named(name: str) -> str:
+    """Return a setting's name as a table has it, the learners' own as code."""
+    kind, comma, rest = name.partition(",")
+    return f"`{kind}`{comma}{rest}" if kind in ("td-rlgame", "td") else name
+
+
+def _draw(done: Done) -> Drawn:
+    lines = []
+    weak: dict[str, tuple[int, int]] = {}
+    for (name,), results in by(done, "setting").items():
+        usual = "averaged" if SETTINGS[name].parameters.averaging else "last"
+        weak[_named(name)] = _weak(results, usual), len(results)
+        lines.append(_line(_named(name), results, usual))
+        if name == "td-rlgame":
+            lines.append(_line("averaged weights", results, "averaged"))
+            weak["averaged weights"] = _weak(results, "averaged"), len(results)
+    columns = [
+        "learner",
+        *(f"{side}: wins against random, %" for side in WINNERS),
+        "the weaker side's, by seed",
+        f"seeds with a side below {WEAK:.0f} %",
+        "tests truncated",
+    ]
+    whole = [result for _, result in done if not result["diverged"]]
+    trained = sum(SETTINGS[unit["setting"]].times * unit["games"] for unit, _ in done)
+    cut = sum(each["cut"] for each in whole)
+    distinct = f"{sum(each['distinct'] for each in whole):,} of the {trained:,} of training"
+    never = [name for name, (count, _) in weak.items() if not count]
+    always = [name for name, (count, of) in weak.items() if count == of]
+    note = (
+        "Two new learners play each other with the settings of `td-rlgame`, but for the one thing that the first column names; then each side plays against random, "
+        f"with learning off. A truncated game is not won: {cut:,} were truncated in training, at {CAP:,} moves, and the tests at {MOST_TESTED:,}. "
+        "*Averaged weights* are those of the same trainings, averaged over about 500 games. `td` is the learner of `rlgame_against_minimax.toml`, with averaged weights; "
+        "what stands behind its name differs from it alone. "
+        f"No seed has a side below {WEAK:.0f} % with: {'; '.join(never) or 'none of these'}. "
+        f"Every seed has one with: {'; '.join(always) or 'none of these'}."
+    )
+    return Drawn(columns, lines, total(done, "games"), distinct, (), note)
+
+
+def _size(games: int, tests: int, seeds: int = 5) -> Size:
+    text = f"{games:,} games of self-play on 8 x 8, {tests} games a side against random, {{seeds}}"
+    return Size(text, {"games": games, "tests": tests}, seeds)
+
+
+ROW = Row(
+    "one-sided",
+    "Why one side of two `td-rlgame` learns little",
+    "it has one pair of networks, of which White wins 96 % of the first 10,000 games.",
+    {"quick": _size(20, 10, 2), "part": _size(1_000, 100), "study": _size(4_000, 200)},
+    _units,
+    _work,
+    _draw,
+    sized=False,
+)

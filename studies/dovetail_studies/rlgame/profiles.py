@@ -1,0 +1,80 @@
+"""How the RLGame study's learner learns: by its program, by its text, and in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dovetail_studies.rlgame.kernels import Rule
+
+LAYERS = {"rlgame-8": (122, 61), "rlgame-6": (66, 33), "connect-four": (90, 45)}
+"""Inputs and hidden units by game."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The learner's settings; defaults are those of the study's program."""
+
+    gamma: float = 0.95
+    trace_decay: float = 0.5
+    """Lambda."""
+    discounted: bool = False
+    """Whether traces decay by gamma times lambda instead of lambda."""
+    traces: Literal["accumulating", "replacing"] = "accumulating"
+    rate: float = 0.0
+    """Step size of both layers; 0: one over each layer's inputs."""
+    epsilon: float = 0.1
+    win: float = 100.0
+    step: float = 100.0
+    """Reward of a move that ends nothing: times the lead in pawns over the pawns at the start."""
+    terminal: float = 1.0
+    """The value of a position in which the game is over."""
+    told: bool = False
+    """Whether the loser learns of its loss."""
+    kept: bool = True
+    """Whether a random move's reward becomes part of the value that the next one corrects."""
+    even: bool = True
+    """Whether equal moves are drawn evenly (from version 1.4 on) or the first is taken."""
+
+    def rule(self, inputs: int, units: int) -> Rule:
+        """Return what the compiled games need."""
+        return Rule(
+            self.gamma,
+            self.trace_decay * (self.gamma if self.discounted else 1.0),
+            self.traces == "replacing",
+            self.rate or 1.0 / inputs,
+            self.rate or 1.0 / units,
+            self.epsilon,
+            self.win,
+            self.step,
+            self.terminal,
+            self.told,
+            self.kept,
+            self.even,
+        )
+
+
+FIDELITY = Profile()
+PROFILES = {
+    "seed-fidelity": FIDELITY,
+    "thesis-text": Profile(
+        discounted=True,
+        traces="replacing",
+        rate=0.001,
+        step=1.0,
+        terminal=0.0,
+        told=True,
+        kept=False,
+    ),
+    "loser told": replace(FIDELITY, told=True),
+    "steps of 1/N": replace(FIDELITY, step=1.0),
+    "no steps": replace(FIDELITY, step=0.0),
+    "traces with gamma": replace(FIDELITY, discounted=True),
+    "replacing traces": replace(FIDELITY, traces="replacing"),
+    "terminal value 0": replace(FIDELITY, terminal=0.0),
+    "rewards of 1": replace(FIDELITY, win=1.0, step=1.0),
+}
+"""``seed-fidelity`` is the study's program as its descendants have it, ``thesis-text`` what the study
+says; the others differ from the program in one thing."""
+SHOWN = {"steps of 1/N": "step reward 1/N", "no steps": "no step reward"}
+"""Names of the tables, where results have others."""

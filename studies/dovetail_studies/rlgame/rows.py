@@ -1,0 +1,537 @@
+"""The rows of the RLGame study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from dovetail_experiments.statistics import Estimate
+from dovetail_studies.means import mean
+from dovetail_studies.rlgame import tables as t
+from dovetail_studies.rlgame import work as w
+from dovetail_studies.rlgame.profiles import SHOWN
+from dovetail_studies.rows import (
+    HEAD,
+    PERCENT,
+    Compared,
+    Done,
+    Drawn,
+    Result,
+    Row,
+    Size,
+    Study,
+    Unit,
+    by,
+    each_seed,
+    interval,
+    over,
+    signed,
+    total,
+    within,
+)
+
+NOISE = "The study ran one pair of networks, without a seed; the spread over ours is what one pair may give."
+UNKNOWN = f"Why some figures differ is not known; details of the study's learner are known only from later public programs of the same group. {NOISE}"
+
+
+def _profiles(done: Done) -> dict[str, list[Result]]:
+    return {name: results for (name,), results in by(done, "profile").items()}
+
+
+def _distinct(done: Done, key: str = "distinct", of: str = "games") -> str:
+    return f"{total(done, key):,} of {total(done, of):,}"
+
+
+# -- self-play on 8 x 8 -------------------------------------------------------------------------------
+
+# Wins in percent of 5,000, then the figures of ``tables``; White's and Black's line of each set.
+_SELF_PLAY: list[tuple[float, ...]] = [
+    *((4820, 48.19, 8.72, 8.57, 3.98, 2.29), (180, 142.64, 6.43, 8.43, 1.42, 0.77)),
+    *((4780, 60.02, 8.18, 8.48, 2.76, 1.98), (220, 176.88, 5.70, 8.33, 0.84, 0.41)),
+    *((1887, 281.73, 6.66, 6.55, 1.20, 0.19), (3113, 243.12, 7.30, 7.28, 1.72, 0.18)),
+    *((2162, 269.71, 6.37, 6.96, 1.35, 0.07), (2838, 254.13, 6.33, 7.21, 1.47, 0.17)),
+    *((2285, 275.74, 6.29, 6.91, 1.30, 0.01), (2715, 275.76, 6.05, 6.95, 1.12, 0)),
+    *((2015, 263.23, 6.28, 7.01, 1.43, 0.01), (2985, 239.66, 6.45, 7.37, 1.60, 0)),
+    *((2088, 267.44, 6.29, 6.88, 1.39, 0), (2912, 240.89, 6.29, 7.24, 1.56, 0.01)),
+    *((2021, 262.52, 6.17, 7.10, 1.41, 0.01), (2979, 232.19, 6.35, 7.53, 1.65, 0.01)),
+    *((2040, 257.08, 6.24, 7.14, 1.54, 0), (2960, 229.09, 6.41, 7.60, 1.64, 0)),
+    *((2909, 281.40, 5.76, 6.99, 1.19, 0), (2091, 283.51, 5.68, 6.78, 0.93, 0)),
+]
+
+
+def _shares(printed: Sequence[tuple[float, ...]], games: int) -> list[tuple[float, ...]]:
+    return [(100 * wins / games, *rest) for wins, *rest in printed]
+
+
+def _self_play_sizes() -> dict[Any, Size]:
+    return {
+        "quick": Size("60 of 50,000 games, {seeds}", {"set": 20, "sets": 3}, 2),
+        "part": Size("1,000 of 50,000 games, {seeds}", {"set": 1_000, "sets": 1}),
+        "study": Size("50,000 games, {seeds}", {"set": 5_000, "sets": 10}),
+    }
+
+
+def _whole(done: Done) -> dict[str, list[Result]]:
+    return {name: [each["all"] for each in results] for name, results in _profiles(done).items()}
+
+
+def _self_play_draw(done: Done) -> Drawn:
+    compared: list[Compared] = []
+    found = _whole(done)
+    lines = t.total_lines((100 * 27_007 / 50_000, 100 * 22_993 / 50_000, 217.94), found, compared)
+    note = (
+        f"{UNKNOWN} The study's share is a mean of a first fifth in which White wins 96 % and a rest in which it wins 44 %, so fewer games "
+        "cannot be compared with its totals."
+    )
+    games = total(done, "games")
+    return Drawn([*HEAD[:2], *found], lines, games, _distinct(done), compared, note)
+
+
+def _sets_draw(study: Sequence[tuple[float, ...]], size: int, note: str, done: Done) -> Drawn:
+    """Draw a table by sets; sets of another size than the study's have no figures beside them."""
+    compared: list[Compared] = []
+    lines = []
+    same = done[0][0]["set"] == size
+    for profile, results in _profiles(done).items():
+        sets = list(zip(*(each["sets"] for each in results), strict=True))
+        names = [f"{profile}: {number}" for number in range(1, len(sets) + 1)]
+        printed = [study[number] if same else None for number in range(2 * len(sets))]
+        lines += t.set_lines(names, printed, sets, compared)
+    if not same:
+        note = f"{note} A set here has {done[0][0]['set']:,} games, so the study's sets of {size:,} are left out."
+    games = total(done, "games")
+    white = [wins for wins, *_ in study[::2]] if same else []
+    picture = t.set_curves(white, done[0][0]["set"], _profiles(done))
+    return Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note, picture)
+
+
+# -- minimax of depth 5 on 6 x 6 --------------------------------------------------------------------------
+
+_PHASES: list[tuple[float, ...]] = [
+    *((50.6, 14.54, 9.69, 8.31, 6.77, 4.32), (49.4, 16.24, 9.65, 9.05, 6.85, 4.46)),
+    *((95.6, 15.69, 9.10, 9.38, 5.41, 4.66), (4.4, 21.85, 7.19, 9.50, 3.51, 4.07)),
+    *((100 * 1254 / 3500, 15.62, 9.66, 8.10, 6.46, 3.94),),
+    *((100 * 2246 / 3500, 14.56, 9.67, 9.14, 6.58, 4.59),),
+]
+_MINIMAX_SETS: list[tuple[float, ...]] = [
+    *((472, 15.12, 9.20, 9.43, 5.62, 4.76), (28, 19.32, 7.50, 9.75, 3.61, 4.57)),
+    *((474, 15.77, 9.06, 9.44, 5.41, 4.72), (26, 22.65, 7.65, 9.42, 4.04, 3.96)),
+    *((483, 15.97, 8.97, 9.36, 5.24, 4.58), (17, 25.35, 5.71, 8.94, 2.12, 3.29)),
+    *((477, 15.54, 9.12, 9.32, 5.36, 4.61), (23, 21.43, 7.13, 9.57, 3.52, 4.13)),
+    *((484, 16.04, 9.16, 9.34, 5.42, 4.62), (16, 21.88, 7.56, 9.69, 3.94, 4.12)),
+]
+
+
+def _minimax_sizes() -> dict[Any, Size]:
+    few = {"first": 20, "set": 1, "sets": 5, "control": 20, "depth": 5}
+    some = {"first": 1_000, "set": 50, "sets": 1, "control": 1_000, "depth": 5}
+    all_ = {"first": 1_000, "set": 500, "sets": 5, "control": 3_500, "depth": 5}
+    return {
+        "quick": Size("20 of 1,000, 5 of 2,500 and 20 of 3,500 games, {seeds}", few, 2),
+        "part": Size("1,000 of 1,000, 50 of 2,500 and 1,000 of 3,500 games, {seeds}", some),
+        "study": Size("1,000, 2,500 and 3,500 games, {seeds}", all_),
+    }
+
+
+def _minimax_draw(done: Done) -> Drawn:
+    compared: list[Compared] = []
+    lines = []
+    raised = []
+    for profile, results in _profiles(done).items():
+        phases = list(zip(*(each["phases"] for each in results), strict=True))
+        phases_named = ("two learners", "minimax", "the same learners, continued")[: len(phases)]
+        names = [f"{SHOWN.get(profile, profile)}: {each}" for each in phases_named]
+        if profile in w.BOTH:
+            more = [
+                t.white(with_it) - t.white(without)
+                for _, with_it, without in zip(*phases, strict=True)
+            ]
+            count = f"{sum(each > 0 for each in more)} of {len(more)} pairs"
+            raised.append(f"by {interval(mean(more))} points with `{profile}`, in {count}")
+        # What differs from a reading of the study on purpose is not compared with it.
+        lines += t.set_lines(names, _PHASES, phases, compared if profile in w.BOTH else None)
+    note = (
+        f"{UNKNOWN} Minimax is White, looks five plies ahead, takes its own network's value at the horizon, and learns and explores "
+        "as the learners do. Its table of positions, which the study's program fills with bounds as if they were values, is left out. "
+        f"It raises White's share over that of the same learners continued {' and '.join(raised)}. "
+        "The last lines are not compared, as they differ from `seed-fidelity` in one thing each: the loser is told; a pawn ahead earns 1/N (*step reward 1/N*) or nothing "
+        "(*no step reward*) in place of 100/N; traces decay by gamma lambda, or are replacing; the value at the end is 0 in place of 1; "
+        "a win earns 1 and a pawn ahead 1/N (*rewards of 1*)."
+    )
+    games = total(done, "games")
+    return Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note)
+
+
+def _bug_draw(done: Done) -> Drawn:
+    compared: list[Compared] = []
+    lines = []
+    study = (100 * 1388 / 4000, 100 * 2612 / 4000, 8.64)
+    found = {
+        f"{profile}, {bug} the error": [each[bug] for each in results]
+        for profile, results in _profiles(done).items()
+        for bug in ("with", "without")
+    }
+    lines = t.total_lines(study, found, compared, like=lambda name: " with the" in name)
+    note = (
+        f"{NOISE} The study blames its result on the search, which did not see that the enemy's entering ends the game. Version 1.3 "
+        "also took the first of equal moves; both columns do. The study's wins add up to 4,000 games, its text says 3,500."
+    )
+    return Drawn([*HEAD[:2], *found], lines, total(done, "games"), _distinct(done), compared, note)
+
+
+# -- Connect Four -----------------------------------------------------------------------------------------
+
+# White's wins and moves, Black's, draws.
+_FOUR: list[tuple[float, ...]] = [
+    *((3387, 8.42, 1603, 8.33, 10), (3315, 8.03, 1683, 8.25, 2), (3238, 7.82, 1762, 8.28, 0)),
+    *((3194, 7.86, 1806, 8.14, 0), (3248, 7.83, 1752, 8.09, 0), (3261, 7.80, 1738, 8.15, 1)),
+    *((3312, 7.92, 1688, 8.17, 0), (3344, 7.86, 1656, 8.16, 0), (3310, 7.82, 1690, 8.20, 0)),
+    (3282, 7.90, 1718, 8.21, 0),
+]
+_FOUR_MINIMAX: list[tuple[float, ...]] = [
+    *((384, 10.99, 111, 12.34, 5), (388, 10.79, 111, 12.71, 1), (441, 9.85, 59, 11.63, 0)),
+    *((439, 9.55, 61, 11.52, 0), (443, 9.88, 56, 12.04, 1), (435, 9.75, 64, 11.61, 1)),
+    *((446, 9.51, 54, 11.98, 0), (431, 9.54, 68, 12.18, 1), (431, 9.52, 68, 11.47, 1)),
+    (444, 9.30, 56, 11.09, 0),
+]
+
+
+def _four_units(minimax: bool, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+    return [{**unit, "minimax": minimax} for unit in w.each_profile(w.BOTH, values, seeds)]
+
+
+def _four_draw(
+    study: Sequence[tuple[float, ...]],
+    size: int,
+    totals: tuple[float, float, float],
+    drawn: str,
+    note: str,
+    done: Done,
+) -> Drawn:
+    compared: list[Compared] = []
+    whole = _whole(done)
+    white, black, moves, by_seed, drawn_all = t.total_lines(totals, whole, compared, drawn)
+    lines = [_paired(line[0], line[1:]) for line in (white, black, drawn_all)]
+    lines.append(_paired(by_seed[0], by_seed[1:]))
+    lines.append(_paired(moves[0], [""] * len(moves[1:]), moves[1:]))
+    sets = {
+        name: list(zip(*(each["sets"] for each in results), strict=True))
+        for name, results in _profiles(done).items()
+    }
+    same = done[0][0]["set"] == size
+    for number, printed in enumerate(study if same else ()):
+        parts = [each[number] for each in sets.values()]
+        for winner in (0, 1):
+            wins, length = printed[2 * winner : 2 * winner + 2]
+            share, name = 100 * wins / size, f"set {number + 1}, {t.WINNERS[winner]} wins, %"
+            shares, lengths = [f"{share:.1f}"], [f"{length:.2f}"]
+            for profile, part in zip(sets, parts, strict=True):
+                title = f"{profile}: {name}"
+                shares.append(t.beside_wins(title, share, part, winner, compared))
+                lengths.append(t.beside_figure(title, length, part, winner, 0, compared))
+            lines.append(_paired(name, shares, lengths))
+        draws = [f"{printed[4]:.0f} of {size:,}", *(t.drawn(each) for each in parts)]
+        lines.append(_paired(f"set {number + 1}, games drawn", draws))
+    columns = _paired(
+        "", ["study", *whole], [f"{name}: moves of the winner" for name in ("study", *whole)]
+    )
+    printed_wins = [100 * wins / size for wins, *_ in study] if same else []
+    picture = t.set_curves(printed_wins, done[0][0]["set"], _profiles(done))
+    ahead = [
+        sum(part["wins"][0] > part["wins"][1] for part in result["sets"]) for _, result in done
+    ]
+    count = len(done[0][1]["sets"])
+    note += (
+        f" White wins more games than Black in all {count} sets with {ahead.count(count)} of {len(ahead)} pairs"
+        f"{f', in none with {ahead.count(0)}' if ahead.count(0) else ''}."
+    )
+    return Drawn(columns, lines, total(done, "games"), _distinct(done), compared, note, picture)
+
+
+def _paired(name: str, shares: Sequence[str], moves: Sequence[str] = ()) -> list[str]:
+    """Return the cells of a line, moves beside each share of games."""
+    beside = moves or [""] * len(shares)
+    return [name, *(cell for pair in zip(shares, beside, strict=True) for cell in pair)]
+
+
+# -- the rest ----------------------------------------------------------------------------------------------
+
+
+def _pilot_draw(done: Done) -> Drawn:
+    results = [result for _, result in done]
+    steps = [over(results, "steps", seat) for seat in (0, 1)]
+    games = total(done, "games")
+    shares = [[100 * each["wins"][seat] / each["games"] for each in results] for seat in (0, 1)]
+    wins = " and ".join(interval(within(mean(each), *PERCENT)) for each in shares)
+    added = sum(sum(r["returns"]) for r in results)
+    lines = [
+        ["agents", "one, which plays both sides", "two"],
+        ["steps", "one sum", f"{interval(steps[0], 0)} and {interval(steps[1], 0)} a seed"],
+        ["returns", "one sum", f"of each seat; together {added:g}"],
+        [
+            "games in which the first seat had neither as many decisions as the second nor one more",
+            "-",
+            f"{total(done, 'unequal')} of {games}",
+        ],
+        [
+            "wins, %",
+            "-",
+            f"{wins}; by seed {min(shares[0]):.0f} to {max(shares[0]):.0f} for the first",
+        ],
+    ]
+    note = (
+        "RL-Glue knows one agent, so the study's plays both sides and learns from the observation whose turn it is. Here `td-rlgame` sits "
+        "in each seat and knows nothing of the other."
+    )
+    distinct = _distinct(done)
+    return Drawn(HEAD, lines, games, distinct, (), note)
+
+
+def _alpha_draw(done: Done) -> Drawn:
+    results = [result for _, result in done]
+    parts = [result["all"] for result in results]
+    faults, replayed = total(done, "faults"), total(done, "replayed")
+    exact = Compared("games with a difference", 0.0, Estimate(faults, faults, faults), 0)
+    lines = [
+        ["games replayed by the plain rules", "selected ones, by eye", f"{replayed:,}"],
+        ["moves replayed", "-", f"{total(done, 'moves'):,}"],
+        ["games with a difference", "none", signed(f"{faults:,}", exact)],
+        ["White wins, % of all games", "-", interval(t.won(parts, 0))],
+        ["moves of the winner", "-", t.shown(t.moves(parts), 2)],
+        ["games cut at 20,000 moves", "not said", t.cut(parts)],
+    ]
+    note = "Every game that is replayed is the last of a block; its moves, winner and living pawns are compared."
+    return Drawn(HEAD, lines, total(done, "games"), _distinct(done), (exact,), note)
+
+
+def _old_draw(done: Done) -> Drawn:
+    results = [result for _, result in done]
+    endless = [each["endless"] for each in results]
+    short = [each["short"] for each in results]
+    equal, games = total(done, "equal"), total(done, "compared")
+    unfinished = within(mean([100 * each["cut"] / each["games"] for each in endless]), *PERCENT)
+    by_seed = t.moves_by_seed(short)
+    decided, pairs = len(by_seed), len(results)
+    compared = [
+        Compared("games not over", 100.0, unfinished, pairs, PERCENT),
+        Compared("White wins", 100.0, t.won(short, 0), pairs, PERCENT),
+        Compared("moves of the winner", 13.0, t.moves(short), decided, seeds=by_seed),
+    ]
+    lines = [
+        [
+            f"greedy games after {done[0][0]['long']:,} of training that were not over after 10,000 moves, %",
+            "100",
+            signed(interval(unfinished), compared[0]),
+        ],
+        [
+            "the same, % by pair",
+            "-",
+            t.by_seed(endless, lambda part: 100 * part["cut"] / part["games"]),
+        ],
+        [
+            f"greedy games after {done[0][0]['short']:,}: White wins, %",
+            "100",
+            signed(interval(t.won(short, 0)), compared[1]),
+        ],
+        [
+            f"moves of the winner, {decided} of {len(short)} pairs",
+            "13",
+            signed(t.shown(t.moves(short), 2), compared[2]),
+        ],
+        ["distinct games among these", "1", _distinct(done, "short distinct", "greedy")],
+        ["games cut at 10,000 moves", "0 of 100", t.cut(short)],
+        ["games equal move by move in the other program", "all", f"{equal} of {games}"],
+    ]
+    note = (
+        f"{NOISE} Greedy players still learn, as the study's do. Our other program is the same learner in Python over the plain rules, "
+        f"which played {total(done, 'moves'):,} moves of learning on 6 x 6 beside the compiled one."
+    )
+    return Drawn(
+        HEAD,
+        lines,
+        total(done, "games"),
+        "greedy games repeat themselves; see the table",
+        compared,
+        note,
+    )
+
+
+_SETS_NOTE = f"{UNKNOWN} Figures are means over a seed's won games, then over seeds."
+_MINIMAX_NOTE = f"{UNKNOWN} The games are those of the row `minimax`; minimax learns and explores while it is counted."
+
+
+def _of_minimax(done: Done) -> Done:
+    """Return the pieces with minimax games, as if these were all of them."""
+    return [
+        (
+            unit,
+            {
+                **result,
+                "distinct": result["minimax distinct"],
+                "games": unit["set"] * unit["sets"],
+            },
+        )
+        for unit, result in done
+        if unit["sets"]
+    ]
+
+
+def _minimax_sets_draw(done: Done) -> Drawn:
+    return _sets_draw(_shares(_MINIMAX_SETS, 500), 500, _MINIMAX_NOTE, _of_minimax(done))
+
+
+STUDY = Study(
+    "rlgame",
+    "RLGame, and RL-Glue's two players",
+    (
+        Row(
+            "pilot",
+            "Connect Four over RL-Glue with two players",
+            "two players had to be faked inside one agent program; no figures.",
+            {
+                "quick": Size("{games} games (the study gives no number)", {"games": 4}),
+                "study": Size(
+                    "{games:,} games (the study gives no number), {seeds}", {"games": 200}
+                ),
+            },
+            partial(each_seed, {}),
+            w.pilot,
+            _pilot_draw,
+            sized=False,
+        ),
+        Row(
+            "alpha",
+            "Alpha version, 10,000 games",
+            "no fault found, no figures.",
+            {
+                "quick": Size("10 of 10,000 games, {seeds}", {"blocks": 10, "block": 1}, 1),
+                "study": Size(
+                    "5,000 games with each pair of networks, {seeds} (the study: 10,000 in all)",
+                    {"blocks": 500, "block": 10},
+                    2,
+                ),
+            },
+            partial(w.each_profile, w.BOTH[:1]),
+            w.alpha,
+            _alpha_draw,
+        ),
+        Row(
+            "self-play",
+            "Self-play on 8 x 8, 50,000 games: totals",
+            "White 27,007, Black 22,993, 217.94 moves of the winner.",
+            _self_play_sizes(),
+            partial(w.each_profile, w.BOTH),
+            w.self_play,
+            _self_play_draw,
+        ),
+        Row(
+            "self-play-sets",
+            "Self-play on 8 x 8: by set of 5,000 games and winner",
+            "20 rows of wins, moves, living pawns and pawns in base.",
+            _self_play_sizes(),
+            partial(w.each_profile, w.BOTH),
+            w.self_play,
+            partial(_sets_draw, _shares(_SELF_PLAY, 5_000), 5_000, _SETS_NOTE),
+            shares="self-play",
+        ),
+        Row(
+            "old-and-new",
+            "The old program against the new one",
+            "a greedy pair never ends; White wins all 100 games in 13 moves; both programs play the same moves.",
+            {
+                "quick": Size(
+                    "20 of 50,000 and 20 of 2,000 games of training, 5 of 100 greedy games, {seeds}",
+                    {"long": 20, "short": 20, "greedy": 5, "equal": 1},
+                    2,
+                ),
+                "part": Size(
+                    "5,000 of 50,000 and 2,000 games of training, 100 greedy games, {seeds}",
+                    {"long": 5_000, "short": 2_000, "greedy": 100, "equal": 10},
+                ),
+                "study": Size(
+                    "50,000 and 2,000 games of training, 100 greedy games, {seeds}",
+                    {"long": 50_000, "short": 2_000, "greedy": 100, "equal": 10},
+                ),
+            },
+            partial(w.each_profile, w.BOTH[:1]),
+            w.old_and_new,
+            _old_draw,
+        ),
+        Row(
+            "minimax-bug",
+            "Minimax of depth 5 on 6 x 6 with the bug of version 1.3",
+            "White 1,388, Black 2,612, 8.64 moves.",
+            {
+                "quick": Size("5 of 4,000 games, {seeds}", {"games": 5, "depth": 5}, 2),
+                "part": Size("50 of 4,000 games, {seeds}", {"games": 50, "depth": 5}),
+                "study": Size("4,000 games, {seeds}", {"games": 4_000, "depth": 5}),
+            },
+            partial(w.each_profile, w.BOTH[:1]),
+            w.minimax_bug,
+            _bug_draw,
+        ),
+        Row(
+            "minimax",
+            "Minimax of depth 5 against a learner on 6 x 6",
+            "506 to 494, 2,390 to 110, 1,254 to 2,246.",
+            _minimax_sizes(),
+            w.minimax_units,
+            w.minimax,
+            _minimax_draw,
+        ),
+        Row(
+            "minimax-sets",
+            "Minimax of depth 5 against a learner, by 500 games",
+            "472 to 484 wins a set, 15 to 16 moves.",
+            _minimax_sizes(),
+            w.minimax_units,
+            w.minimax,
+            _minimax_sets_draw,
+            shares="minimax",
+        ),
+        Row(
+            "connect-four",
+            "Connect Four, self-play, 50,000 games",
+            "32,891 to 17,096, 13 draws, 8.02 moves.",
+            {
+                "quick": Size("1,000 of 50,000 games, {seeds}", {"set": 100, "sets": 10}, 2),
+                "study": Size("50,000 games, {seeds}", {"set": 5_000, "sets": 10}),
+            },
+            partial(_four_units, False),
+            w.connect_four,
+            partial(
+                _four_draw,
+                _FOUR,
+                5_000,
+                (65.782, 34.192, 8.02),
+                "13 of 50,000",
+                f"{NOISE} A draw counts for neither side.",
+            ),
+        ),
+        Row(
+            "connect-four-minimax",
+            "Connect Four, minimax of depth 3 against a learner, 5,000 games",
+            "4,282 to 708, 10 draws, 10.16 moves.",
+            {
+                "quick": Size("100 of 5,000 games, {seeds}", {"set": 10, "sets": 10}, 2),
+                "study": Size("5,000 games, {seeds}", {"set": 500, "sets": 10}),
+            },
+            partial(_four_units, True),
+            w.connect_four,
+            partial(
+                _four_draw,
+                _FOUR_MINIMAX,
+                500,
+                (85.64, 14.16, 10.12),
+                "10 of 5,000",
+                "Why games are shorter than the study's in nine of ten pairs is not known. Ours need 4.5 to 11 moves by pair, the study's 10.12: its "
+                f"mean of 10.16 counts its ten draws as 21 moves, ours leaves draws out. {NOISE} Its table of positions, which keeps bounds as if they were values, cannot be the reason: lines of three moves meet at the horizon only, where values are exact.",
+            ),
+        ),
+    ),
+    "`seed-fidelity` (its *seed* is the study that Dovetail grew out of, not a training) learns as the study's program does, as far as later public programs of the same group show: rewards of 100 for a win and 100/N for each pawn "
+    "ahead, a loser that is not told, accumulating traces that decay by lambda alone, step sizes of one over each layer's inputs, a value of 1 at the end. "
+    "`thesis-text` learns as the study says: 1/N for each pawn, a loser that is told, replacing traces that decay by gamma lambda, step sizes of 0.001. "
+    "Wins are shares of all games, those that were cut at 20,000 moves included.",
+)

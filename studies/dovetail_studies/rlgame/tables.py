@@ -1,0 +1,253 @@
+"""What the RLGame study counts of its games, and its tables with our figures beside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dovetail_experiments.statistics import Estimate
+from dovetail_studies.curves import Curve, Panel, Picture
+from dovetail_studies.means import mean
+from dovetail_studies.rlgame import kernels as k
+from dovetail_studies.rlgame.play import Played
+from dovetail_studies.rows import PERCENT, Compared, Result, interval, signed, within
+
+FIGURES = ("moves", "White alive", "Black alive", "White in base", "Black in base")
+"""Means of won games, in the study's order; moves are the winner's own."""
+PAWNS = (0.0, 10.0)
+"""A player has ten at the start."""
+_COLUMNS = (k.MOVES, k.ALIVE, k.ALIVE + 1, k.INSIDE, k.INSIDE + 1)
+WINNERS = ("White", "Black")
+
+
+def counted(played: Played, sets: int = 1) -> list[Result]:
+    """Return for each of so many equal parts of the games what the study's tables have.
+
+    ``wins`` has a list for each winner, ``means`` the means of its won games or None.
+    """
+    found: list[Result] = []
+    for part in np.array_split(played.stats, sets):
+        by_winner = [part[part[:, k.WINNER] == player] for player in (0, 1)]
+        found.append(
+            {
+                "games": len(part),
+                "wins": [len(won) for won in by_winner],
+                "drawn": int(((part[:, k.WINNER] < 0) & (part[:, k.CUT] == 0)).sum()),
+                "cut": int(part[:, k.CUT].sum()),
+                "plies": int(part[:, k.PLIES].sum()),
+                "means": [
+                    [round(float(won[:, column].mean()), 4) for column in _COLUMNS]
+                    if len(won)
+                    else None
+                    for won in by_winner
+                ],
+            }
+        )
+    return found
+
+
+def distinct(*played: Played) -> int:
+    """Return how many of the games differ."""
+    return len({int(each) for part in played for each in part.digests})
+
+
+def won(parts: Sequence[Result], winner: int) -> Estimate:
+    """Return a side's wins in percent of all games, cut ones included, over seeds."""
+    return within(mean([100 * part["wins"][winner] / part["games"] for part in parts]), *PERCENT)
+
+
+def moves(parts: Sequence[Result]) -> Estimate:
+    """Return the mean over seeds of the winner's moves."""
+    return within(mean(moves_by_seed(parts)))
+
+
+def moves_by_seed(parts: Sequence[Result]) -> list[float]:
+    """Return the mean of the winner's moves over all won games of each seed that has one."""
+    found = []
+    for part in parts:
+        known = [
+            (count, each[0])
+            for count, each in zip(part["wins"], part["means"], strict=True)
+            if each is not None
+        ]
+        if known:
+            found.append(sum(count * each for count, each in known) / sum(c for c, _ in known))
+    return found
+
+
+def shown(found: Estimate, digits: int = 1) -> str:
+    """Return a figure with its interval, or a dash where no game was won."""
+    return "-" if math.isnan(found.value) else interval(found, digits)
+
+
+def cut(parts: Sequence[Result]) -> str:
+    """Return how many games were cut short, of how many."""
+    return f"{sum(part['cut'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
+
+
+def drawn(parts: Sequence[Result]) -> str:
+    """Return how many games were drawn, of how many."""
+    return f"{sum(part['drawn'] for part in parts):,} of {sum(part['games'] for part in parts):,}"
+
+
+SET_COLUMNS = [
+    *("set, winner", "study: wins %", "ours"),
+    *(column for name in FIGURES for column in (f"study: {name}", "ours")),
+    "games cut",
+]
+NOT_PRINTED = (None,) * (1 + len(FIGURES))
+
+
+def set_lines(
+    names: Sequence[str],
+    study: Sequence[tuple[float, ...] | None],
+    parts: Sequence[Sequence[Result]],
+    compared: list[Compared] | None,
+) -> list[list[str]]:
+    """Return two lines for each set, White's wins and Black's.
+
+    Args:
+        names: of the sets.
+        study: two for each set: its wins in percent and ``FIGURES``; None where it has none.
+        parts: for each set, what each seed counted.
+        compared: gets White's wins, as Black's are the rest but for draws, and ``FIGURES``; None to compare nothing.
+    """
+    lines = []
+    for number, (name, found) in enumerate(zip(names, parts, strict=True)):
+        for winner in (0, 1):
+            printed: Sequence[float | None] = study[2 * number + winner] or NOT_PRINTED
+            title = f"{name}, {WINNERS[winner]}"
+            share = beside_wins(title, printed[0], found, winner, compared)
+            cells = [title, _printed(printed[0], 1), share]
+            for place in range(len(FIGURES)):
+                of = printed[1 + place]
+                ours = beside_figure(title, of, found, winner, place, compared)
+                cells += [_printed(of, 2), ours]
+            lines.append([*cells, "" if winner else cut(found)])
+    return lines
+
+
+def beside_wins(
+    title: str,
+    study: float | None,
+    parts: Sequence[Result],
+    winner: int,
+    compared: list[Compared] | None,
+) -> str:
+    """Return a side's wins in percent; White's are compared with the study's, if it has any."""
+    ours = won(parts, winner)
+    if study is None or winner or compared is None:
+        return interval(ours)
+    compared.append(Compared(title, study, ours, len(parts), PERCENT))
+    return signed(interval(ours), compared[-1])
+
+
+def beside_figure(
+    title: str,
+    study: float | None,
+    parts: Sequence[Result],
+    winner: int,
+    number: int,
+    compared: list[Compared] | None,
+) -> str:
+    """Return one of ``FIGURES``, compared with the study's, if it has one; a dash where the side never won."""
+    by_seed = [each["means"][winner][number] for each in parts if each["means"][winner] is not None]
+    if not by_seed:
+        return "-"
+    ours = within(mean(by_seed), *(PAWNS if number else ()))
+    if study is None or compared is None:
+        return interval(ours, 2)
+    limits: dict[str, Any] = {"range": PAWNS} if number else {"seeds": by_seed}
+    compared.append(Compared(f"{title}: {FIGURES[number]}", study, ours, len(by_seed), **limits))
+    return signed(interval(ours, 2), compared[-1])
+
+
+def _printed(figure: float | None, digits: int) -> str:
+    return "-" if figure is None else f"{figure:.{digits}f}"
+
+
+def by_seed(parts: Sequence[Result], of: Callable[[Result], float]) -> str:
+    """Return what each seed gave, in their order."""
+    return ", ".join(f"{of(part):.0f}" for part in parts)
+
+
+def white(part: Result) -> float:
+    """Return White's wins in percent of all games."""
+    return float(100 * part["wins"][0] / part["games"])
+
+
+def total_lines(
+    study: tuple[float, float, float],
+    by_profile: dict[str, list[Result]],
+    compared: list[Compared],
+    draws: str = "",
+    like: Callable[[str], bool] = lambda profile: True,
+) -> list[list[str]]:
+    """Return wins, moves and games cut short, for each profile in its own column.
+
+    Args:
+        study: White's and Black's wins in percent, and the winner's moves.
+        by_profile: what each seed counted.
+        compared: gets White's wins and the moves beside those of each profile.
+        draws: how many of the study's games were drawn, in a game that can be; others can be cut.
+        like: whether a profile does what the study did, so that its figures are compared.
+    """
+    rows: list[tuple[str, str, Callable[[list[Result]], Any]]] = [
+        ("White wins, % of all games", f"{study[0]:.1f}", lambda parts: won(parts, 0)),
+        ("Black wins, % of all games", f"{study[1]:.1f}", lambda parts: won(parts, 1)),
+        ("moves of the winner", f"{study[2]:.2f}", moves),
+    ]
+    lines = []
+    for number, (name, printed, of) in enumerate(rows):
+        cells = [name, printed]
+        for profile, parts in by_profile.items():
+            found = of(parts)
+            text = shown(found, 2 if number == 2 else 1)
+            if number != 1 and like(profile):
+                limits: dict[str, Any] = (
+                    {"seeds": moves_by_seed(parts)} if number else {"range": PERCENT}
+                )
+                title = f"{name}, {profile}"
+                both = Compared(title, study[number], found, len(parts), **limits)
+                compared.append(both)
+                text = signed(text, both)
+            cells.append(text)
+        lines.append(cells)
+    lines.append(
+        [
+            "White wins, % by seed",
+            "one pair",
+            *(by_seed(parts, white) for parts in by_profile.values()),
+        ]
+    )
+    if draws:
+        lines.append(["games drawn", draws, *map(drawn, by_profile.values())])
+    else:
+        texts = [cut(parts) for parts in by_profile.values()]
+        lines.append(["games cut at 20,000 moves", "not said", *texts])
+    return lines
+
+
+def set_curves(study: Sequence[float], size: int, by_profile: dict[str, list[Result]]) -> Picture:
+    """Return White's wins by set.
+
+    Args:
+        study: the study's, in percent; empty where its sets have another size.
+        size: games of a set.
+        by_profile: what each seed counted, with its sets.
+    """
+    count = min(len(each["sets"]) for results in by_profile.values() for each in results)
+    middles = [(number + 0.5) * size for number in range(count)]
+    curves = [
+        Curve(name, middles, [[white(part) for part in each["sets"][:count]] for each in results])
+        for name, results in by_profile.items()
+    ]
+    if study:
+        curves.append(Curve("study", middles, [list(study[:count])], study=True))
+    text = f"A point is a set of {size:,} games, in which the players learn."
+    text += " Dashed are the study's sets." if study else ""
+    panel = Panel("", "White wins, %", curves, (), PERCENT, thin=True)
+    return Picture([panel], "games", text)

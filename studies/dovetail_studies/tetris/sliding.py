@@ -1,0 +1,89 @@
+"""Compiled games of 2048 by a feature network, with the same network and search as for Tetris."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.peer.kernels import njit
+from dovetail_agents.games.game_2048.kernels import appear
+from dovetail_agents.general.feature_network.genome import Network
+from dovetail_agents.general.feature_network.kernels import values
+from dovetail_games.game_2048.kernels import slide
+
+Array = NDArray[Any]
+
+
+@njit(cache=True, nogil=True)
+def play(
+    rows: int,
+    columns: int,
+    most: int,
+    seed: int | np.uint64,
+    numbers: Array,
+    filters: Array,
+    reals: Array,
+) -> tuple[int, int, bool]:
+    """Play one game: each move the one after which the network's value is largest, the first of
+    equals.
+
+    Args:
+        rows, columns: of the board.
+        most: moves after which the game is cut short; 0 for never.
+        seed: of the tiles that appear.
+        numbers, filters, reals: ``Network.tables`` for three planes: the change, and twice the
+            board after.
+
+    Returns:
+        the score, the moves, and whether the game came to its end.
+    """
+    tiles = np.zeros(rows * columns, np.int64)
+    state = np.zeros(1, np.uint64)
+    state[0] = np.uint64(seed)
+    appear(tiles, state)
+    appear(tiles, state)
+    after = np.zeros((4, rows * columns), np.int64)
+    gains = np.zeros(4, np.int64)
+    boards = np.zeros((4, 3, rows, columns), np.int64)
+    score = 0
+    moves = 0
+    while most == 0 or moves < most:
+        count = 0
+        for move in range(4):
+            gains[count] = slide(tiles, rows, columns, move, after[count])
+            if gains[count] < 0:
+                continue
+            for square in range(rows * columns):
+                row, column = square // columns, square % columns
+                boards[count, 0, row, column] = after[count, square] - tiles[square]
+                boards[count, 1, row, column] = after[count, square]
+                boards[count, 2, row, column] = after[count, square]
+            count += 1
+        if count == 0:
+            return score, moves, True
+        chosen = int(values(boards[:count], numbers, filters, reals).argmax())
+        tiles[:] = after[chosen]
+        score += gains[chosen]
+        moves += 1
+        appear(tiles, state)
+    return score, moves, False
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """Plays 2048 by a network."""
+
+    network: Network
+    _tables: tuple[Array, Array, Array] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_tables", self.network.tables())
+
+    def play(self, game: Any, seed: np.uint64) -> tuple[int, int, bool]:
+        """Play one game; of ``game`` only ``most`` matters, the board is the network's."""
+        own = self.network
+        found: tuple[int, int, bool] = play(own.rows, own.columns, game.most, seed, *self._tables)
+        return found

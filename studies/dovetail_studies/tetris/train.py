@@ -1,0 +1,358 @@
+"""Train Tetris players: search for weights and genomes, and learn values from games.
+
+Each generator yields its current result after every generation, so that the caller can show and
+save it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_agents.games.tetris.weights import KINDS, Features, Weights, size
+from dovetail_agents.general.feature_network.genome import (
+    Network,
+    Unit,
+    decode,
+    encode,
+    genes,
+)
+from dovetail_studies.tetris import games, temporal
+from dovetail_studies.tetris.searches import Search
+from dovetail_studies.tetris.sliding import Sliding
+
+Array = NDArray[Any]
+Vary = Literal["weights", "genome"]
+LARGEST = 1e9
+"""A weight beyond this means that learning diverged."""
+TEST = 1 << 20
+"""Generations from this number on are those whose games try what has been learned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a generation came to."""
+
+    generation: int
+    """From 1."""
+    vector: Array
+    """What has been learned so far."""
+    lines: float
+    """Mean rows a game of that vector; in 2048 its score."""
+    best: float
+    """Mean rows a game of the generation's best candidate; of least squares and TD the same as
+    ``lines``."""
+    average: float
+    """Mean over all candidates."""
+    pieces: int
+    """Placed in this generation."""
+
+    def text(self, what: str = "rows") -> str:
+        """Return a line for people; ``what`` is earned.
+
+        >>> Progress(3, np.zeros(2), 12.0, 30.5, 8.25, 4000).text()
+        'generation 3: 12.0 rows a game; candidates 8.2 on average, 30.5 the best; 4000 pieces'
+        """
+        return (
+            f"generation {self.generation}: {self.lines:.1f} {what} a game; candidates {self.average:.1f} "
+            f"on average, {self.best:.1f} the best; {self.pieces} pieces"
+        )
+
+    def record(self) -> list[float]:
+        """Return what is kept in a file: rows of the vector, of the average and of the best
+        candidate."""
+        return [round(self.lines, 2), round(self.average, 2), round(self.best, 2)]
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """How candidates are tried: all of a generation play the same games, and each generation
+    others."""
+
+    game: games.Game
+    seed: int
+    each: int
+    """Games of each candidate."""
+    final: int
+    """Games of what has been learned, after each generation."""
+    workers: int = 1
+
+
+def search(
+    found: Search,
+    player: Callable[[Array], games.Player],
+    trials: Trials,
+    generations: int,
+    first: int = 0,
+) -> Iterator[Progress]:
+    """Search for the vector whose player clears the most rows.
+
+    Args:
+        found: the search.
+        player: what a vector plays like.
+        trials: games, and their seed.
+        generations: how many.
+        first: how many of them the search has seen; the others are the same as without a break.
+    """
+    for generation in range(first, generations):
+        asked = found.ask()
+        seeds = games.seeds(trials.seed, generation, trials.each)
+        players = [player(vector) for vector in asked]
+        results = games.play(players, trials.game, seeds, trials.workers)
+        worth = results[:, :, 0].mean(1)
+        found.tell(worth)
+        vector = found.mean.copy()
+        seeds = games.seeds(trials.seed, TEST + generation, trials.final)
+        last = games.play([player(vector)], trials.game, seeds, trials.workers)
+        yield Progress(
+            generation + 1,
+            vector,
+            float(last[:, :, 0].mean()),
+            float(worth.max()),
+            float(worth.mean()),
+            int(results[:, :, 1].sum() + last[:, :, 1].sum()),
+        )
+
+
+# -- linear evaluations --------------------------------------------------------------------------------
+
+
+def linear(features: Features, avoid: bool = True) -> Callable[[Array], games.Player]:
+    """Return what a vector of weights plays like."""
+
+    def player(vector: Array) -> games.Player:
+        return games.Linear(Weights(1, features, vector.tolist()), avoid)
+
+    return player
+
+
+# -- feature networks ----------------------------------------------------------------------------------
+
+
+def resized(network: Network, rows: int) -> Network:
+    """Return the network for a board of another height: a column's filter gains or loses entries on
+    top.
+
+    Raises:
+        DovetailError: an entry that would be lost is not 0.
+    """
+
+    def filters(unit: Unit) -> tuple[int, ...]:
+        if unit.shape != "column":
+            return unit.filter
+        more = rows - network.rows
+        if any(unit.filter[: max(0, -more)]):
+            raise DovetailError(f"a column's filter does not fit on {rows} rows")
+        return (0,) * more + unit.filter[max(0, -more) :]
+
+    units = tuple(replace(unit, filter=filters(unit)) for unit in network.units)
+    return replace(network, units=units, rows=rows)
+
+
+def start_of(network: Network, vary: Vary) -> Array:
+    """Return the vector that stands for a network: its units' weights, or all genes."""
+    if vary == "weights":
+        return np.array([unit.weight for unit in network.units])
+    return encode(network)
+
+
+def network_of(vector: Array, network: Network, vary: Vary) -> Network:
+    """Return the network of a vector, on the board and with the units (if only weights vary) of
+    another."""
+    if vary == "weights":
+        units = zip(network.units, vector.clip(-20, 20).tolist(), strict=True)
+        return replace(network, units=tuple(replace(unit, weight=weight) for unit, weight in units))
+    return decode(vector.clip(0, 1), network.planes, network.rows, network.columns)
+
+
+def networked(network: Network, vary: Vary) -> Callable[[Array], games.Player]:
+    """Return what a vector plays like."""
+    return lambda vector: games.Networked(network_of(vector, network, vary))
+
+
+def sliding(network: Network) -> Callable[[Array], games.Player]:
+    """Return what genes play like in 2048."""
+    return lambda vector: Sliding(network_of(vector, network, "genome"))
+
+
+def gentle(units: int, rows: int, columns: int) -> Array:
+    """Return scales for genes that let a network survive its first generation (the study, 7.1).
+
+    Biases and weights, which the genes stretch forty times, get a tenth of the standard deviation,
+    and the genes of choices a half.
+    """
+    each = genes(rows, columns)
+    out = np.full((units, each), 0.5)
+    out[:, each - 10] = 0.1  # the bias
+    out[:, each - 1] = 0.1  # the weight
+    return out.ravel()
+
+
+# -- values --------------------------------------------------------------------------------------------
+
+
+def first_weights(features: Features, width: int) -> Array:
+    """Return an initial value that keeps the wall low and free of holes: -1 per row of height, -10
+    per hole.
+
+    With weights of 0 a game ends before a row is cleared, and nothing is learned.
+    """
+    out = np.zeros(size(features, width))
+    if features == "bertsekas":
+        out[2 * width - 1], out[2 * width] = -1.0, -10.0
+    elif features == "all":
+        out[9 + 2 * width - 1], out[9 + 2 * width] = -1.0, -10.0
+    else:
+        out[0], out[4] = -1.0, -10.0
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """How a value is learned; see ``temporal``."""
+
+    features: Features
+    trace: float
+    discount: float
+    avoid: bool = True
+
+    def player(self, vector: Array) -> games.Player:
+        """Return the player that follows a value."""
+        return games.Linear(self.weights(vector), self.avoid)
+
+    def weights(
+        self, vector: Array, width: int = 10, made: dict[str, Any] | None = None
+    ) -> Weights:
+        """Return a value as a file that the agent loads."""
+        reward = 1 / self.discount
+        return Weights(1, self.features, vector.tolist(), reward, width, made or {})
+
+
+def least_squares(
+    value: Value, start: Array, trials: Trials, generations: int, ridge: float, part: float = 1.0
+) -> Iterator[Progress]:
+    """Learn by least squares: each generation plays games by its value and fits the next one to
+    them.
+
+    Args:
+        value: how.
+        start: weights to begin with.
+        trials: ``each`` games are played a generation.
+        generations: how many.
+        ridge: what is added to the diagonal.
+        part: how far the weights move to the fitted ones, from 0 to 1.
+    """
+    game = trials.game
+    weights = start.astype(np.float64)
+    for generation in range(generations):
+        matrix: Array = np.zeros((len(weights), len(weights)))
+        vector: Array = np.zeros(len(weights))
+        pieces = 0
+        lines = []
+        for seed in games.seeds(trials.seed, generation, trials.each):
+            cleared, placed, _ = temporal.gather(
+                game.height,
+                game.width,
+                game.numbers(),
+                game.most,
+                seed,
+                KINDS[value.features],
+                weights,
+                value.avoid,
+                value.trace,
+                value.discount,
+                matrix,
+                vector,
+            )
+            pieces += placed
+            lines.append(cleared)
+        fitted = temporal.solve(matrix, vector, ridge)
+        weights = weights + part * (fitted - weights)
+        yield _tried(value, weights, trials, generation, float(np.mean(lines)), pieces)
+
+
+def scales(features: Features, start: Array, trials: Trials) -> Array:
+    """Return the root mean square of each feature in games of a value, at least 1 a feature:
+    float64.
+
+    TD divides its step by the square, as if each feature had been divided by it.
+    """
+    game = trials.game
+    matrix: Array = np.zeros((len(start), len(start)))
+    vector: Array = np.zeros(len(start))
+    pieces = 0
+    # With a discount that leaves nothing of the next board, A is the sum of phi phi'.
+    for seed in games.seeds(trials.seed, 2 * TEST, trials.each):
+        played = (game.height, game.width, game.numbers(), game.most, seed, KINDS[features])
+        pieces += temporal.gather(*played, start, True, 0.0, 1e-12, matrix, vector)[1]
+    return np.sqrt(np.maximum(matrix.diagonal() / max(pieces, 1), 1.0))
+
+
+def temporal_differences(
+    value: Value,
+    start: Array,
+    trials: Trials,
+    generations: int,
+    rate: Callable[[int], float],
+    sizes: Array,
+) -> Iterator[Progress]:
+    """Learn by TD(lambda) while playing.
+
+    Args:
+        value: how.
+        start: weights to begin with.
+        trials: ``each`` games are played a generation.
+        generations: how many.
+        rate: the step size of a generation, from 0.
+        sizes: of the features, from ``scales``.
+
+    Raises:
+        DovetailError: the weights grow without bound.
+    """
+    game = trials.game
+    weights = start.astype(np.float64)
+    for generation in range(generations):
+        rates = rate(generation) / (len(weights) * sizes**2)
+        pieces = 0
+        lines = []
+        for seed in games.seeds(trials.seed, generation, trials.each):
+            cleared, placed, _ = temporal.learn(
+                game.height,
+                game.width,
+                game.numbers(),
+                game.most,
+                seed,
+                KINDS[value.features],
+                weights,
+                value.avoid,
+                value.trace,
+                value.discount,
+                rates,
+            )
+            pieces += placed
+            lines.append(cleared)
+        if not np.isfinite(weights).all() or np.abs(weights).max() > LARGEST:
+            raise DovetailError(
+                f"TD has diverged in generation {generation + 1}; take a smaller rate"
+            )
+        yield _tried(value, weights, trials, generation, float(np.mean(lines)), pieces)
+
+
+def _tried(
+    value: Value, weights: Array, trials: Trials, generation: int, played: float, pieces: int
+) -> Progress:
+    seeds = games.seeds(trials.seed, TEST + generation, trials.final)
+    last = games.play([value.player(weights)], trials.game, seeds, trials.workers)
+    lines = float(last[:, :, 0].mean())
+    placed = pieces + int(last[:, :, 1].sum())
+    return Progress(generation + 1, weights.copy(), lines, lines, played, placed)
+
+
+def best_of(found: Sequence[Progress]) -> Progress:
+    """Return the generation whose vector cleared the most rows."""
+    return max(found, key=lambda progress: progress.lines)

@@ -1,0 +1,134 @@
+"""Do the pieces of work of rows, in one process or several, and keep each result at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import as_completed
+from pathlib import Path
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.stages.workers import starting, workers
+from dovetail_studies.learned import KEPT, States, using
+from dovetail_studies.results import Results, key, remove
+from dovetail_studies.rows import SIZES, Result, Row, SizeName, Study, Unit, study
+
+OUT = Path("out/studies")
+AGAIN = "again"
+"""The folder in it for results that were measured again with kept states."""
+FIRST_SEED = 1
+
+
+def seeds(row: Row, size: SizeName, count: int | None) -> list[int]:
+    """Return the seeds of a row."""
+    number = row.sizes[size].seeds if count is None else count
+    return list(range(FIRST_SEED, FIRST_SEED + number))
+
+
+def units(row: Row, size: SizeName, count: int | None = None) -> list[Unit]:
+    """Return the pieces of work of a row."""
+    assert row.units is not None
+    return row.units(row.sizes[size].values, seeds(row, size, count))
+
+
+def file(folder: Path, name: str, row: Row, size: SizeName) -> Path:
+    """Return where a row's results are."""
+    return folder / name / f"{row.shares or row.key}.{size}.jsonl"
+
+
+def pick(row: Row, wanted: SizeName) -> SizeName:
+    """Return the largest size that a row has up to the one wanted, or else its smallest."""
+    fits = [
+        each for each in SIZES if each in row.sizes and SIZES.index(each) <= SIZES.index(wanted)
+    ]
+    return fits[-1] if fits else next(each for each in SIZES if each in row.sizes)
+
+
+def states(out: Path, name: str, row: Row, size: SizeName, again: bool) -> States:
+    """Return where the states of a row's learners are."""
+    folder = Path(name) / f"{row.shares or row.key}.{size}"
+    return States(out / "states" / folder, KEPT / folder if again else None)
+
+
+def work(name: str, row_key: str, unit: Unit, states: States | None = None) -> tuple[Result, float]:
+    """Do one piece of work; return its result and the seconds it took.
+
+    Raises:
+        DovetailError: it failed.
+    """
+    row = study(name).row(row_key)
+    assert row.work is not None
+    begun = time.monotonic()
+    try:
+        with using(states):
+            return row.work(unit), time.monotonic() - begun
+    except DovetailError as error:
+        kept = None if states is None else states.kept
+        used = f"; it used the states in {kept}" if kept is not None and kept.is_dir() else ""
+        raise DovetailError(f"{name} {row_key} ({_short(unit)}): {error}{used}") from error
+
+
+def run(
+    chosen: Sequence[tuple[Study, Sequence[Row]]],
+    wanted: SizeName,
+    count: int | None = None,
+    jobs: int = 1,
+    out: Path = OUT,
+    told: Callable[[str], None] = print,
+    again: bool = False,
+) -> None:
+    """Do what is not done yet of some rows.
+
+    Args:
+        chosen: studies, each with those of its rows to run, which have code.
+        wanted: the size; a row that does not have it runs at the next smaller one.
+        count: seeds; a row's own number if None.
+        jobs: processes.
+        out: the folder of the results, and of the states of learners.
+        told: called with a line for each piece.
+        again: do all of it, but load the states of learners that are kept.
+
+    Raises:
+        DovetailError: a row has no code, or results cannot be written.
+    """
+    todo: list[tuple[str, Row, SizeName, Results, Unit]] = []
+    taken: set[tuple[str, str, bytes]] = set()
+    for whole, row in ((whole, row) for whole, rows in chosen for row in rows):
+        if not row.runs:
+            raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
+        size = pick(row, wanted)
+        path = file(out / AGAIN if again else out, whole.name, row, size)
+        if again:
+            remove(path)
+        results = Results([path])
+        missing = results.todo(units(row, size, count))
+        if missing:
+            results.ready()
+        for unit in missing:
+            piece = (whole.name, row.shares or row.key, key(unit))
+            if piece not in taken:
+                taken.add(piece)
+                todo.append((whole.name, row, size, results, unit))
+
+    def keep(number: int, found: tuple[Result, float]) -> None:
+        name, row, size, results, unit = todo[number]
+        results.add(unit, *found)
+        told(f"{name} {row.key} ({size}) {_short(unit)}: {found[1]:.1f} s")
+
+    arguments = [
+        (name, row.key, unit, states(out, name, row, size, again))
+        for name, row, size, _, unit in todo
+    ]
+    if jobs == 1:
+        for number, each in enumerate(arguments):
+            keep(number, work(*each))
+        return
+    with workers(jobs) as pool:
+        with starting():
+            waiting = {pool.submit(work, *each): number for number, each in enumerate(arguments)}
+        for done in as_completed(waiting):
+            keep(waiting[done], done.result())
+
+
+def _short(unit: Unit) -> str:
+    return " ".join(f"{name}={value}" for name, value in unit.items())

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.studies.again import assert_states_give, trained
+
+from dovetail.client.inprocess import InProcess
+from dovetail_agents.games.dots.perfect import DotsPerfect
+from dovetail_games.dots import Dots
+from dovetail_studies import pages, working
+from dovetail_studies.best import amazons, dots
+from dovetail_studies.best.parts import points
+from dovetail_studies.learned import States, using
+from dovetail_studies.results import Results
+from dovetail_studies.rows import study
+
+TINY = {
+    "connect_four": {"games": 20, "positions": 5, "tests": 2},
+    "rlgame": {"games": 10, "tests": 1},
+    "amazons": {"games": 2},
+    "dominion": {"games": 2_000, "again": 200},
+    "tetris": {"population": 10, "each": 1, "generations": 2, "low": 1, "high": 1, "most": 500},
+    "tetris-trainers": {"percent": 1, "low": 1, "high": 1, "most": 500},
+    "2048": {"games": 10, "tests": 5},
+    "dots": {"games": 10, "few": 5, "positions": 5, "tests": 2},
+}
+
+
+def test_there_is_a_row_for_each_game_and_one_for_trainers() -> None:
+    assert [row.key for row in study("best").rows] == list(TINY)
+
+
+@pytest.mark.parametrize("key", TINY)
+def test_a_row_has_three_sizes_over_several_seeds(key: str) -> None:
+    row = study("best").row(key)
+    assert {name: size.seeds for name, size in row.sizes.items()} == {
+        "quick": 2,
+        "part": 5,
+        "study": 5,
+    }
+    for size in row.sizes:
+        made = working.units(row, size)
+        assert len({json.dumps(unit, sort_keys=True) for unit in made}) == len(made)
+        assert {unit["seed"] for unit in made} == set(range(1, row.sizes[size].seeds + 1))
+
+
+STATELESS = ("amazons", "dominion")
+"""Rows whose learners leave no states: Amazons' are weights in the results, Dominion's are large tables."""
+
+
+@pytest.mark.parametrize("key", TINY)
+def test_a_row_runs_is_drawn_and_is_measured_again_with_its_states(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = study("best").row(key)
+    assert row.draw
+    found = trained(
+        row, [{**unit, **TINY[key]} for unit in working.units(row, "quick", 2)], tmp_path
+    )
+    drawn = row.draw(found)
+    assert drawn.games == sum(result["games"] for _, result in found) > 0
+    assert drawn.distinct
+    assert all(len(line) == len(drawn.columns) for line in drawn.lines)
+    assert (key in STATELESS) != bool(list(tmp_path.iterdir()))
+    if key not in STATELESS:
+        some = [each for each in found if each[0]["seed"] == 1 and each[0].get("size") != 8]
+        assert_states_give(row, some, tmp_path, monkeypatch)
+
+
+def test_what_is_not_kept_is_trained(tmp_path: Path) -> None:
+    unit = {**working.units(study("best").row("rlgame"), "quick", 1)[0], **TINY["rlgame"]}
+    row = study("best").row("rlgame")
+    assert row.work
+    with using(States(tmp_path)):
+        result = row.work(unit)
+    first, second = sorted(tmp_path.iterdir())
+    was = first.read_bytes(), second.read_bytes()
+    second.unlink()
+    with using(States(tmp_path, tmp_path)):
+        assert row.work(unit) == result
+    assert (first.read_bytes(), second.read_bytes()) == was
+
+
+def test_results_are_compared_with_those_that_are_kept(tmp_path: Path) -> None:
+    best = study("best")
+    row = best.row("tetris")
+    told: list[str] = []
+    working.run([(best, [row])], "quick", 1, out=tmp_path, told=told.append)
+    working.run([(best, [row])], "quick", 1, out=tmp_path, told=told.append, again=True)
+    assert len(told) == 2 * len(working.units(row, "quick", 1))
+    found = pages.at(best, row, "quick", 1, tmp_path / working.AGAIN)
+    line = "tetris: 5 of 5 pieces give the results in"
+    assert pages.compared(best, found, tmp_path).startswith(line)
+    path = working.file(tmp_path, "best", row, "quick")
+    path.write_text(path.read_text().replace('"games":3,', '"games":4,', 1))
+    assert "tetris: 4 of 5 pieces" in pages.compared(best, found, tmp_path)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    assert f"tetris: 3 of 4 pieces give the results in {tmp_path}, which has none of 1 more" in (
+        pages.compared(best, found, tmp_path)
+    )
+    path.unlink()
+    assert pages.compared(best, found, tmp_path).startswith("tetris: nothing to compare")
+
+
+def test_a_game_cut_short_earns_nothing() -> None:
+    one = {"games": 10, "wins": 4, "losses": 2, "cut": 2, "distinct": 10}  # and two draws
+    other = {**one, "wins": 6, "losses": 0}
+    found = points([{"match": one}, {"match": other}], "match")
+    assert found.value == pytest.approx(0.6)
+    assert 0 <= found.low < 0.5
+    assert 0.7 < found.high <= 1
+    same = points([{"match": one}, {"match": one}], "match")  # Wilson's
+    assert same.value == pytest.approx(0.5)
+    assert 0.25 < same.low < same.high < 0.75
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 3), (3, 4)])
+def test_perfect_play_keeps_all_values_and_wins_from_won_openings(rows: int, columns: int) -> None:
+    board = {"rows": rows, "columns": columns}
+    unit = {"seed": 1, "positions": 20, "tests": 20}
+    with InProcess([Dots, dots.KeepBoxes, dots.WonDots], [DotsPerfect]) as experiment:
+        player = experiment.create("dots-perfect", parameters={"rows": rows}, seed=1)
+        kept = dots._kept(experiment, player, unit, board)
+        assert (kept["right"], kept["lost"]) == ([20, 20], 0)
+        assert 0 < kept["chance"] < 1
+        won = dots._won(experiment, player, unit, board)
+        assert (won["games"], won["wins"], won["given"]) == (20, 20, 0)
+        assert won["distinct"] > 10
+
+
+def test_a_hard_position_is_the_same_for_the_same_seed_and_has_few_free_lines() -> None:
+    for seed in range(5):
+        found = dots.hard(seed, 4, 5)
+        assert len(found.played) + len(found.values) == 31
+        assert len(found.values) <= dots.MOST_FREE
+        assert len(set(found.values.values())) > 1
+        dots.hard.cache_clear()
+        assert dots.hard(seed, 4, 5) == found
+
+
+def test_the_training_of_amazons_in_the_table_won_most_of_the_games_for_the_choice() -> None:
+    kept = Path(__file__).parents[2] / "studies/pages/results/best/amazons.study.jsonl"
+    wins: Counter[str] = Counter()
+    for each in Results([kept]).records.values():
+        if "choice" in each.unit:
+            wins[each.unit["choice"]] += each.result["wins"]
+    assert set(wins) == {*amazons.RUNS, amazons.PLAIN}
+    assert wins[amazons.CHOSEN] == max(wins.values())
+
+
+def test_amazons_plays_fewer_games_at_depth_4_and_a_share_has_its_other_side() -> None:
+    row = study("best").row("amazons")
+    assert row.draw
+    won = {"games": 100, "wins": 60, "losses": 40, "cut": 0, "distinct": 100, "longest": 0.5}
+    units = working.units(row, "study")
+    assert {unit["games"] for unit in units if unit.get("way") == "depth 4"} == {10}
+    drawn = row.draw([(unit, won) for unit in units])
+    shares = {line[0]: line[1:3] for line in drawn.lines}
+    ours, published = shares["depth 3 against depth 2 with rollouts: wins %"]
+    assert ours.startswith("60.0 (")
+    assert published.startswith("40.0 (")
+    assert shares["depth 3 against depth 3: wins %"][1] == "50, the player against itself"
+    assert shares["depth 4: longest move of a game, seconds of a core"][0] == "0.50 (every seed)"
+
+
+def test_a_training_of_amazons_without_rollouts_keeps_its_weights() -> None:
+    row = study("best").row("amazons")
+    assert row.work
+    found = row.work({"train": "OnesVsAbMp", "moves": 10, "seed": 1})
+    assert len(found["weights"]) == 12
+    assert found["games"] > 0

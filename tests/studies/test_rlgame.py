@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dovetail_agents.general.search.alpha_beta import AlphaBeta
+from dovetail_agents.general.search.tree import LocalRules, Node, root
+from dovetail_games.connect_four import ConnectFour
+from dovetail_games.connect_four.rules import Board
+from dovetail_games.rlgame import Board as RLGameBoard
+from dovetail_studies.rlgame import kernels as k
+from dovetail_studies.rlgame import plain, tables
+from dovetail_studies.rlgame.play import Pair, Played
+from dovetail_studies.rlgame.profiles import LAYERS, PROFILES
+from dovetail_studies.rlgame.rows import STUDY
+from dovetail_studies.working import units
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_compiled_learner_plays_move_for_move_as_the_plain_one(name: str) -> None:
+    """The study's check of its new program; every rounding would show after a few hundred moves."""
+    pair = Pair("rlgame-6", 7)
+    wanted = plain.self_play(pair, 3, PROFILES[name])
+    found = [pair.play(1, PROFILES[name]).last for _ in wanted]
+    assert found == wanted
+    assert sum(map(len, wanted)) > 60
+
+
+def test_two_steps_by_hand() -> None:
+    """A network with one input and one unit, seed-fidelity: rewards 100/N, then the end at 100."""
+    profile = PROFILES["seed-fidelity"]
+    first, second = np.array([[0.2], [0.4]]), np.array([0.6, -0.2])
+    learner = plain.Learner(first, second, profile)
+    row = np.array([1.0])
+    h = 1 / (1 + np.exp(-(0.2 + 0.5 * 0.4)))
+    y = 1 / (1 + np.exp(-(0.6 * h - 0.5 * 0.2)))
+    learner.moved(row, 10.0, explored=False, final=False)  # no traces yet: nothing is learned
+    assert learner.second.tolist() == [0.6, -0.2]
+    assert learner.last == pytest.approx(y)
+    slope = y * (1 - y)
+    learner.moved(row, 100.0, explored=False, final=True)
+    error = 100 + 0.95 * 1 - y
+    assert learner.second == pytest.approx([0.6 + error * slope * h, -0.2 + error * slope * 0.5])
+    beneath = slope * 0.6 * h * (1 - h)
+    assert learner.first.ravel() == pytest.approx(
+        [0.2 + error * beneath, 0.4 + error * beneath * 0.5]
+    )
+    learner.moved(row, 10.0, explored=True, final=False)
+    assert not learner.first_trace.any()
+    assert learner.last == pytest.approx(learner.forward(row)[0] + 10)  # the program's quirk
+
+
+def test_a_game_that_never_ends_is_cut_and_counted() -> None:
+    played = Pair("rlgame-8", 3).play(4, PROFILES["seed-fidelity"], cap=25)
+    (found,) = tables.counted(played)
+    assert found["cut"] == 4
+    assert found["wins"] == [0, 0]
+    assert tables.won([found], 0).value == 0  # of all games, not of those that ended
+    assert tables.cut([found, found]) == "8 of 8"
+
+
+def test_statistics_are_those_of_the_plain_rules() -> None:
+    pair = Pair("rlgame-8", 11)
+    for _ in range(6):
+        played = pair.play(1, PROFILES["thesis-text"])
+        board = RLGameBoard()
+        for action in played.last:
+            board.play(action)
+        row = played.stats[0]
+        assert board.winner == row[k.WINNER]
+        assert [board.alive(0), board.alive(1)] == row[k.ALIVE : k.ALIVE + 2].tolist()
+        assert [board.inside(0), board.inside(1)] == row[k.INSIDE : k.INSIDE + 2].tolist()
+        own = sum(1 for turn in range(len(played.last)) if turn % 2 == board.winner)
+        assert (len(played.last), own) == (row[k.PLIES], row[k.MOVES])
+
+
+def _position(rng: np.random.Generator, discs: int) -> ConnectFour:
+    while True:
+        game = ConnectFour()
+        game.start(0)
+        for _ in range(discs):
+            if not game.board.over:
+                game.step({game.board.mover: int(rng.choice(game.board.legal()))})
+        if not game.board.over:
+            return game
+
+
+def _cells(board: Board) -> tuple[k.Array, k.Array]:
+    cells = np.zeros((7, 6), np.int8)
+    for player in (0, 1):
+        for column in range(7):
+            for row in range(6):
+                if board.discs[player] >> column * 7 + row & 1:
+                    cells[column, row] = player + 1
+    return cells, np.array(board.heights)
+
+
+def test_connect_four_looks_three_plies_ahead_as_plain_minimax_does() -> None:
+    rng = np.random.default_rng(5)
+    nets = Pair("connect-four", 2).nets
+    inputs, units_ = LAYERS["connect-four"]
+    decided = set()
+    for discs in (4, 12, 20, 26, 30, 33, 36, 38, 39):
+        game = _position(rng, discs)
+        me = game.board.mover
+
+        def worth(node: Node, seat: int, me: int = me) -> float:
+            assert isinstance(node.environment, ConnectFour)
+            cells, _ = _cells(node.environment.board)
+            row = np.zeros(inputs)
+            for column in range(7):
+                for square in range(6):
+                    if cells[column, square]:
+                        row[2 * (7 * square + column) + cells[column, square] - 1] = 1
+            learner = plain.Learner(nets.first[me], nets.second[me], PROFILES["seed-fidelity"])
+            return learner.forward(row)[0]
+
+        start = root(me, 2, game.board.legal(), game.observation(me), game)
+        wanted = LocalRules().run(AlphaBeta(me, worth, prune=False).deepen(start, 3)).values
+        cells, heights = _cells(game.board)
+        found = k.three_ahead(cells, heights, discs, me, 1.0, nets, np.empty(units_))
+        assert {c: pytest.approx(v, abs=1e-12) for c, v in wanted.items()} == {
+            column: value for column, value in enumerate(found.tolist()) if np.isfinite(value)
+        }
+        decided |= {round(value) for value in wanted.values() if abs(value) == 1}
+    assert decided == {-1, 1}
+
+
+def test_two_tables_may_rest_on_the_same_games() -> None:
+    row, sets = STUDY.row("minimax"), STUDY.row("minimax-sets")
+    assert sets.shares == "minimax"
+    for size in row.sizes:
+        assert units(row, size) == units(sets, size)
+
+
+def test_sets_of_another_size_stand_without_the_studys_figures() -> None:
+    stats = np.zeros((10, k.COLUMNS), np.int64)
+    stats[:, k.MOVES] = 40
+    found = tables.counted(Played(stats, np.arange(10, dtype=np.uint64), []), 2)
+    unit = {"profile": "seed-fidelity", "set": 5, "sets": 2, "seed": 1}
+    draw = STUDY.row("self-play-sets").draw
+    assert draw is not None
+    result = {"sets": found, "all": found[0], "distinct": 10, "games": 10}
+    drawn = draw([(unit, result)])
+    assert drawn.lines[0][:5] == ["seed-fidelity: 1, White", "-", "*100.0*", "-", "*40.00*"]
+    assert not drawn.compared
+    drawn = draw([({**unit, "set": 5000}, result)])
+    assert drawn.lines[0][1:5:2] == ["96.4", "48.19"]
+    assert len(drawn.compared) == 12  # White's wins and five means of its won games, of two sets
+
+
+def test_draws_stand_once_for_each_set_of_connect_four_ours_beside_the_studys() -> None:
+    stats = np.zeros((10, k.COLUMNS), np.int64)
+    stats[:, k.MOVES] = 9
+    stats[:2, k.WINNER] = k.NO_WINNER
+    sets = tables.counted(Played(stats, np.arange(10, dtype=np.uint64), []), 10)
+    whole = tables.counted(Played(stats, np.arange(10, dtype=np.uint64), []))[0]
+    unit = {"profile": "seed-fidelity", "set": 5_000, "sets": 10, "seed": 1}
+    draw = STUDY.row("connect-four").draw
+    assert draw is not None
+    result = {"sets": sets, "all": whole, "distinct": 10, "games": 10}
+    drawn = draw([(unit, result)])
+    assert drawn.columns[1:] == [
+        *("study", "study: moves of the winner"),
+        *("seed-fidelity", "seed-fidelity: moves of the winner"),
+    ]
+    lines = {line[0]: line[1:] for line in drawn.lines}
+    assert len(lines) == len(drawn.lines) == 5 + 3 * 10
+    assert all(len(line) == len(drawn.columns) for line in drawn.lines)
+    assert lines["games drawn"] == ["13 of 50,000", "", "2 of 10", ""]
+    assert lines["set 1, games drawn"] == ["10 of 5,000", "", "1 of 1", ""]
+    assert lines["set 3, White wins, %"] == ["64.8", "7.82", "*100.0*", "*9.00*"]
+    assert lines["moves of the winner"] == ["", "8.02", "", "*9.00*"]
+    # In all: White's wins and the moves; of ten sets: White's wins, and the moves of the eight it won.
+    assert len(drawn.compared) == 2 + 10 + 8

@@ -1,0 +1,485 @@
+"""The page as an ASGI application: its routes, and who may call them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from jinja2 import Environment as Templates
+from jinja2 import FileSystemLoader, select_autoescape
+from starlette.applications import Starlette
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from dovetail.peer.quoting import path
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import EpisodeRecord
+from dovetail_web import forms, replays
+from dovetail_web.browser import WAITING, Browser, link
+from dovetail_web.connection_limits import network
+from dovetail_web.games import LONGEST_NAME
+from dovetail_web.guard import LOCAL, Guard
+from dovetail_web.hub import Hub
+from dovetail_web.positions import encode, picture
+from dovetail_web.routes import Route
+from dovetail_web.sessions import Sessions
+from dovetail_web.tables import Plan, Sitter, Table
+
+log = logging.getLogger("dovetail.web")
+
+HERE = Path(__file__).parent
+MOST_SEATS = 16
+"""Of a game that is started here."""
+LONGEST_PROBLEM = 300
+"""Characters of what is wrong with a form, which may quote what was typed."""
+NOT_FOUND = "Not Found"
+"""What Starlette says of an address that no route has."""
+OPTIONAL = {
+    "/results": "Start the page with --store OUT to show results.",
+    "/arena": "Start the page with --arena FILE to show an arena.",
+}
+"""What is said of addresses that only a page with certain options has."""
+PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
+MOST_DRAWN, MOST_READ = 2, 3
+"""Pictures that are drawn, and journals that are read or games that are replayed, at once; others wait, and other pages
+do not."""
+
+
+class Page:
+    """The routes.
+
+    Args:
+        hub: the connection to the broker.
+        journal: whose episodes can be replayed, if any.
+        stores: whose results are shown.
+        arena: the description of the arena that the broker belongs to, if any. No games can be started
+            then, since entrants' agents are there for the competition.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        journal: Path | None = None,
+        stores: Sequence[str] = (),
+        arena: Path | None = None,
+    ) -> None:
+        self.hub = hub
+        self._sessions = Sessions()
+        self._journal = journal
+        self._more: list[Route] = []
+        self._tabs = {"/": "Now", "/play": "Play"}
+        if journal is not None:
+            self._tabs["/replay"] = "Replay"
+        if stores:
+            from dovetail_web.result_pages import ResultPages  # needs dovetail[experiments]
+
+            self._tabs["/results"] = "Results"
+            self._more = ResultPages(stores, self.shown).routes()
+        self._plays = arena is None
+        if arena is not None:
+            from dovetail_web.arena_pages import ArenaPages  # needs dovetail[experiments]
+
+            del self._tabs["/play"]
+            self._tabs["/arena"] = "Arena"
+            self._more += ArenaPages(
+                arena, self.shown, self._posted, hub.whose, self._sessions
+            ).routes()
+        self._drawing = asyncio.Semaphore(MOST_DRAWN)
+        self._reading = asyncio.Semaphore(MOST_READ)
+        self._templates = Templates(
+            loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
+        )
+
+    def routes(self) -> list[Route | WebSocketRoute | Mount]:
+        """Return them."""
+        play = [
+            Route("/play", self.choose),
+            # A name may have slashes, such as ALE/Pong-v5.
+            Route("/play/{environment:path}", self.form),
+            Route("/play/{environment:path}", self.begin, methods=["POST"]),
+            Route("/table/{key}", self.table),
+            Route("/table/{key}/leave", self.leave, methods=["POST"]),
+        ]
+        return [
+            Route("/", self.now),
+            Route("/game/{episode:number}", self.game),
+            Route("/game/{episode:number}/turn/{turn:number}", self.position),
+            Route("/game/{episode:number}/turn/{turn:number}.{form}", self.picture),
+            Route("/replay", self.episodes),
+            Route("/replay/{number:number}", self.replay),
+            Route("/replay/{number:number}/positions", self.replayed),
+            Route("/replay/{number:number}/turn/{turn:number}.{form}", self.replayed_picture),
+            WebSocketRoute("/live", self.live),
+            Mount("/static", StaticFiles(directory=HERE / "static")),
+            *(play if self._plays else []),
+            *self._more,
+        ]
+
+    def absent(self, path: str) -> str:
+        """Return what to say of an address that has no route."""
+        for each, text in OPTIONAL.items():
+            if each not in self._tabs and f"{path}/".startswith(f"{each}/"):
+                return text
+        return "There is no page at this address."
+
+    # -- pages ----------------------------------------------------------------------------------
+
+    def shown(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
+        """Return a page made from a template."""
+        path = request.url.path
+        here = next(
+            (each for each in self._tabs if each == path[: len(each)] and each != "/"), path
+        )
+        text = self._templates.get_template(f"{name}.html").render(
+            csrf=self._sessions.stamp(request), tabs=self._tabs, here=here, **values
+        )
+        answer = HTMLResponse(text, status)
+        self._sessions.mark(request, answer)
+        return answer
+
+    async def _posted(self, request: Request) -> FormData:
+        """Return a form that came from our own page."""
+        form = await request.form(max_fields=1000, max_files=0)
+        if not self._sessions.stamped(request, str(form.get("csrf", ""))):
+            raise HTTPException(403, "This form has expired; reload the page and submit it again.")
+        return form
+
+    async def now(self, request: Request) -> Response:
+        """What is connected and played."""
+        return self.shown(request, "now")
+
+    async def game(self, request: Request) -> Response:
+        """A game."""
+        number = request.path_params["episode"]
+        game = self.hub.game(number)
+        if game is None:
+            raise HTTPException(
+                404,
+                f"The page does not have game {number}; see Now for the latest games, and Replay for older ones.",
+            )
+        return self.shown(
+            request,
+            "game",
+            title=game.environment[:LONGEST_NAME],
+            rules=self._rules(game.environment),
+            about=f"game:{number}",
+        )
+
+    async def position(self, request: Request) -> Response:
+        """A turn of a game, as JSON."""
+        game = self.hub.game(request.path_params["episode"])
+        found = None if game is None else game.position(request.path_params["turn"])
+        if found is None:
+            raise HTTPException(404, "The page does not have this turn.")
+        return Response(found, media_type="application/json")
+
+    async def picture(self, request: Request) -> Response:
+        """A turn of a game, as SVG or PNG."""
+        found = await self.position(request)
+        return await self._picture(request, msgspec.json.decode(bytes(found.body)))
+
+    async def choose(self, request: Request) -> Response:
+        """The games that can be played."""
+        offers = {each["name"]: each for each in self.hub.catalogue.get("environments", [])}
+        return self.shown(request, "play", offers=list(offers.values()), problem=self.hub.problem)
+
+    def _offer(self, name: str) -> dict[str, Any]:
+        for each in self.hub.catalogue.get("environments", []):
+            if each["name"] == name:
+                return dict(each)
+        raise HTTPException(
+            404, f"No connected program offers {name[:100]!r}; see Now for those that do."
+        )
+
+    def _rules(self, name: str) -> str:
+        """Return what a game is about; empty if no connected program offers it."""
+        offers = self.hub.catalogue.get("environments", [])
+        return next((each.get("description", "") for each in offers if each["name"] == name), "")
+
+    async def form(self, request: Request) -> Response:
+        """The form that starts a game."""
+        return self._form(request, self._offer(request.path_params["environment"]))
+
+    def _form(
+        self, request: Request, offer: dict[str, Any], given: Any = None, problem: str = ""
+    ) -> Response:
+        parameters = offer.get("parameters") or {}
+        agents = self._agents()
+        return self.shown(
+            request,
+            "form",
+            400 if problem else 200,
+            offer=offer,
+            fields=forms.fields(parameters),
+            agents={name: forms.fields(each) for name, each in agents.items()},
+            opponent="random" if "random" in agents else next(iter(agents), ""),
+            given=given or {},
+            problem=problem,
+            least=min(offer.get("seats") or [1]),
+            most=min(MOST_SEATS, max(offer.get("seats") or [4])),
+        )
+
+    async def begin(self, request: Request) -> Response:
+        """Start a game from a form."""
+        form = await self._posted(request)
+        given = {key: str(value) for key, value in form.items() if isinstance(value, str)}
+        offer = self._offer(request.path_params["environment"])
+        try:
+            parameters = offer.get("parameters") or {}
+            options = {key[2:]: text for key, text in given.items() if key.startswith("o.")}
+            agents = self._agents()
+            seats = []
+            for number in range(MOST_SEATS):
+                who = given.get(f"seat.{number}", "")
+                if who == "person":
+                    name = (
+                        " ".join(given.get(f"name.{number}", "").split()) or f"Person {number + 1}"
+                    )
+                    seats.append(Sitter("person", name[:LONGEST_NAME]))
+                elif who:
+                    try:
+                        chosen = forms.of_agent(agents.get(who, {}), given, number, who)
+                    except DovetailError as error:
+                        raise DovetailError(f"Seat {number + 1}, {who}: {error}") from None
+                    seats.append(Sitter("agent", who[:LONGEST_NAME], chosen))
+            if not seats:
+                raise DovetailError("Choose who sits in the first seat")
+            plan = Plan(
+                offer["name"],
+                forms.read(parameters, options, len(seats)),
+                tuple(seats),
+                seed=_seed(given.get("seed", "")),
+                clock=_clock(given.get("clock", "")),
+                helped="helped" in given,
+            )
+            counts = offer.get("seats") or [len(seats)]
+            if len(seats) not in counts:
+                known = " or ".join(map(str, counts))
+                raise DovetailError(f"This game has {known} seats; you have filled {len(seats)}")
+            by = network(request.client.host if request.client else "")
+            loop = asyncio.get_running_loop()
+            table = await loop.run_in_executor(WAITING, self.hub.people.play, plan, by)
+        except DovetailError as error:
+            text = str(error)
+            problem = f"{text[:1].upper()}{text[1:LONGEST_PROBLEM]}"
+            return self._form(request, offer, given, problem)
+        return RedirectResponse(link(table, next(iter(table.people), None)), 303)
+
+    def _table(self, request: Request) -> Table:
+        found = self.hub.people.tables.get(request.path_params["key"])
+        if found is None:
+            raise HTTPException(404, "The page does not have this table; begin a new game on Play.")
+        return found
+
+    async def table(self, request: Request) -> Response:
+        """A game that was started here, for who plays or watches."""
+        table = self._table(request)
+        key = request.query_params.get("chair", "")
+        chairs = table.people
+        mine = next((each for each in chairs if each.key == key), None)
+        first = bool(chairs) and mine is chairs[0]
+        others = [each for each in chairs if each is not mine] if first else []
+        return self.shown(
+            request,
+            "game",
+            title=table.plan.environment[:LONGEST_NAME],
+            rules=self._rules(table.plan.environment),
+            about=f"table:{table.key}",
+            agents=self._agents() if mine is not None and table.plan.hints else [],
+            chair="" if mine is None else mine.key,
+            table=table.key,
+            invitations=[(each.name, link(table, each)) for each in others],
+        )
+
+    async def leave(self, request: Request) -> Response:
+        """Break a game off: only who plays it may."""
+        form = await self._posted(request)
+        table = self._table(request)
+        key = str(form.get("chair", ""))
+        if not any(each.key == key for each in table.people):
+            raise HTTPException(403, "Only those who play may end the game.")
+        try:
+            await asyncio.to_thread(self.hub.people.leave, table)
+        except DovetailError as error:
+            raise HTTPException(409, str(error)) from None
+        return RedirectResponse(path("table", table.key, chair=key), 303)
+
+    def _agents(self) -> dict[str, dict[str, Any]]:
+        """Return the agents on offer, without the people, and the parameters with which they are created."""
+        person = None if self.hub.chairs is None else self.hub.chairs.agent
+        offers = sorted(self.hub.catalogue.get("agents", []), key=itemgetter("name"))
+        return {
+            each["name"]: {} if each.get("instance") else each.get("parameters") or {}
+            for each in offers
+            if each["name"] != person
+        }
+
+    # -- replays --------------------------------------------------------------------------------
+
+    def _records(self) -> Path:
+        if self._journal is None:
+            raise HTTPException(404, "Start the page with --journal FILE to replay games.")
+        return self._journal
+
+    async def episodes(self, request: Request) -> Response:
+        """The episodes of the journal."""
+        try:
+            async with self._reading:
+                found = await asyncio.to_thread(replays.listed, self._records())
+        except (DovetailError, OSError) as error:
+            raise HTTPException(500, f"The journal cannot be read: {error}") from None
+        return self.shown(request, "replays", episodes=found, most=replays.MOST_LISTED)
+
+    async def replay(self, request: Request) -> Response:
+        """A recorded game."""
+        journal, number = self._records(), request.path_params["number"]
+        try:
+            async with self._reading:
+                await asyncio.to_thread(replays.found, journal, number)
+        except (DovetailError, OSError) as error:
+            raise HTTPException(404, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+        return self.shown(request, "game", title=f"Replay {number}", about=f"replay:{number}")
+
+    async def replayed(self, request: Request) -> Response:
+        """All positions of a recorded game, as JSON."""
+        journal, number = self._records(), request.path_params["number"]
+
+        def play() -> bytes:
+            record = replays.found(journal, number)
+            played, problem = self._played(record)
+            game = replays.about(number, record)
+            return encode({"game": game, "positions": played, "problem": problem})
+
+        try:
+            async with self._reading:
+                found = await asyncio.to_thread(play)
+            return Response(found, media_type="application/json")
+        except (DovetailError, OSError) as error:
+            why = encode({"problem": f"This episode cannot be replayed: {error}."})
+            return Response(why, 404, media_type="application/json")
+
+    def _played(self, record: EpisodeRecord) -> tuple[list[dict[str, Any]], str]:
+        """Return a recorded game's positions, and why there are no more of them.
+
+        A game that is not installed here is played by a program that the broker has.
+        """
+        played: list[dict[str, Any]] = []
+        try:
+            played.extend(replays.positions(record))
+        except DovetailError as error:
+            if not played:
+                with contextlib.suppress(DovetailError):
+                    return self.hub.people.replay(record), ""
+            return played, str(error)
+        return played, ""
+
+    async def replayed_picture(self, request: Request) -> Response:
+        """A turn of a recorded game, as SVG or PNG."""
+        journal, path = self._records(), request.path_params
+
+        def play() -> dict[str, Any]:
+            played, _ = self._played(replays.found(journal, path["number"]))
+            return played[path["turn"]] if path["turn"] < len(played) else {}
+
+        try:
+            async with self._reading:
+                found = await asyncio.to_thread(play)
+        except (DovetailError, OSError) as error:
+            raise HTTPException(404, str(error)) from None
+        if not found:
+            raise HTTPException(404, "The game has no such turn.")
+        return await self._picture(request, found)
+
+    async def _picture(self, request: Request, position: dict[str, Any]) -> Response:
+        form = request.path_params["form"]
+        if form not in PICTURES:
+            raise HTTPException(404, f"Pictures end in .{' or .'.join(PICTURES)}.")
+        async with self._drawing:
+            found = await asyncio.to_thread(picture, position, form)
+        return Response(found, media_type=PICTURES[form])
+
+    # -- live -----------------------------------------------------------------------------------
+
+    async def live(self, socket: WebSocket) -> None:
+        """One browser: it says what it looks at and gets the newest of that."""
+        await socket.accept()
+        browser = Browser(self.hub, socket)
+        try:
+            with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # it is gone
+                await browser.serve()
+        finally:
+            browser.close()
+
+
+def _seed(text: str) -> int:
+    """Return the seed of a form; a random one if it names none."""
+    if not text.strip():
+        return secrets.randbelow(1 << 53)
+    if not (text.strip().isdecimal() and len(text) < 19):
+        raise DovetailError("The seed: give a whole number from 0 to 10^18, or nothing")
+    return int(text)
+
+
+def _clock(text: str) -> m.ClockRule:
+    """Return the clock of a form: seconds for each decision, or none."""
+    if not text.strip():
+        return m.ClockRule()
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.1 <= seconds <= 1e6:
+        raise DovetailError("The clock: give seconds for a decision, from 0.1 on, or nothing")
+    return m.ClockRule(decision=seconds)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    text = error.detail if isinstance(error, HTTPException) else "The page failed; see its log."
+    page: Page = request.app.state.page
+    if text == NOT_FOUND:
+        text = page.absent(request.url.path)
+    return page.shown(request, "problem", status, text=text)
+
+
+def application(
+    hub: Hub,
+    *,
+    journal: Path | None = None,
+    stores: Sequence[str] = (),
+    arena: Path | None = None,
+    hosts: tuple[str, ...] = LOCAL,
+    password: str | None = None,
+) -> ASGIApp:
+    """Return the page.
+
+    Args:
+        hub: the connection to the broker, started.
+        journal: whose episodes can be replayed.
+        stores: whose results are shown.
+        arena: the description of the arena that is shown.
+        hosts: the names under which it may be asked for; empty for any.
+        password: that visitors must give; None for none.
+    """
+    page = Page(hub, journal, stores, arena)
+    handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+        HTTPException: _failed,
+        Exception: _failed,
+    }
+    app = Starlette(routes=page.routes(), exception_handlers=handlers)
+    app.state.page = page
+    return Guard(app, hosts, password)

@@ -1,0 +1,224 @@
+"""A browser's connection: what it looks at, and the newest of that."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+from starlette.websockets import WebSocket
+
+from dovetail.peer.quoting import path
+from dovetail.protocol import codec
+from dovetail.protocol.errors import DovetailError
+from dovetail_web.chairs import Chair
+from dovetail_web.games import Game
+from dovetail_web.hub import Hub
+from dovetail_web.people import MOST_TABLES, People
+from dovetail_web.positions import encode
+from dovetail_web.tables import Table
+
+PAUSE = {"now": 0.25, "wall": 0.25}
+"""Seconds between two messages to one browser, by what it looks at; a hundred browsers must not flood us."""
+GAME_PAUSE = 0.1
+TABLE_PAUSE = 0.02
+"""For who plays there."""
+BEAT = 1.0
+"""Seconds between two signs that the server is there; a page that hears none says so."""
+SILENT = 30.0
+"""Seconds without a word after which a browser is taken to be gone; it answers each sign."""
+GONE = (
+    "The page does not have this game any more: its server was started again, or many games were played since. "
+    "Begin a new one on Play."
+)
+WAITING = ThreadPoolExecutor(MOST_TABLES, "waiting")
+"""What people ask for may wait for an agent to be made; in the loop's few threads, everything else would, too."""
+
+
+class Browser:
+    """A browser's connection.
+
+    Args:
+        hub: what there is to see.
+        socket: accepted.
+    """
+
+    def __init__(self, hub: Hub, socket: WebSocket) -> None:
+        self._hub = hub
+        self._socket = socket
+        self._about = ""
+        self._chair = ""
+        self._came = 0.0
+        """When it was sent the first message, by the clock that positions are stamped with."""
+        self._runs: set[int | None] = set()
+        self._news = asyncio.Event()
+        self._free = asyncio.Event()
+        """Set while the browser has dealt with all it was sent, so that a slow one never has a queue."""
+        self._free.set()
+        self._known: dict[int, int] = {}
+        """By episode, the version of each game on Now that the browser has."""
+        loop = asyncio.get_running_loop()
+
+        def heard() -> None:
+            if not self._news.is_set():
+                with contextlib.suppress(RuntimeError):  # the page is closing
+                    loop.call_soon_threadsafe(self._news.set)
+
+        self._leave = hub.listen(heard)
+
+    def close(self) -> None:
+        """Forget it."""
+        self._leave()
+        for run in self._runs:
+            self._hub.look(run, -1)
+
+    async def serve(self) -> None:
+        """Take what the browser says, and send it the newest, until it leaves."""
+        tasks = [asyncio.create_task(each) for each in (self._send(), self._beat())]
+        try:
+            while True:
+                event = await asyncio.wait_for(self._socket.receive(), SILENT)
+                if event["type"] == "websocket.disconnect":
+                    return
+                try:
+                    asked = msgspec.json.decode(event.get("text") or b"")
+                except codec.UNREADABLE:
+                    await self._socket.close(4400)
+                    return
+                if isinstance(asked, dict):
+                    await self._asked(asked)
+        except TimeoutError:
+            await self._socket.close(4408)
+        finally:
+            for each in tasks:
+                each.cancel()
+
+    async def _asked(self, asked: dict[str, Any]) -> None:
+        match asked:
+            case {"got": True}:
+                self._free.set()
+            case {"about": str(about)}:
+                self._about = about[:200]
+                self._chair = str(asked.get("chair", ""))[:100]
+                self._known.clear()
+                self._news.set()
+            case {"number": int(number), "choice": int(choice)}:
+                await self._do(lambda people, table, chair: people.act(chair, number, choice))
+            case {"do": "undo"}:
+                await self._do(lambda people, table, chair: people.take_back(table, chair))
+            case {"do": "hint", "agent": str(agent)}:
+                await self._do(lambda people, table, chair: people.hint(table, chair, agent))
+            case {"do": "resign"}:
+                await self._do(lambda people, table, chair: people.resign(table, chair))
+            case {"do": "again"}:
+                await self._do(lambda people, table, chair: people.again(table))
+
+    async def _do(self, what: Callable[[People, Table, Chair], Any]) -> None:
+        """Do what a person at a table asks for, or say why not."""
+        try:
+            table, chair = self._sitting()
+            if table is None or chair is None:
+                raise DovetailError("You are watching; only those who play can choose")
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(WAITING, what, self._hub.people, table, chair)
+        except DovetailError as error:
+            await self._socket.send_text(encode({"say": str(error)}).decode())
+
+    def _sitting(self) -> tuple[Table | None, Chair | None]:
+        """Return the table that is looked at, and the chair there whose key the browser knows."""
+        kind, _, key = self._about.partition(":")
+        table = self._hub.people.tables.get(key) if kind == "table" else None
+        people = [] if table is None else table.people
+        chair = next((each for each in people if each.key == self._chair), None)
+        if table is not None and chair is not None:
+            table.seen = chair.seen = time.monotonic()
+        return table, chair
+
+    async def _send(self) -> None:
+        last = b""
+        while True:
+            await self._free.wait()
+            await self._news.wait()
+            self._news.clear()
+            found = self._newest()
+            if found != last:
+                last = found
+                self._free.clear()
+                await self._socket.send_text(found.decode())
+            kind = self._about.partition(":")[0]
+            await asyncio.sleep(TABLE_PAUSE if self._chair else PAUSE.get(kind, GAME_PAUSE))
+
+    async def _beat(self) -> None:
+        """Send signs that the server is there, also to a browser that has not dealt with what it was sent."""
+        while True:
+            await asyncio.sleep(BEAT)
+            await self._socket.send_text("{}")
+            if self._sitting()[0] is not None or self._hub.silent:
+                self._news.set()  # who is there, and how long the broker has been silent
+
+    def _newest(self) -> bytes:
+        hub = self._hub
+        kind, _, what = self._about.partition(":")
+        if kind == "wall":
+            self._look({None})
+            return encode({"now": hub.now(self._known, what)})
+        if kind == "now":
+            self._look({each["run"] for each in hub.catalogue.get("runs", [])[-8:]})
+            return encode({"now": hub.now(self._known)})
+        game: Game | None = None
+        table, chair = self._sitting()
+        if kind == "game" and what.isdecimal():
+            game = hub.game(int(what))
+        elif table is not None and table.run is not None:
+            game = hub.game_of(table.run)
+        if game is not None and not game.over:
+            self._look({game.run})
+        self._came = self._came or time.monotonic()
+        about: dict[str, Any] = {
+            "game": None if game is None else game.about(),
+            "broker": hub.trouble,
+            "names": [] if table is None else table.plan.names,
+            "problem": "" if table is None else table.problem,
+            "done": table is not None and table.done,
+            "away": [] if table is None else hub.people.away(table),
+            "time": self._came,
+        }
+        if self._about and game is None and table is None:
+            gone = {"done": True, "problem": GONE, "position": None, "mine": None, "waiting": False}
+            return encode({**about, **gone})
+        position: Any = None
+        if game is not None and game.positions:
+            position = msgspec.Raw(game.position(game.first + len(game.positions) - 1) or b"null")
+        about["position"] = position
+        about["mine"] = None if chair is None else chair.shown
+        about["waiting"] = chair is not None and chair.decision is not None
+        if table is not None and chair is not None:
+            about["seat"] = table.chairs.index(chair)
+            about["hint"] = chair.hint
+            about["can"] = {
+                "undo": table.plan.undo and table.decided(chair.seat) is not None,
+                "hint": table.plan.hints and chair.decision is not None,
+                "resign": not (table.done or chair.resigning),
+                "again": table.done,
+            }
+        if table is not None and table.again is not None:
+            same = None if chair is None else table.again.chairs[table.after(chair)]
+            about["again"] = link(table.again, same)
+        return encode(about)
+
+    def _look(self, runs: set[int | None]) -> None:
+        for run in runs - self._runs:
+            self._hub.look(run, 1)
+        for run in self._runs - runs:
+            self._hub.look(run, -1)
+        self._runs = runs
+
+
+def link(table: Table, chair: Chair | None) -> str:
+    """Return where a person finds a table, or someone who only watches it."""
+    query = {} if chair is None else {"chair": chair.key}
+    return path("table", table.key, **query)

@@ -1,0 +1,239 @@
+"""``dovetail web``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.broker import loopback
+from dovetail.cli.common import ADDRESS, KeyFile, Token, UsageError, log_to_stderr, warn
+from dovetail.protocol import outside
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
+
+GAMES = ("connect_four", "amazons", "rlgame", "dots", "dominion", "tetris", "2048")
+AGENTS = (
+    *("random", "greedy", "mcts", "alpha-beta", "amazons-player", "tetris-player"),
+    *("dots-player", "dominion-money"),
+)
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(web)
+
+
+def web(
+    connect: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", envvar="DOVETAIL_BROKER", help="Where the broker is."),
+    ] = ADDRESS,
+    token: Token = None,
+    key: KeyFile = None,
+    games: Annotated[
+        bool,
+        typer.Option(
+            "--games", help="Start a broker with all games and some agents, instead of connecting."
+        ),
+    ] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 8757,
+    journal: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Journal whose episodes can be replayed.")
+    ] = None,
+    store: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OUT",
+            help="Results to show: the folder of an experiment (out/NAME), a SQLite file, or the "
+            "URL of a database; may be repeated.",
+        ),
+    ] = None,
+    arena: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Show the arena that FILE describes, at its broker and with its journal.",
+        ),
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="File with the password that visitors must give, with any name; without it, "
+            "DOVETAIL_PASSWORD.",
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST",
+            help="Name under which a proxy serves the page, such as play.example.org; may be repeated. "
+            "With a password every name is served.",
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--open/--no-open", help="Open the page.")] = True,
+) -> None:
+    """Watch, play and replay games in a browser, and look at results.
+
+    Example: dovetail web --games
+
+    Example: dovetail web --connect tcp://127.0.0.1:5757 --journal dovetail.journal
+
+    Example: dovetail web --store out/connect_four_two_learners
+
+    Example: dovetail web --arena arena.toml
+    """
+    from dovetail.peer.extras import needed
+
+    for package in ("starlette", "uvicorn", "jinja2", "websockets", "python_multipart", "resvg_py"):
+        needed(package)
+    if store or arena:
+        needed("sqlalchemy")
+    if store:
+        needed("matplotlib")
+        _readable(store)
+    if journal is not None and not games:  # the broker of --games makes it
+        _journal(journal)
+    from dovetail_web.serve import listening, serve
+
+    log_to_stderr()
+    password = _password(password_file)
+    if not loopback(f"tcp://{host}:{port}") and not password:
+        raise UsageError(
+            f"--host {host} is reachable from other machines; give a --password-file, or listen on 127.0.0.1"
+        )
+    if games and arena:
+        raise UsageError("--games starts a broker, and --arena has one; give only one of them")
+    if games and key is not None:
+        raise UsageError("--games starts a broker that uses no keys; remove --key")
+    if arena is not None:
+        from dovetail_experiments.arena import description
+
+        described = description.read(arena)
+        where = description.folder(arena, described)
+        connect, token = description.reached(described), description.token(arena, described)
+        if described.keys:
+            token, os.environ[keys.FILE] = None, str(where / description.OWN_KEY)
+        else:
+            os.environ.pop(keys.FILE, None)
+        journal = journal or where / description.JOURNAL
+    # uvicorn sends itself the signal that ended it once more, and that must not skip the cleanup.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # First: a page that cannot be shown starts no broker, which would leave a journal.
+    with contextlib.closing(listening(host, port)) as listener, contextlib.ExitStack() as stack:
+        if games:
+            if journal is None:
+                journal = Path("dovetail.journal")
+            os.environ.pop(keys.FILE, None)
+            connect = stack.enter_context(started(journal, token))
+
+        def ready(url: str) -> None:
+            print(f"the page is at {url}", flush=True)
+            if games:
+                print(f"connect your own programs with: --connect {connect}", flush=True)
+            if show:
+                import webbrowser
+
+                webbrowser.open(url)
+
+        serve(
+            listener,
+            connect,
+            token,
+            host=host,
+            journal=journal,
+            stores=store or (),
+            arena=arena,
+            password=password,
+            names=name or (),
+            ready=ready,
+        )
+
+
+def _readable(stores: list[str]) -> None:
+    """Refuse what is not a record of results; one that is gone later is an error on the page."""
+    from dovetail_experiments.records.records import Records
+
+    for each in stores:
+        try:
+            Records(each).close()
+        except DovetailError as error:
+            raise UsageError(f"--store: {error}") from None
+
+
+def _journal(journal: Path) -> None:
+    """Refuse what is not a journal, or not there; one that is gone later is an error on the page."""
+    from dovetail.protocol.journal import entries
+
+    if not journal.exists():
+        raise UsageError(f"--journal: {journal} does not exist; `dovetail broker` writes it")
+    try:
+        next(entries(journal), None)
+    except DovetailError as error:
+        raise UsageError(f"--journal: {error}") from None
+
+
+def _password(file: Path | None) -> str | None:
+    """Return the password in a file, or DOVETAIL_PASSWORD; an argument would show it to every user (`ps`)."""
+    if file is None:
+        return os.environ.get("DOVETAIL_PASSWORD") or None
+    try:
+        found = outside.text(file, outside.SHORT).strip()
+    except (OSError, UnicodeDecodeError, DovetailError) as error:
+        raise UsageError(f"--password-file: cannot read {file}: {error}") from None
+    if not found or len(found.splitlines()) > 1:
+        raise UsageError(f"--password-file: {file} has no single line; expected the password alone")
+    return found
+
+
+@contextlib.contextmanager
+def started(journal: Path, token: str | None) -> Iterator[str]:
+    """Run a broker, the games and some agents; yield the broker's address."""
+    from dovetail.broker.core.core import Settings
+    from dovetail.broker.durable.journal import Journal
+    from dovetail.broker.shell.serve import in_thread
+
+    broker = in_thread(
+        "tcp://127.0.0.1:*", settings=Settings(token=token), journal=Journal(journal)
+    )
+    with broker as address:
+        yield from _programs(address, token)
+
+
+def _programs(address: str, token: str | None) -> Iterator[str]:
+    """Run the games and agents; yield the broker's address."""
+    from dovetail.peer.child_processes import ends_with_this
+    from dovetail.transport.process_owner import Owner
+
+    programs, owner = [], Owner()
+    try:
+        for kind, names in (("env", GAMES), ("agent", AGENTS)):
+            line = [sys.executable, "-m", "dovetail", kind, *names, "--connect", address]
+            env = os.environ if token is None else {**os.environ, "DOVETAIL_TOKEN": token}
+            programs.append(
+                subprocess.Popen(
+                    line, env=env, stdout=subprocess.DEVNULL, preexec_fn=ends_with_this()
+                )
+            )
+        yield address
+    finally:
+        mine = programs if owner.here else []
+        for program in mine:
+            program.terminate()
+        for program in mine:
+            try:
+                program.wait(5)
+            except subprocess.TimeoutExpired:
+                warn(f"process {program.pid} does not stop; killing it")
+                program.kill()

@@ -1,0 +1,139 @@
+"""Forms made from the JSON Schema that an offer brings, and what a person typed into them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from dovetail.protocol import codec
+from dovetail.protocol import json_text as jsontext
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.limits import check
+from dovetail.protocol.messages import Limits
+
+LONGEST = 10_000
+"""Characters of one answer."""
+WIDEST = 2.0**53
+"""The largest number that is taken where an option says no limit; every language has it exactly."""
+
+
+class Field(Struct, frozen=True):
+    """One option of a form."""
+
+    name: str
+    kind: str
+    """``number``, ``checkbox``, ``choice``, ``text`` or ``json``."""
+    value: str
+    help: str = ""
+    options: tuple[str, ...] = ()
+    least: str = ""
+    most: str = ""
+    whole: bool = False
+    seats: bool = False
+    """Whether it is the number of seats."""
+
+
+def fields(parameters: Mapping[str, Any]) -> list[Field]:
+    """Return a form's fields for an offer's ``parameters``."""
+    return [_field(str(name), schema) for name, schema in parameters.items()]
+
+
+def _field(name: str, schema: Any) -> Field:
+    schema = schema if isinstance(schema, dict) else {}
+    default = schema.get("default")
+    about = str(schema.get("description", ""))[:300].replace("`", "")
+    options = schema.get("enum")
+    kind = schema.get("type")
+    if isinstance(options, list) and all(isinstance(each, str | int | float) for each in options):
+        return Field(name, "choice", str(default), about, tuple(map(str, options)))
+    if kind == "boolean":
+        return Field(name, "checkbox", "on" if default else "", about)
+    if kind in ("integer", "number"):
+        least, most = (str(schema.get(each, "")) for each in ("minimum", "maximum"))
+        value = "" if default is None else str(default)
+        seats = schema.get("x-seats") is True
+        return Field(name, "number", value, about, (), least, most, kind == "integer", seats)
+    if kind == "string":
+        return Field(name, "text", "" if default is None else str(default), about)
+    return Field(name, "json", jsontext.option(default), about)
+
+
+def read(parameters: Mapping[str, Any], given: Mapping[str, str], seats: int = 0) -> dict[str, Any]:
+    """Return the options that a person set; those left as they were are left out.
+
+    Args:
+        parameters: of the offer.
+        given: by name, what came with the form.
+        seats: how many are taken: what the option for it is, unless it was set; 0 if not known.
+
+    Raises:
+        DovetailError: an answer is not of its type; the text names the option.
+    """
+    found: dict[str, Any] = {}
+    for field in fields(parameters):
+        text = given.get(field.name, "").strip()
+        if field.seats and seats and text in ("", field.value):
+            text = str(seats)
+        if len(text) > LONGEST:
+            raise DovetailError(f"Option {field.name}: at most {LONGEST} characters, please")
+        if text == field.value or (not text and field.kind != "checkbox"):
+            continue
+        found[field.name] = _value(field, text, parameters[field.name])
+    return found
+
+
+def of_agent(
+    parameters: Mapping[str, Any], given: Mapping[str, str], seat: int, agent: str
+) -> dict[str, Any]:
+    """Return the options that a person set for the agent at a seat; errors as of ``read``.
+
+    Args:
+        parameters: of the agent's offer.
+        given: what came with the form: ``a.SEAT.OPTION``, and as ``a.SEAT.`` the agent whose options they are.
+        seat: its number.
+        agent: who was chosen for it.
+    """
+    start = f"a.{seat}."
+    if given.get(start) != agent:
+        return {}
+    return read(
+        parameters,
+        {key[len(start) :]: text for key, text in given.items() if key.startswith(start)},
+    )
+
+
+def _value(field: Field, text: str, schema: Any) -> Any:
+    try:
+        match field.kind:
+            case "checkbox":
+                return bool(text)
+            case "number":
+                value = int(text) if field.whole else float(text)
+                least = float(field.least or -WIDEST)
+                if not least <= value <= float(field.most or WIDEST):  # NaN is not, either
+                    raise ValueError
+                return value
+            case "choice":
+                return next(each for each in schema["enum"] if str(each) == text)
+            case "json":
+                value = json.loads(text)
+                check(codec.encode(value), Limits())  # a broker takes it
+                return value
+    except (StopIteration, DovetailError, *codec.UNSENDABLE):
+        wanted = {
+            "number": f"a {'whole ' * field.whole}number {_range(field)}".rstrip(),
+            "choice": f"one of {', '.join(field.options)}",
+        }.get(field.kind, "JSON")
+        raise DovetailError(
+            f"Option {field.name}: {text[:80]!r} is not valid; give {wanted}"
+        ) from None
+    return text
+
+
+def _range(field: Field) -> str:
+    if field.least and field.most:
+        return f"from {field.least} to {field.most}"
+    return f"from {field.least} on" if field.least else f"up to {field.most}" * bool(field.most)

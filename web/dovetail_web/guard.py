@@ -1,0 +1,172 @@
+"""Who may come in to the page, and what a browser may do with it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import math
+import secrets
+import time
+
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dovetail_web.connection_limits import network
+from dovetail_web.rate_limit import Attempts
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+SAFE = ("GET", "HEAD", "OPTIONS")
+"""Methods that change nothing."""
+LONGEST_BODY = 1 << 20
+"""Bytes of a form."""
+KNOWN = "dovetail-door"
+"""The cookie of a browser that has given the password once, so that wrong ones of others do not delay it."""
+
+
+class Guard:
+    """Lets in who may come in, and says what a browser may do with the pages.
+
+    Args:
+        app: what is guarded.
+        hosts: the names under which the page may be asked for; empty for any.
+        password: that is asked for; None for none.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...], password: str | None) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._password = password
+        self._pass = secrets.token_hex(32)
+        self._attempts = Attempts()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        status, text = self._refusal(scope, headers)
+        if status:
+            if scope["type"] == "websocket":
+                await receive()
+                await send({"type": "websocket.close", "code": 4403})
+                return
+            answer = Response(text, status, media_type="text/plain")
+            if status == 401:
+                answer.headers["WWW-Authenticate"] = 'Basic realm="Dovetail", charset="UTF-8"'
+            await answer(scope, receive, send)
+            return
+        new = self._password is not None and not self._has_given_it(scope)
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = {name for name, _ in message["headers"]}
+                policy = b"content-security-policy"
+                message["headers"] = [
+                    *message["headers"],
+                    *(() if policy in given else ((policy, POLICY.encode()),)),
+                    (b"x-content-type-options", b"nosniff"),
+                    # To this page's own addresses only; with `no-referrer` its forms would have no origin.
+                    (b"referrer-policy", b"same-origin"),
+                    (b"cross-origin-resource-policy", b"same-origin"),
+                    # Pages change, and are for who is signed in; scripts change with the page's version.
+                    (b"cache-control", b"no-cache, private"),
+                    (b"cross-origin-opener-policy", b"same-origin"),
+                    *((self._known(scope),) if new else ()),
+                ]
+            await send(message)
+
+        await self._app(scope, _limited(receive), guarded)
+
+    def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str]:
+        host = headers.get(b"host", "")
+        if self._hosts and host.rpartition(":")[0] not in self._hosts and host not in self._hosts:
+            return 400, "This page is served under another name. Start it with --name for this one."
+        live = scope["type"] == "websocket"
+        if (live or scope["method"] not in SAFE) and not _own(scope, headers, required=live):
+            return 403, "Another page may not do this. Open this page itself, and try again there."
+        length = headers.get(b"content-length", "0")
+        long = len(length) > 18 or not length.isdecimal() or int(length) > LONGEST_BODY
+        if not live and long:
+            return 413, f"The page takes at most {LONGEST_BODY} bytes at once."
+        if self._password is None:
+            return 0, ""
+        return self._admitted(scope, headers.get(b"authorization", ""))
+
+    def _admitted(self, scope: Scope, header: str) -> tuple[int, str]:
+        """Look at the password; an address that has given many wrong ones has to wait."""
+        asked = 401, "Give the page's password."
+        if not header:
+            return asked
+        address, now = network((scope.get("client") or ("",))[0]), time.monotonic()
+        wait = 0.0 if self._has_given_it(scope) else self._attempts.wait(address, now)
+        if wait:
+            return 429, f"Too many wrong passwords; wait {math.ceil(wait)} s, then try again."
+        if self._knows(header):
+            return 0, ""
+        self._attempts.failed(address, now)
+        return asked
+
+    def _has_given_it(self, scope: Scope) -> bool:
+        return hmac.compare_digest(
+            HTTPConnection(scope).cookies.get(_door(scope), "").encode(errors="replace"),
+            self._pass.encode(),
+        )
+
+    def _known(self, scope: Scope) -> tuple[bytes, bytes]:
+        more = "; Secure" if scope["scheme"] == "https" else ""
+        text = f"{_door(scope)}={self._pass}; Path=/; HttpOnly; SameSite=Strict{more}"
+        return b"set-cookie", text.encode()
+
+    def _knows(self, header: str) -> bool:
+        kind, _, given = header.partition(" ")
+        try:
+            text = base64.b64decode(given, validate=True)
+        except (binascii.Error, ValueError):
+            return False
+        password = hashlib.sha256(text.partition(b":")[2]).digest()
+        wanted = hashlib.sha256((self._password or "").encode()).digest()
+        return hmac.compare_digest(password, wanted) and kind.lower() == "basic"
+
+
+def _door(scope: Scope) -> str:
+    return f"__Host-{KNOWN}" if scope["scheme"] in ("https", "wss") else KNOWN
+
+
+def _own(scope: Scope, headers: dict[bytes, str], *, required: bool) -> bool:
+    """Return whether a browser sends this from the page itself, or no browser sends it.
+
+    A browser names the origin of each form and each WebSocket; a program that names none, such as curl, sends no
+    cookies of a browser either. The stamp that a form needs as well stops the rest.
+    """
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
+    if site not in (None, "same-origin"):
+        return False
+    if origin is None:
+        return not required
+    scheme, _, host = origin.partition("://")
+    if host != headers.get(b"host", ""):
+        return False
+    return scheme == "https" or scope["scheme"] in ("http", "ws")
+
+
+def _limited(receive: Receive) -> Receive:
+    """Return what reads a request whose body is not longer than a form's."""
+    size = 0
+
+    async def read() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b"")) if message["type"] == "http.request" else 0
+        if size > LONGEST_BODY:
+            raise HTTPException(413, f"The page takes at most {LONGEST_BODY} bytes at once.")
+        return message
+
+    return read

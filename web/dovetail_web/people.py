@@ -1,0 +1,462 @@
+"""What people do at the page's tables, and the runs in which agents give hints and games are played again."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Generator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dovetail.client.client import Experiment as Client
+from dovetail.peer.agents.agent import RESIGN
+from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import EpisodeRecord
+from dovetail.protocol.seeds import derive
+from dovetail_web.chairs import Chair, Chairs
+from dovetail_web.connection_limits import loopback
+from dovetail_web.games import position_of
+from dovetail_web.jobs import CREATING, Steps
+from dovetail_web.tables import HINT, Hint, Plan, Replaying, Sitter, Table
+
+if TYPE_CHECKING:
+    from dovetail_web.hub import Hub
+
+MOST_TABLES = 200
+SHARE = 4
+"""What part of all tables one address may have; loopback, where a proxy connects from, twice that."""
+BEGIN_SECONDS = 3.0
+"""How long a person waits at the form for the first turn, or for what the game says of its options."""
+HINT_SECONDS = 30.0
+REPLAY_SECONDS = 30.0
+GONE = "The broker went away"
+AWAY_SECONDS = 5.0
+"""After which pages say that a person has closed theirs; an open one is heard each second."""
+UNSEEN_MINUTES = 5
+"""After which a game ends whose people have all closed the page: it would wait for them forever."""
+
+
+def _clean(client: Client, instance: int) -> None:
+    client.forget(client.post(m.Cleanup(0, instance)))
+
+
+def _failure(episode: m.Episode) -> str:
+    return " ".join((episode.message or episode.reason).split())[:200]
+
+
+class People:
+    """The games that people have started, and what they ask for at them.
+
+    Args:
+        hub: the connection to the broker.
+    """
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self.tables: dict[str, Table] = {}
+        self._hints: dict[int, Hint] = {}
+        """By run."""
+        self._replays: dict[int, Replaying] = {}
+        """By run."""
+        self._lock = threading.Lock()
+
+    # -- what they ask for ------------------------------------------------------------------------
+
+    def play(self, plan: Plan, by: str = "") -> Table:
+        """Start a game.
+
+        Args:
+            plan: of the game.
+            by: the address of the visitor who starts it.
+
+        Raises:
+            DovetailError: there is no broker, or it refuses; the text says why.
+        """
+        chairs = self._present()
+        self._make_room(by)
+        taken = [
+            chairs.add(each.name, self._hub.changed) if each.kind == "person" else None
+            for each in plan.seats
+        ]
+        table = Table(plan, taken, by=by)
+        with self._lock:
+            self.tables[table.key] = table
+            done = [each for each in self.tables.values() if each.done]
+            for each in done[: max(0, len(self.tables) - MOST_TABLES)]:
+                self._clear(each)
+        try:
+            self._hub.make(lambda client: self._begin(client, table, []))
+            # A game that has to be compiled takes longer; its own page says then what is wrong.
+            if table.begun.wait(BEGIN_SECONDS) and table.problem:
+                raise DovetailError(table.problem)
+        except DovetailError:
+            self._clear(table)
+            raise
+        return table
+
+    def _make_room(self, by: str) -> None:
+        """See that there may be one more table; of those that no one looks at, the oldest has to go.
+
+        Raises:
+            DovetailError: there are too many.
+        """
+        playing = [each for each in list(self.tables.values()) if not each.done]
+        mine = [each for each in playing if each.by == by]
+        most = MOST_TABLES * (2 if loopback(by) else 1) // SHARE
+        for tables, limit, what in (
+            (mine, most, "from your address"),
+            (playing, MOST_TABLES, "here"),
+        ):
+            if len(tables) < limit:
+                continue
+            left = next((each for each in tables if self.left(each)), None)
+            if left is None:
+                raise DovetailError(f"{limit} games are being played {what}; end one first")
+            self._break_off(left)
+            return
+
+    def left(self, table: Table) -> bool:
+        """Return whether no page of those who play at a table is open."""
+        now = time.monotonic()
+        return bool(table.people) and now - table.seen > AWAY_SECONDS and not table.done
+
+    def away(self, table: Table) -> list[str]:
+        """Return who has closed the page in the middle of a game."""
+        since = time.monotonic() - AWAY_SECONDS
+        return [] if table.done else [each.name for each in table.people if each.seen < since]
+
+    def _break_off(self, table: Table) -> None:
+        """End a game that no one looks at, and count it as ended now."""
+        table.done = table.abandoned = True
+        table.problem = "No one was here, and others wanted to play; the game ended."
+        if table.run is not None:
+            run = table.run
+            self._hub.later(lambda client: client.forget(client.post(m.Cancel(0, run=run))))
+
+    def _present(self) -> Chairs:
+        if self._hub.chairs is None:
+            raise DovetailError(
+                f"There is no broker at {self._hub.address}; start one and try again"
+            )
+        return self._hub.chairs
+
+    def _clear(self, table: Table) -> None:
+        self.tables.pop(table.key, None)
+        for chair in table.people:
+            if self._hub.chairs is not None:
+                self._hub.chairs.remove(chair.key)
+
+    def _begin(self, client: Client, table: Table, line: list[list[Any]]) -> Steps:
+        """Start a table's run; in the hub's thread."""
+        plan = table.plan
+        agents: list[int | str] = []
+        try:
+            for number, (sitter, chair) in enumerate(zip(plan.seats, table.chairs, strict=True)):
+                made = yield from self._agent(sitter, derive(plan.seed, "agent", number), chair)
+                agents.append(made)
+                if isinstance(made, int):
+                    table.instances.append(made)
+            yield None
+            more = {"clock": plan.clock, "answer_timeout": None, "label": "page"}
+            run = plan.run(agents, line, names=plan.names, **more)
+
+            def named(number: int) -> None:
+                table.run = number
+
+            self._hub.started(client, run, named)
+        except DovetailError:
+            for each in table.instances:
+                _clean(client, each)
+            table.instances.clear()
+            raise
+
+    def _agent(
+        self, who: Sitter, seed: int, chair: Chair | None
+    ) -> Generator[m.ExperimentCreate, int, int | str]:
+        """Return an agent for a seat: an instance, or the name of a program that is one."""
+        if chair is None:
+            offers = self._hub.catalogue.get("agents", [])
+            if any(each["name"] == who.name and each.get("instance") for each in offers):
+                return who.name
+            wanted = m.ExperimentCreate(0, who.name, who.parameters, seed, timeout=CREATING)
+        else:
+            wanted = self._person(chair, seed)
+        return (yield wanted)
+
+    def _person(self, chair: Chair, seed: int = 0) -> m.ExperimentCreate:
+        """Return the agent that a chair is."""
+        chairs = self._present()
+        parameters = {"chair": chair.key}
+        return m.ExperimentCreate(
+            0, chairs.agent, parameters, seed, peer=chairs.name, timeout=CREATING
+        )
+
+    def take_back(self, table: Table, chair: Chair) -> None:
+        """Take a person's last move back, and what came after it: the game begins again from its seed and actions.
+
+        Raises:
+            DovetailError: this table does not allow it, or there is nothing to take back.
+        """
+        if not table.plan.undo:
+            raise DovetailError(
+                "Moves cannot be taken back where there is a clock or several people play"
+            )
+
+        def begin(client: Client) -> Steps:
+            turn = table.decided(chair.seat)
+            if turn is None:
+                raise DovetailError("You have not moved yet")
+            run, line = table.run, table.line(turn)
+            table.restart()
+            if run is not None:
+                with contextlib.suppress(DovetailError):  # it was over
+                    client.request(m.Cancel(0, run=run))
+                self._hub.drop(run)
+            for each in table.instances:
+                _clean(client, each)
+            table.instances.clear()
+            try:
+                yield from self._begin(client, table, line)
+            except DovetailError as error:
+                table.done, table.problem = True, str(error)
+                raise
+
+        self._hub.make(begin)
+
+    def hint(self, table: Table, chair: Chair, agent: str) -> None:
+        """Ask an agent what it would do in a person's place; the answer comes to the chair.
+
+        The agent gets what the person's seat gets, and no more: it takes that seat in another game that begins with
+        the same seed and actions. In the other seats sits another instance of it, or, if it is a program that is one
+        agent, a chair that does not act.
+
+        Raises:
+            DovetailError: this table does not allow it, it is not the person's turn, or there is no such agent.
+        """
+        decision = chair.decision
+        if not table.plan.hints:
+            raise DovetailError("Several people play, and this game was started without hints")
+        if decision is None:
+            raise DovetailError("Ask for a hint when it is your turn")
+        if (chair.hint or {}).keys() == {"number", "by"}:
+            raise DovetailError("Wait for the hint that you have asked for")
+        seat, turn, number = decision.seat.seat, decision.turn, chair.number
+
+        def begin(client: Client) -> Steps:
+            line = table.line(turn)
+            hint = Hint(chair, number, seat, turn, agent)
+            try:
+                seats = yield from self._advised(table, hint)
+                yield None
+                run = table.plan.run(
+                    seats, line, answer_timeout=HINT_SECONDS, max_turns=turn + 1, label=HINT
+                )
+
+                def named(number: int) -> None:
+                    self._hints[number] = hint
+
+                self._hub.started(client, run, named)
+            except DovetailError:
+                self._end(client, hint)
+                raise
+
+        chair.hint = {"number": number, "by": agent}
+        self._hub.changed()
+        try:
+            self._hub.make(begin)
+        except DovetailError:
+            chair.hint = None
+            raise
+
+    def _advised(
+        self, table: Table, hint: Hint
+    ) -> Generator[m.ExperimentCreate, int, list[int | str]]:
+        """Return who sits where in the game of a hint."""
+        who, seed, count = Sitter("agent", hint.agent), table.plan.seed, len(table.plan.seats)
+        made = yield from self._agent(who, derive(seed, "agent", 0), None)
+        if isinstance(made, int):
+            hint.instances.append(made)
+        other: int | str = made
+        if count > 1:
+            if isinstance(made, str):
+                if not table.acts_alone(hint.seat, hint.turn):
+                    raise DovetailError(
+                        f"{made} is one program, and would see what the others see who act now; "
+                        "ask another agent"
+                    )
+                hint.idle = self._present().add("hint", lambda: None)
+            other = yield from self._agent(who, derive(seed, "agent", 1), hint.idle)
+            if isinstance(other, int):
+                hint.instances.append(other)
+        return [made if seat == hint.seat else other for seat in range(count)]
+
+    def _end(self, client: Client, hint: Hint) -> None:
+        """Clean up what a hint needed; in the hub's thread."""
+        for each in hint.instances:
+            _clean(client, each)
+        hint.instances.clear()
+        if hint.idle is not None and self._hub.chairs is not None:
+            self._hub.chairs.remove(hint.idle.key)
+
+    def replay(self, record: EpisodeRecord) -> list[dict[str, Any]]:
+        """Have the broker play a recorded episode again, by a game that may not be installed here.
+
+        It is an opening as long as the episode, so no seat is asked.
+
+        Returns:
+            Its positions.
+
+        Raises:
+            DovetailError: there is no broker or no such game, or it plays differently.
+        """
+        chairs = self._present()
+        replaying = Replaying(chairs.add("replay", lambda: None))
+
+        def begin(client: Client) -> Steps:
+            replaying.instance = yield self._person(replaying.chair)
+            agents: list[int | str] = [replaying.instance] * len(record.result.seats)
+            run = m.Run(
+                *(0, record.environment, agents, record.configuration),
+                seeds=[record.result.seed],
+                mode="evaluate",
+                retries=0,
+                openings=[[[action for _, action in joint] for joint in record.actions]],
+                max_turns=max(1, len(record.actions)),
+                label=HINT,
+            )
+
+            def named(number: int) -> None:
+                self._replays[number] = replaying
+
+            try:
+                yield None
+                self._hub.started(client, run, named, whole=True)
+            except DovetailError:
+                _clean(client, replaying.instance)
+                raise
+
+        try:
+            self._hub.make(begin)
+            if not replaying.done.wait(REPLAY_SECONDS):
+                raise DovetailError(f"the game was not played again in {REPLAY_SECONDS:g} s")
+        finally:
+            chairs.remove(replaying.chair.key)
+        if replaying.problem or not replaying.turns:
+            raise DovetailError(replaying.problem or "the game showed no turn")
+        return [position_of(turn) for turn in replaying.turns]
+
+    def resign(self, table: Table, chair: Chair) -> None:
+        """Give a person's seat up, at the latest when it is to act."""
+        if table.done:
+            raise DovetailError("The game is over")
+        chair.resigning = True
+        decision = chair.decision
+        if decision is not None:
+            chair.decision = None
+            self._present().answer(decision, RESIGN)
+
+    def again(self, table: Table) -> Table:
+        """Return the next game of the same people, each one seat further; it begins unless it has begun."""
+        if not table.done:
+            raise DovetailError("Finish this game first")
+        with table.following:
+            if table.again is None:
+                table.again = self.play(table.next(), table.by)
+                self._hub.changed()
+            return table.again
+
+    def act(self, chair: Chair, number: int, choice: int) -> None:
+        """Take what a person has chosen; errors as of ``Chair.chosen``."""
+        self._present().answer(*chair.chosen(number, choice))
+
+    def leave(self, table: Table) -> None:
+        """Break a game off."""
+        run = table.run
+        if run is not None and not table.done:
+            self._hub.ask(lambda client: client.request(m.Cancel(0, run=run)))
+
+    def tidy(self, client: Client, now: float) -> None:
+        """End the games that no one came back to; in the hub's thread, at a time of ``time.monotonic``."""
+        for table in list(self.tables.values()):
+            left = table.people and now - table.seen > 60 * UNSEEN_MINUTES
+            if left and table.run is not None and not (table.done or table.abandoned):
+                table.abandoned = True
+                client.forget(client.post(m.Cancel(0, run=table.run)))
+
+    # -- what the hub hears -----------------------------------------------------------------------
+
+    def runs(self) -> set[int]:
+        """Return the runs that are watched turn by turn."""
+        return {*self._playing(), *self._hints, *self._replays}
+
+    def _playing(self) -> set[int]:
+        tables = list(self.tables.values())
+        return {each.run for each in tables if each.run is not None and not each.done}
+
+    def table(self, run: int) -> Table | None:
+        """Return the table whose game a run is; None if people did not start it."""
+        return next((each for each in list(self.tables.values()) if each.run == run), None)
+
+    def turn(self, turn: m.WatchedTurn) -> bool:
+        """Take a turn; return whether it is of a run that only gives a hint or plays a game again."""
+        hint, replaying = self._hints.get(turn.run), self._replays.get(turn.run)
+        if replaying is not None:
+            if len(replaying.turns) == turn.turn:
+                replaying.turns.append(turn)
+        elif hint is not None and turn.turn == hint.turn + 1:
+            for seat, action in turn.actions:
+                if seat == hint.seat:
+                    hint.chair.hinted(hint.number, hint.agent, action)
+        return hint is not None or replaying is not None
+
+    def ended(self, episode: m.Episode) -> None:
+        """Take the end of an episode."""
+        hint = self._hints.get(episode.run)
+        if hint is not None and (hint.chair.hint or {}).keys() == {"number", "by"}:
+            hint.chair.hint = {
+                "number": hint.number,
+                "by": hint.agent,
+                "problem": f"{hint.agent} has no hint: {_failure(episode)}",
+            }
+        replaying = self._replays.get(episode.run)
+        if replaying is not None and episode.reason not in ("terminated", "truncated"):
+            replaying.problem = f"the replay failed: {_failure(episode)}"
+
+    def done(self, done: m.Done) -> None:
+        """Take the end of a run."""
+        replaying = self._replays.pop(done.run, None)
+        if replaying is not None:
+            self._hub.later(partial(_clean, instance=replaying.instance))
+            if done.reason == "failed":
+                replaying.problem = done.message
+            replaying.done.set()
+        hint = self._hints.pop(done.run, None)
+        if hint is not None:
+            self._hub.later(partial(self._end, hint=hint))
+        for table in list(self.tables.values()):
+            if table.run == done.run:
+                table.done = True
+                table.problem = done.message if done.reason == "failed" else table.problem
+                if table.abandoned and not table.problem:
+                    table.problem = f"No one was here for {UNSEEN_MINUTES} minutes; the game ended."
+                table.begun.set()
+                for each in table.instances:
+                    self._hub.later(partial(_clean, instance=each))
+                table.instances.clear()
+
+    def gone(self) -> None:
+        """End all games: the broker is gone."""
+        for table in list(self.tables.values()):
+            if not table.done:
+                table.done = True
+                table.problem = (
+                    f"{GONE}, and the game has ended. Begin it again once the broker is back."
+                )
+                table.begun.set()
+        for each in self._replays.values():
+            each.problem = GONE
+            each.done.set()
+        self._replays.clear()
+        self._hints.clear()

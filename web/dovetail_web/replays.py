@@ -1,0 +1,90 @@
+"""Replays: the episodes of a journal, played again from seed and actions for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dovetail.peer.environments.replay import replay
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.journal import TRIED, EpisodeRecord, episodes
+from dovetail_web.games import LONGEST_NAME
+from dovetail_web.positions import drawn, plain
+from dovetail_web.tables import HINT
+
+MOST_LISTED = 500
+MOST_TURNS = 5000
+
+
+def listed(journal: Path) -> list[dict[str, Any]]:
+    """Return the newest episodes of a journal, the newest first; errors as of ``episodes``."""
+    found: list[dict[str, Any]] = []
+    for number, record in episodes(journal):
+        if record.label in (HINT, TRIED):
+            continue
+        found.append(about(number, record))
+        if len(found) > 2 * MOST_LISTED:
+            del found[:MOST_LISTED]
+    return found[-MOST_LISTED:][::-1]
+
+
+def about(number: int, record: EpisodeRecord) -> dict[str, Any]:
+    """Return what the page says of a recorded episode."""
+    result = record.result
+    return {
+        "number": number,
+        "environment": record.environment[:LONGEST_NAME],
+        "agents": [name[:LONGEST_NAME] for name in record.players],
+        "outcome": result.outcome,
+        "returns": [seat.total for seat in result.seats],
+        "seconds": [seat.seconds for seat in result.seats],
+        "turns": result.turns,
+        "reason": result.reason,
+        "blame": result.blame,
+        "message": result.message,
+        "seed": result.seed,
+    }
+
+
+def found(journal: Path, number: int) -> EpisodeRecord:
+    """Return the episode of this number.
+
+    Raises:
+        DovetailError: there is none, or the journal cannot be read.
+    """
+    for at, record in episodes(journal):
+        if at == number:
+            return record
+    raise DovetailError(f"{journal.name} has no episode {number}")
+
+
+def positions(record: EpisodeRecord) -> Iterator[dict[str, Any]]:
+    """Yield an episode's positions, played again by the environment that is installed here.
+
+    Raises:
+        DovetailError: there is no such environment, it plays differently, or the game is too long.
+    """
+    last = len(record.actions)
+    for number, (environment, turn) in enumerate(replay(record)):
+        rewards = [0.0] * len(record.result.seats)
+        for view in turn.seats:
+            rewards[view.seat] = view.reward
+        scene, problem = drawn(environment.scene())
+        acted = record.actions[number - 1] if number else []
+        yield {
+            "turn": number,
+            "to_act": turn.to_act,
+            "actions": [[seat, plain(action)] for seat, action in acted],
+            "rewards": plain(rewards),
+            "outcome": turn.outcome,
+            "reason": record.result.reason if number == last else None,
+            "scene": scene,
+            "problem": problem,
+            "text": environment.text(),
+            "thoughts": [],
+        }
+        if not turn.to_act:
+            return
+        if number == MOST_TURNS:
+            raise DovetailError(f"the page shows the first {MOST_TURNS} turns of this game")

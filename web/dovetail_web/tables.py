@@ -1,0 +1,188 @@
+"""Tables: the games that people start on the page, and how one is taken back to an earlier turn."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dovetail.protocol import json_text as jsontext
+from dovetail.protocol import messages as m
+from dovetail_web.chairs import Chair
+from dovetail_web.games import LONGEST_NAME
+
+HINT = "hint"
+"""The label of the runs in which agents are asked for hints."""
+
+
+@dataclass(frozen=True)
+class Sitter:
+    """Who sits at a table."""
+
+    kind: str
+    """``person`` or ``agent``."""
+    name: str
+    """The person's, or that of an agent's offer."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """The agent's options that differ from its own."""
+
+    @property
+    def called(self) -> str:
+        """What watchers read: two agents that differ in their options are told apart."""
+        options = ", ".join(
+            f"{name} {value if isinstance(value, str) else jsontext.option(value)}"
+            for name, value in self.parameters.items()
+        )
+        return f"{self.name} ({options})"[:LONGEST_NAME] if options else self.name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a table plays."""
+
+    environment: str
+    """An offer's name."""
+    configuration: dict[str, Any]
+    seats: tuple[Sitter, ...]
+    seed: int
+    clock: m.ClockRule
+    helped: bool = False
+    """Whether people may take moves back and ask for hints although others play, too."""
+
+    @property
+    def names(self) -> list[str]:
+        """Who sits where."""
+        return [each.called for each in self.seats]
+
+    @property
+    def hints(self) -> bool:
+        """Whether a person may ask an agent for a hint."""
+        return self.helped or [each.kind for each in self.seats].count("person") == 1
+
+    @property
+    def undo(self) -> bool:
+        """Whether moves may be taken back; with a clock time would come back, too."""
+        return self.hints and self.clock == m.ClockRule()
+
+    def run(self, agents: list[int | str], line: list[list[Any]], **more: Any) -> m.Run:
+        """Return the run of one game.
+
+        Args:
+            agents: instances or names, by seat.
+            line: the joint actions it begins with.
+            more: other fields.
+        """
+        return m.Run(
+            *(0, self.environment, agents, self.configuration),
+            seed=self.seed,
+            mode="evaluate",
+            retries=0,
+            lookahead=True,
+            check=True,
+            openings=[line] if line else [],
+            **more,
+        )
+
+
+@dataclass(eq=False)
+class Table:
+    """A game that was started on the page."""
+
+    plan: Plan
+    chairs: list[Chair | None]
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    run: int | None = None
+    instances: list[int] = field(default_factory=list)
+    problem: str = ""
+    done: bool = False
+    begun: threading.Event = field(default_factory=threading.Event)
+    """Set at the first turn, or if there is none."""
+    by: str = ""
+    """The address of who started it."""
+    seen: float = field(default_factory=time.monotonic)
+    """When someone who plays was last there."""
+    abandoned: bool = False
+    """Whether the game was ended because no one came back."""
+    again: Table | None = None
+    """The game that the same people began afterwards, each one seat further."""
+    following: threading.Lock = field(default_factory=threading.Lock)
+    """It is begun once, though two people ask for it at the same moment."""
+    _acting: list[list[int]] = field(default_factory=list)
+    """By turn: the seats that had to act."""
+    _joint: list[dict[int, Any]] = field(default_factory=list)
+    """By turn: what led from it to the next."""
+
+    @property
+    def people(self) -> list[Chair]:
+        """The chairs of the people who play."""
+        return [each for each in self.chairs if each is not None]
+
+    def heard(self, turn: m.WatchedTurn) -> None:
+        """Note a turn of the game; a repeated one changes nothing."""
+        if turn.turn == len(self._acting):
+            if turn.turn:
+                self._joint.append(dict(turn.actions))
+            self._acting.append(list(turn.to_act))
+            self.begun.set()
+
+    def line(self, turn: int) -> list[list[Any]]:
+        """Return the joint actions up to a turn, as ``run.openings`` has them."""
+        return [
+            [joint[seat] for seat in acting]
+            for acting, joint in zip(self._acting[:turn], self._joint[:turn], strict=True)
+        ]
+
+    def acts_alone(self, seat: int, turn: int) -> bool:
+        """Return whether a seat is known to be the only one to act at a turn."""
+        return self._acting[turn : turn + 1] == [[seat]]
+
+    def decided(self, seat: int | None) -> int | None:
+        """Return the last turn at which a seat has acted; None if there is none."""
+        acted = [at for at, joint in enumerate(self._joint) if seat in joint]
+        return acted[-1] if acted else None
+
+    def restart(self) -> None:
+        """Forget the game, which begins again."""
+        self.run, self.done, self.problem, self.abandoned = None, False, "", False
+        for chair in self.people:
+            chair.resigning = False
+        self._acting.clear()
+        self._joint.clear()
+
+    def after(self, chair: Chair) -> int:
+        """Return the seat of a person in the next game."""
+        return (self.chairs.index(chair) + 1) % len(self.chairs)
+
+    def next(self) -> Plan:
+        """Return the plan of another game in which everyone sits one seat further."""
+        seats = (*self.plan.seats[-1:], *self.plan.seats[:-1])
+        return replace(self.plan, seats=seats, seed=secrets.randbelow(1 << 53))
+
+
+@dataclass(eq=False)
+class Replaying:
+    """A recorded episode that the broker plays again for the page."""
+
+    chair: Chair
+    instance: int = 0
+    turns: list[m.WatchedTurn] = field(default_factory=list)
+    problem: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(eq=False)
+class Hint:
+    """A person's question what an agent would do in the person's place."""
+
+    chair: Chair
+    number: int
+    """Of what the person saw."""
+    seat: int
+    turn: int
+    agent: str
+    instances: list[int] = field(default_factory=list)
+    """The agent that is asked, and who sits in the other seats."""
+    idle: Chair | None = None
+    """The chair of the other seats, if the agent is a program that cannot be made twice."""
