@@ -97,8 +97,9 @@ def _here(environment: str, configuration: dict[str, Any], seats: int) -> Iterat
 
 def _seat() -> Iterator[int]:
     """Our Connect Four as a Gymnasium environment, with a random opponent; turns of both seats."""
-    import dovetail_bridges.gymnasium
     import gymnasium
+
+    import dovetail_bridges.gymnasium
 
     assert dovetail_bridges.gymnasium.ids()
     env, rng = gymnasium.make("dovetail/ConnectFour-v1", disable_env_checker=True), random.Random(1)

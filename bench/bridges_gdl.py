@@ -135,8 +135,9 @@ def mcp(bridged: bool, seconds: float) -> float:
 
 
 async def _client(table: Any, seconds: float) -> float:
-    from dovetail_bridges.mcp.server import server
     from mcp import Client
+
+    from dovetail_bridges.mcp.server import server
 
     async with Client(server(table, 0)) as client:
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 from sb3_contrib import MaskablePPO
 
 import dovetail_bridges.gymnasium  # noqa: F401  (registers the games)
-import gymnasium
 
 GAME = "dovetail/ConnectFour-v1"
 POLICY = "connect_four.zip"

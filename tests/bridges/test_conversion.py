@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from gymnasium import spaces as theirs
 
 from dovetail.peer.agents.sampling import sample
 from dovetail.protocol import codec, spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import conversion as c
 from dovetail_bridges.outcomes import from_returns
-from gymnasium import spaces as theirs
 
 OURS = [
     spaces.Discrete(5),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gymnasium
 import minari
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import gymnasium
 from dovetail.cli import app
 from dovetail.peer import registry
 from dovetail.peer.agents.agent import RESIGN, Agent, Decision

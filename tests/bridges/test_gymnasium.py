@@ -11,13 +11,14 @@ import warnings
 from pathlib import Path
 from typing import Any, ClassVar
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces as theirs
 from gymnasium.utils.env_checker import check_env
 from tests.bridges.places import GAMES, QUICK, broker
 
 import dovetail_bridges.gymnasium
-import gymnasium
 from dovetail import DovetailError, Experiment, IllegalAction, InProcess
 from dovetail.peer import options, plugins
 from dovetail.peer.agents.agent import Agent, Decision
@@ -28,7 +29,6 @@ from dovetail.testing import check_environment
 from dovetail_agents.general.scripted import Scripted
 from dovetail_bridges.gymnasium.from_gymnasium import Gymnasium
 from dovetail_games.connect_four import ConnectFour
-from gymnasium import spaces as theirs
 
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in QUICK]
 

@@ -67,8 +67,9 @@ def by_name(seen: dict[str, Any]) -> str:
 
 
 def with_client(table: Table, body: Callable[[Any], Awaitable[Any]], seat: int = 0) -> Any:
-    from dovetail_bridges.mcp.server import server
     from mcp import Client
+
+    from dovetail_bridges.mcp.server import server
 
     async def main() -> Any:
         async with Client(server(table, seat)) as client:

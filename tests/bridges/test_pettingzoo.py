@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pettingzoo
 import pytest
 from gymnasium.utils import seeding
 from pettingzoo.test import (
@@ -22,7 +23,6 @@ from pettingzoo.test import (
 from tests.bridges.places import GAMES, QUICK
 
 import dovetail_bridges.pettingzoo
-import pettingzoo
 from dovetail import DovetailError, Environment, IllegalAction, InProcess, Spec, Turn
 from dovetail.peer.agents.agent import Agent, Decision, End
 from dovetail.peer.agents.random_agent import Random

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import gymnasium
+
 from dovetail_bridges.gymnasium.ids import ids
 
 __all__ = ["ids"]

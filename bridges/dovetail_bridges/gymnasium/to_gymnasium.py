@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
+import gymnasium
 import numpy as np
 from gymnasium.utils.env_checker import data_equivalence
 from numpy.typing import NDArray
 
-import gymnasium
 from dovetail.client.sitting import Illegal, sit
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Mode

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import pettingzoo
+
 from dovetail_bridges.gymnasium.ids import ids
 from dovetail_bridges.pettingzoo.to_pettingzoo import env, parallel_env, raw_env
 

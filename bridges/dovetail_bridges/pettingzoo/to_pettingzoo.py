@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from dovetail.peer.environments.environment import Environment
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.pettingzoo.table import Illegal, Seeds, Table
-from pettingzoo import AECEnv, ParallelEnv
 
 MODES = ["ansi", "human"]
 
