@@ -112,6 +112,7 @@ PLACES = {
     "tests/test_ci.py": "processes",
     "tests/test_docs.py": "learners",
     "tests/test_groups.py": "fast",
+    "tests/test_readme.py": "processes",
 }
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import dovetail_generate as generate
+
 TOP = Path(__file__).resolve().parents[1]
 PACKAGES = (
     "dovetail",
@@ -36,6 +38,32 @@ def git(*arguments: str) -> str:
 def test_git_keeps_no_symbolic_link() -> None:
     links = [line for line in git("ls-files", "--stage").splitlines() if line.startswith("120000")]
     assert not links
+
+
+def test_what_is_generated_whole_is_marked_so_and_nothing_else_of_the_clients() -> None:
+    whole = {
+        path.relative_to(TOP).as_posix()
+        for path in generate.files()
+        if path.suffix != ".md"  # a page has tables that are generated
+    }
+    ours = git("ls-files", "clients", "protocol").splitlines()
+    marked = git("check-attr", "linguist-generated", *ours).splitlines()
+    assert {
+        each.split(":")[0] for each in marked if each.endswith(": set") and ".lock:" not in each
+    } == whole
+
+
+CHECKED_SINCE = "f3c67af77bb0c396be4c01fd92d4b44ccb4d2956"
+"""The commit from which on subjects are checked; earlier ones are up to 286 characters long."""
+
+
+def test_the_subject_of_a_commit_is_short() -> None:
+    try:
+        said = git("log", "--format=%h %s", f"{CHECKED_SINCE}..HEAD")
+    except pytest.skip.Exception:  # a shallow clone lacks it
+        said = git("log", "--format=%h %s", "-1")
+    lines = [line.partition(" ") for line in said.splitlines()]
+    assert not [(name, subject) for name, _, subject in lines if len(subject) > 72]
 
 
 def test_the_path_of_a_package_is_the_path_that_git_knows() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dovetail import Agent, Environment, InProcess, Spec, Turn, View, spaces
+from dovetail import Agent, DovetailError, Environment, InProcess, Spec, Turn, View, spaces
 from dovetail.broker.shell.server import Server
 from dovetail.client.inprocess import LocalLink
 from dovetail.peer.agents.random_agent import Random
@@ -52,6 +52,27 @@ def test_legal_actions_may_be_a_tuple() -> None:
     with InProcess([Short], [Last]) as experiment:
         run = experiment.run("short", [experiment.create("last")], episodes=1)
         assert [(each.reason, each.seats[0].breaches) for each in run] == [("terminated", 0)]
+
+
+def test_installed_names_are_taken_beside_classes() -> None:
+    with InProcess(["connect_four", Short], ["random", Last]) as experiment:
+        random, last = experiment.create("random"), experiment.create("last")
+        assert len(experiment.run("connect_four", [random, last], episodes=2).wait()) == 2
+        assert len(experiment.run("short", [last], episodes=2).wait()) == 2
+
+
+@pytest.mark.parametrize(
+    ("environments", "agents", "error"),
+    [
+        (["connect_fuor"], [], "connect_four"),
+        (["connect_four"], ["randm"], "random"),
+        ("connect_four", ["random"], r"environments is 'connect_four'; it is a list"),
+        (["connect_four"], "random", r"agents is 'random'; it is a list"),
+    ],
+)
+def test_a_wrong_name_says_what_was_meant(environments: Any, agents: Any, error: str) -> None:
+    with pytest.raises(DovetailError, match=error):
+        InProcess(environments, agents)
 
 
 def test_what_an_agent_takes_counts_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

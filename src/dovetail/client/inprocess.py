@@ -3,7 +3,7 @@
 RL-Glue's internal mode, for any combination of roles; with ``bind`` other programs may join.
 
 >>> from dovetail import InProcess
->>> with InProcess([ConnectFour], [Random]) as experiment:
+>>> with InProcess(["connect_four"], ["random"]) as experiment:
 ...     random = experiment.create("random")
 ...     for episode in experiment.run("connect_four", [random, random], episodes=10):
 ...         print(episode.outcome)
@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from dovetail.broker.core.core import Settings
 from dovetail.broker.core.local import Local
@@ -22,6 +23,7 @@ from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.write_ahead_log import live
 from dovetail.broker.shell.server import Server
 from dovetail.client.client import Experiment
+from dovetail.peer import plugins
 from dovetail.peer.agents.agent import Agent
 from dovetail.peer.agents.host import AgentHost
 from dovetail.peer.environments.environment import Environment
@@ -105,35 +107,38 @@ class InProcess:
     """A broker in this program with environments and agents; entering it gives an experiment.
 
     Args:
-        environments: the environment types on offer.
-        agents: agent types on offer, or ``Agent`` objects that each are one agent.
+        environments: the environments on offer: classes, or names as of ``plugins.find``.
+        agents: the agents on offer: classes or names, or ``Agent`` objects that each are one agent.
         bind: an address at which other programs may join.
         settings: the broker's.
         journal: file that records episodes; None keeps no journal.
 
     Raises:
-        DovetailError: the address cannot be bound, or the journal cannot be written.
+        DovetailError: a name is unknown, the address cannot be bound, or the journal cannot be
+            written.
     """
 
     def __init__(
         self,
-        environments: Sequence[type[Environment]] = (),
-        agents: Sequence[type[Agent] | Agent] = (),
+        environments: Sequence[type[Environment] | str] = (),
+        agents: Sequence[type[Agent] | Agent | str] = (),
         bind: str | None = None,
         settings: Settings | None = None,
         journal: Path | None = None,
     ) -> None:
         in_one_line()
         self._owner = Owner()
+        games = [_class("environment", each) for each in _listed("environments", environments)]
+        players = [_class("agent", each) for each in _listed("agents", agents)]
         opened = None if journal is None else Journal(journal)
         kept = None if opened is None else live(opened, durable=False)
         self.server = Server(bind, settings, opened, kept)
-        if environments:
-            self.server.attach(EnvironmentHost(environments))
-        types = [each for each in agents if isinstance(each, type)]
+        if games:
+            self.server.attach(EnvironmentHost(games))
+        types = [each for each in players if isinstance(each, type)]
         if types:
             self.server.attach(AgentHost(types))
-        for each in agents:
+        for each in players:
             if isinstance(each, Agent):
                 self.server.attach(AgentHost(single=each))
         self.server.pump(0.0)
@@ -157,3 +162,19 @@ class InProcess:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _class(kind: plugins.Kind, given: Any) -> Any:
+    """Return what an item on offer names; itself if it is not a name."""
+    return plugins.find(kind, given) if isinstance(given, str) else given
+
+
+def _listed(what: str, given: Sequence[Any]) -> Sequence[Any]:
+    """Return a list of items on offer, which a single name is not.
+
+    Raises:
+        DovetailError: it is a name.
+    """
+    if isinstance(given, str):
+        raise DovetailError(f"{what} is {given!r}; it is a list, as in [{given!r}]")
+    return given
