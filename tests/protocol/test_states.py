@@ -10,7 +10,8 @@ from typing import Any, get_args
 import pytest
 
 from dovetail.protocol import examples, states
-from dovetail.protocol.states import Machine, column, follow
+from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.states import LocalStateError, Machine, RemoteStateError, column, follow
 from dovetail_generate import document
 
 Table = Mapping[Any, Mapping[str, str]]
@@ -81,9 +82,42 @@ def test_a_machine_moves_by_its_table_and_not_otherwise() -> None:
     machine.on("spec")
     assert machine.state == "idle"
     assert not machine.takes("turn")
-    with pytest.raises(KeyError):
+    with pytest.raises(LocalStateError, match=r"^cannot turn a match that is idle$"):
         machine.on("turn")
     assert machine.state == "idle"
+
+
+@pytest.mark.parametrize(
+    ("role", "table", "state", "event"),
+    [
+        ("session", states.SESSION, "gone", "hello"),
+        ("match", states.MATCH, "decision", "turn"),
+        ("seat", states.SEAT, "waiting", "action"),
+        ("run", states.RUN, "over", "pause"),
+    ],
+)
+def test_a_refusal_names_event_role_and_state(
+    role: str, table: Table, state: str, event: str
+) -> None:
+    """A mistake of this program's is told from one of a peer's, which the peer is told of."""
+    said = f"cannot {event} a {role} that is {state}"
+    machine = Machine(table, state)
+    with pytest.raises(LocalStateError) as local:
+        machine.on(event)
+    with pytest.raises(LocalStateError) as looked_up:
+        machine.move(column(table, event))
+    with pytest.raises(RemoteStateError) as remote:
+        machine.ask(event)
+    assert [str(each.value) for each in (local, looked_up, remote)] == [said] * 3
+    assert remote.value.code == "wrong-state"
+    assert not isinstance(local.value, ProtocolError)
+    assert machine.state == state
+
+
+def test_what_a_peer_asks_for_moves_a_machine() -> None:
+    machine = Machine(states.RUN, "running")
+    machine.ask("pause")
+    assert machine.state == "paused"
 
 
 @pytest.mark.parametrize(("table", "first"), TABLES)
@@ -97,7 +131,7 @@ def test_a_column_leads_where_the_table_does(table: Table, first: str) -> None:
                 other.move(column(table, event))
                 assert one.state == other.state
             else:
-                with pytest.raises(KeyError):
+                with pytest.raises(LocalStateError):
                     other.move(column(table, event))
 
 

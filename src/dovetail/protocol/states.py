@@ -13,6 +13,8 @@ from typing import Generic, Literal, TypeVar
 
 from mypy_extensions import mypyc_attr
 
+from dovetail.protocol.errors import DovetailError, ProtocolError
+
 State = TypeVar("State", bound=str)
 Table = Mapping[State, Mapping[str, State]]
 
@@ -82,6 +84,14 @@ RUN: Table[RunState] = {
 the broker leaves.  ``finished``: no episode is left.  ``failed``: it cannot continue."""
 
 
+class LocalStateError(DovetailError):
+    """An event that the code around a ``Machine`` raised in a state that does not name it."""
+
+
+class RemoteStateError(ProtocolError):
+    """An event that a peer asked for in a state that does not name it; code ``wrong-state``."""
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class Machine(Generic[State]):
     """Something that is in one state of a table at a time."""
@@ -97,17 +107,51 @@ class Machine(Generic[State]):
         return event in self._table[self.state]
 
     def on(self, event: str) -> None:
-        """Move as the table says.
+        """Move as the table says, for an event of this program.
 
         Raises:
-            KeyError: the table does not name the event in this state; ask ``takes`` first where a
-                peer could be the cause.
+            LocalStateError: the table does not name the event in this state.
         """
-        self.state = self._table[self.state][event]
+        try:
+            self.state = self._table[self.state][event]
+        except KeyError:
+            raise LocalStateError(self._refusal(event)) from None
+
+    def ask(self, event: str) -> None:
+        """Move as the table says, for an event that a peer asks for.
+
+        Raises:
+            RemoteStateError: the table does not name the event in this state.
+        """
+        if not self.takes(event):
+            raise RemoteStateError("wrong-state", self._refusal(event))
+        self.on(event)
 
     def move(self, column: Mapping[State, State]) -> None:
-        """Move as ``column(table, event)`` says: ``on`` with the event looked up beforehand."""
-        self.state = column[self.state]
+        """Move as ``column(table, event)`` says: ``on`` with the event looked up beforehand.
+
+        Raises:
+            LocalStateError: the table does not name the event in this state.
+        """
+        try:
+            self.state = column[self.state]
+        except KeyError:
+            raise LocalStateError(self._refusal(_event(self._table, column))) from None
+
+    def _refusal(self, event: str) -> str:
+        return f"cannot {event} a {_role(self._table)} that is {self.state}"
+
+
+def _role(table: Table[State]) -> str:
+    """Return the kind of thing that a table is of."""
+    roles = (("session", SESSION), ("match", MATCH), ("seat", SEAT), ("run", RUN))
+    return next((role for role, each in roles if table is each), "machine")
+
+
+def _event(table: Table[State], leads: Mapping[State, State]) -> str:
+    """Return the event that a column was made of."""
+    events = (event for row in table.values() for event in row)
+    return next(event for event in events if column(table, event) == leads)
 
 
 def column(table: Table[State], event: str) -> Mapping[State, State]:

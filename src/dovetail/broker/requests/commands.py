@@ -16,6 +16,7 @@ from dovetail.broker.runs.runs import SHUTDOWN, Runs
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.display_text import CONTROL
+from dovetail.protocol.states import RemoteStateError
 
 
 class Commands:
@@ -109,12 +110,12 @@ class Commands:
         event = "drain"
         if isinstance(command, m.Pause):
             event = "pause" if command.paused else "unpause"
-        if not run.machine.takes(event):
-            text = f"cannot {event} a run that is {run.machine.state}"
-            peer.refuse(command.id, "wrong-state", text)
+        try:
+            run.machine.ask(event)
+        except RemoteStateError as error:
+            peer.refuse(command.id, error.code, str(error))
             return
         peer.reply(command.id)
-        run.machine.on(event)
         self._runs.advance(run, now)
 
     def on_cancel(self, peer: Peer, request: int, number: int, now: float) -> None:
