@@ -85,7 +85,6 @@ PLACES = {
     "tests/experiments/test_statistics_figures.py": "fast",
     "tests/peer": "fast",
     "tests/peer/test_link.py": "processes",
-    "tests/peer/test_cores.py": "processes",
     "tests/peer/test_farewell.py": "processes",
     "tests/peer/test_kernels.py": "processes",
     "tests/peer/test_provenance.py": "processes",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError, Experiment, InProcess
-from dovetail.peer import cores
 from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol.journal import EpisodeRecord, read
 from dovetail_games.connect_four import ConnectFour
@@ -42,7 +40,7 @@ def test_four_programs_play(real_terminals: Any) -> None:
     [
         ("agent", "serve(First)", "agent first ready at {} as agent-1"),
         ("agent", "serve(First(), name='champion')", "agent champion ready at {} as champion"),
-        ("env", "serve([CountUp])", "environment count_up ready at {} as environment-1"),
+        ("environment", "serve([CountUp])", "environment count_up ready at {} as environment-1"),
     ],
 )
 def test_a_program_that_serves_says_so_once_it_is_connected(
@@ -51,30 +49,12 @@ def test_a_program_that_serves_says_so_once_it_is_connected(
     broker = terminals.broker()
     monkeypatch.setenv("DOVETAIL_BROKER", broker_at := terminals.address)
     program = terminals.program(
-        f"from count_up import CountUp, First\nfrom dovetail.{kind}_servers.serve import serve\n{served}\n"
+        f"from count_up import CountUp, First\nfrom dovetail.peer.{kind}s.serve import serve\n{served}\n"
     )
     assert program.expect("ready", "err").string == line.format(broker_at)
     broker.signal(signal.SIGTERM)
     assert program.wait() == 0
     assert program.lines["out"] == []
-
-
-@pytest.mark.skipif(not cores.POSSIBLE or cores.available() < 2, reason="needs Linux and two cores")
-@pytest.mark.skipif(
-    os.environ.get("DOVETAIL_TRANSPORT") == "libzmq",
-    reason="libzmq does not tell where the broker is",
-)
-def test_peers_keep_to_the_core_that_the_broker_keeps_to(terminals: Any) -> None:
-    broker, env, agent = terminals.broker(), terminals.env(), terminals.agent("First")
-    peers = [each.process.pid for each in (env, agent)]
-    every = os.sched_getaffinity(0)
-    for core in every:
-        os.sched_setaffinity(broker.process.pid, {core})
-        terminals.experiment("first", "first", episodes=1).expect("^done finished")
-        assert [os.sched_getaffinity(each) for each in peers] == [{core}, {core}]
-    os.sched_setaffinity(broker.process.pid, every)
-    terminals.experiment("first", "first", episodes=1).expect("^done finished")
-    assert [os.sched_getaffinity(each) for each in peers] == [every, every]
 
 
 def test_an_agent_killed_while_it_owes_an_answer(terminals: Any) -> None:

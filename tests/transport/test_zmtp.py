@@ -109,8 +109,8 @@ def test_an_unknown_command_means_nothing() -> None:
         (GREETING + READY + b"\x04\x00", "without a name"),
         (GREETING + READY + b"\x04\x02\x09a", "without a name"),
         (GREETING + READY + zmtp.command(b"PING", b"\0"), "time to live"),
-        (GREETING + READY + b"\x02" + (MOST + 1).to_bytes(8, "big"), "at most 1000"),
-        (GREETING + READY + b"\x02" + (1 << 63).to_bytes(8, "big"), "at most 1000"),
+        (GREETING + READY + b"\x02" + (MOST + 1).to_bytes(8, "big"), "at most 1,000"),
+        (GREETING + READY + b"\x02" + (1 << 63).to_bytes(8, "big"), "at most 1,000"),
         (GREETING + READY + b"\x06" + (1 << 63).to_bytes(8, "big"), "a command of"),
     ],
 )

@@ -16,14 +16,6 @@ const stream = Buffer.concat([
   packed(Buffer.alloc(0)),
 ]);
 
-test("a broker tells its process", () => {
-  const ready = "\x05READY\x0bSocket-Type\0\0\0\x06ROUTER\x09X-Process\0\0\0\x044711";
-  const wire = new Wire(null);
-  wire.feed(OPENING.subarray(0, 64));
-  wire.feed(Buffer.from(`\x04${String.fromCharCode(ready.length)}${ready}`, "latin1"));
-  assert.equal(wire.process, 4711);
-});
-
 test("frames are the same however the bytes arrive", () => {
   for (const step of [1, 2, 3, 64, 65, 1000, stream.length]) {
     const wire = new Wire(null);

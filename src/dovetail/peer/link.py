@@ -133,11 +133,6 @@ class Link:
                     f"no broker answers at {self.address}{why}; start one with `dovetail broker`"
                 )
 
-    @property
-    def process(self) -> int:
-        """The broker's process, if it is on this machine as far as is known; 0 otherwise."""
-        return 0 if self._dealer is None else self._dealer.process
-
     def receive(self, timeout: float | None) -> list[m.Message]:
         """Return the messages received, waiting up to ``timeout`` seconds for the first.
 

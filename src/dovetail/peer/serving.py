@@ -15,7 +15,7 @@ from typing import Protocol
 
 from dovetail._version import __version__
 from dovetail.peer.address import broker
-from dovetail.peer.cores import Cores, Follower
+from dovetail.peer.cores import Cores
 from dovetail.peer.gc_tuning import patient
 from dovetail.peer.link import Link
 from dovetail.peer.terminal_escape import plain
@@ -85,7 +85,7 @@ def serve_host(
         software=f"dovetail-python {__version__}",
     )
     with _signals(stop), patient():
-        cores, owner = Follower(), Owner()
+        cores, owner = Cores(), Owner()
         link = Link(address, hello, wait, stop, key=key)
         try:
             if (welcome := link.session.welcome) is not None:
@@ -96,7 +96,6 @@ def serve_host(
             while not stop.is_set() and not link.departed:
                 messages = link.receive(None)
                 if messages:
-                    cores.received(link.process, time.monotonic())
                     _answer(link, host, messages, cores)
             if link.departed and not stop.is_set():
                 why = link.session.farewell
@@ -104,7 +103,6 @@ def serve_host(
                 _log.warning("the broker at %s has ended this connection%s", address, more)
         finally:
             if owner.here:  # and not a child that user code has forked
-                cores.close()
                 link.close()
                 host.handle([m.Bye()])
 

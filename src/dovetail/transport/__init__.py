@@ -82,11 +82,6 @@ class AnyDealer(Protocol):
     """Seconds for which ``send`` waits for a broker that neither reads nor speaks, if it waits at all."""
 
     @property
-    def process(self) -> int:
-        """The broker's process, if it is on this machine as far as is known; 0 otherwise."""
-        ...
-
-    @property
     def ready(self) -> bool:
         """Whether frames that are sent leave now."""
         ...

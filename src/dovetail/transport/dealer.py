@@ -91,11 +91,6 @@ class Dealer:
         """Whether frames that are sent leave now."""
         return self._wire.ready
 
-    @property
-    def process(self) -> int:
-        """The broker's process, if it is on this machine as far as is known; 0 otherwise."""
-        return self._wire.process if self._endpoint.local else 0
-
     # -- receiving ---------------------------------------------------------------------------------
 
     def receive(self, timeout: float) -> list[bytes]:

@@ -15,7 +15,6 @@ BACKLOG = 4096
 """Connections that the kernel keeps until they are accepted; it may allow fewer."""
 PATH_MOST = 107
 """Bytes in the path of a Unix socket."""
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 EXAMPLES = "expected tcp://HOST:PORT or ipc://PATH, such as tcp://127.0.0.1:5757"
 
 
@@ -32,11 +31,6 @@ class Endpoint:
     def place(self) -> str:
         """The path as the system calls take it."""
         return "\0" + self.path[1:] if self.path.startswith("@") else self.path
-
-    @property
-    def local(self) -> bool:
-        """Whether it is certainly on this machine."""
-        return bool(self.path) or self.host in LOOPBACK
 
     def sockets(self, *, passive: bool = False) -> list[tuple[int, Any]]:
         """Return family and system address of each way to reach the endpoint.

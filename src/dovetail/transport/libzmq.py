@@ -236,9 +236,6 @@ class Dealer:
     With a key its connection is encrypted.
     """
 
-    process = 0
-    """Not known: libzmq does not pass on what a broker tells of itself."""
-
     def __init__(self, address: str, greet: Callable[[], bytes], key: Key | None = None) -> None:
         self._address = address
         self._greet = greet

@@ -322,7 +322,6 @@ class Router:
             from dovetail.transport.curve import Server
 
             wire = Server(self._first, self._guard)
-        wire.properties += zmtp.process(os.getpid())
         return wire
 
     def _accept(self) -> None:

@@ -19,8 +19,6 @@ ERROR_TEXT = 255
 """Bytes of a reason that an ERROR command can carry."""
 REFUSED = "400"
 """The reason in an ERROR command to a program whose key is not let in, as libzmq gives it."""
-PROCESS = b"X-Process"
-"""The property in which a broker tells its process id, of use to peers on its machine."""
 COMMAND_MOST = 65_536
 """Bytes in a command."""
 
@@ -109,11 +107,6 @@ def properties(kind: bytes) -> bytes:
     return _property(b"Socket-Type", kind) + _property(b"Identity", b"")
 
 
-def process(number: int) -> bytes:
-    """Return the property that tells a process id."""
-    return _property(PROCESS, b"%d" % number)
-
-
 def ready(kind: bytes) -> bytes:
     """Return the READY command of a socket of a type such as ``ROUTER``."""
     return command(b"READY", properties(kind))
@@ -145,7 +138,7 @@ class Wire:
 
     __slots__ = (
         *("_greeting", "_held", "_mechanism", "_most", "_need", "_unused"),
-        *("greeted", "kind", "out", "owner", "process", "properties", "ready", "trusted"),
+        *("greeted", "kind", "out", "owner", "properties", "ready", "trusted"),
     )
 
     def __init__(self, kind: bytes, most: int, mechanism: str = "NULL") -> None:
@@ -167,8 +160,6 @@ class Wire:
         """Whether the peer is ready for messages."""
         self.properties = properties(kind)
         """What we say of ourselves."""
-        self.process = 0
-        """The peer's process on its machine, if it told."""
         self.owner = b""
         """The public key that the peer has proved to hold; empty without encryption."""
         self.trusted = True
@@ -319,8 +310,6 @@ class Wire:
             name, value = data[position + 1 : start].lower(), data[start + 4 : end]
             if name == b"socket-type":
                 kind = value
-            elif name == PROCESS.lower() and value.isdigit() and len(value) < 10:
-                self.process = int(value)
             position = end
         if kind not in PEERS[self.kind]:
             ours = self.kind.decode()

@@ -84,13 +84,6 @@ export class Dealer {
     return this.#wire.ready;
   }
 
-  /** The broker's process; 0 if it is on another machine or does not say. */
-  get process(): number {
-    const { remoteAddress } = this.#socket ?? {};
-    const near = "path" in this.#endpoint || /^(::ffff:)?127\.|^::1$/.test(remoteAddress ?? "");
-    return near ? this.#wire.process : 0;
-  }
-
   /** Give up the connection, if there is one, and open another. */
   open(): void {
     this.#discard();

@@ -7,7 +7,6 @@
 
 import { DovetailError, Session, encode } from "../core/index.js";
 import type { Heard, Identity, Role, messages } from "../core/index.js";
-import { Cores } from "./cores.js";
 import { Dealer } from "./dealer.js";
 import { readKey } from "./key.js";
 
@@ -43,7 +42,6 @@ export interface Patience {
 export class Link<R extends Role> {
   readonly session: Session<R>;
   #dealer: Dealer | null = null;
-  readonly #cores = new Cores();
   #watch: NodeJS.Timeout | undefined;
   #outbox: Uint8Array[] = [];
   #looked = 0;
@@ -99,10 +97,7 @@ export class Link<R extends Role> {
       const { messages, answers } = this.session.receive(frames, clock());
       // Answers to pings and to bad frames do not wait for what the role does.
       if (answers.length) this.#dealer?.send(answers);
-      if (messages.length) {
-        if (this.session.role !== "experiment") this.#cores.heard(this.#dealer?.process ?? 0);
-        this.send(this.listener.handle(messages));
-      }
+      if (messages.length) this.send(this.listener.handle(messages));
     } catch (error) {
       return this.#fail(error);
     }
@@ -161,7 +156,6 @@ export class Link<R extends Role> {
 
   async #leave(goodbye: boolean, error: Error | null): Promise<void> {
     clearInterval(this.#watch);
-    this.#cores.leave();
     if (goodbye) this.send([encode({ type: "bye" } satisfies messages.Bye)]);
     this.#flush();
     await this.#dealer?.close(goodbye ? LINGER : 0);

@@ -88,8 +88,6 @@ const METADATA = joined(property("Socket-Type", "DEALER"), property("Identity", 
 export class Wire {
   /** Whether messages may be sent. */
   ready = false;
-  /** The broker's process, as the system of its machine counts them; 0 if it does not say. */
-  process = 0;
   /** Bytes to send before anything else; the caller takes them. */
   out: Uint8Array[];
   readonly #greeting = new Uint8Array(GREETING);
@@ -238,7 +236,6 @@ export class Wire {
       if (name === "socket-type" && value !== "ROUTER") {
         throw new WireError(`a socket of type ${value} is not a broker's`);
       }
-      if (name === "x-process" && /^\d{1,9}$/.test(value)) this.process = Number(value);
       at = end;
     }
     this.ready = true;

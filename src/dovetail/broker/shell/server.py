@@ -23,7 +23,7 @@ from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.outbox import Address, Audience
 from dovetail.broker.shell.held_output import RETRY, Held
 from dovetail.broker.shell.watcher_queue import BEHIND, Feed, encode
-from dovetail.peer.cores import Leader
+from dovetail.peer.cores import Cores
 from dovetail.peer.serving import Host
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -79,7 +79,7 @@ class Server:
         self._told = False
         """Whether a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)
-        self._cores = Leader()
+        self._cores = Cores()
 
     def _begin(self) -> None:
         """Make a core, or the one again that another broker had when it was killed."""
@@ -186,7 +186,6 @@ class Server:
         router.relax(core.idle)
         events = router.receive(timeout)
         arrived = self._now()
-        self._cores.received(events, arrived)
         live = self._live
         for connection, frames in events:
             if core.role(connection) is None:
@@ -336,7 +335,6 @@ class Server:
         self._release(0 if self._live is not None else self.core.tables.next, discard=False)
 
     def _release(self, number: int, *, discard: bool) -> None:
-        self._cores.close()
         if self._live is not None:
             self._live.close(discard=discard)
         if self._router is not None:

@@ -52,8 +52,6 @@ final class Dealer {
     private Zmtp wire;
     private SocketChannel channel;
     private SelectionKey key;
-    /** Whether the broker is on this machine, as far as its address tells. */
-    private boolean near;
     private long delay = FIRST_DELAY;
     /** When the next attempt is due, or this one is given up. */
     private long due;
@@ -113,7 +111,6 @@ final class Dealer {
         SocketAddress place = place();
         boolean local = place instanceof UnixDomainSocketAddress;
         InetAddress host = local ? null : ((InetSocketAddress) place).getAddress(); // null if it has no address, too
-        near = local || host != null && host.isLoopbackAddress();
         due = System.nanoTime() + HANDSHAKE;
         try {
             channel = SocketChannel.open(local ? StandardProtocolFamily.UNIX
@@ -165,11 +162,6 @@ final class Dealer {
     /** {@return whether what is sent leaves now} */
     boolean ready() {
         return wire.ready();
-    }
-
-    /** {@return the broker's process, 0 if it is on another machine or does not say} */
-    long process() {
-        return channel != null && near ? wire.process() : 0;
     }
 
     /**

@@ -84,21 +84,15 @@ public final class Dovetail {
     private static void serve(Broker broker, Host host, boolean telling) {
         Session session = new Session(host.role(), broker.name(), host.offers(), broker.token());
         Stop stop = new Stop();
-        Cores cores = new Cores();
         try (Link link = new Link(broker, session, Double.POSITIVE_INFINITY)) {
             if (telling) {
                 System.out.println(ready(host, broker.address(), link.welcome().name()));
                 System.out.flush();
             }
             while (!link.departed() && !stop.asked) {
-                List<Message> messages = link.receive(WAIT);
-                if (!messages.isEmpty()) {
-                    cores.received(link.process());
-                }
-                link.send(host.handle(messages));
+                link.send(host.handle(link.receive(WAIT)));
             }
         } finally {
-            cores.leave();
             host.leave();
             stop.over();
         }

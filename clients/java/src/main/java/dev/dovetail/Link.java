@@ -201,16 +201,6 @@ final class Link implements AutoCloseable {
         }
     }
 
-    /** {@return the broker's process, 0 if it is on another machine or does not say} */
-    long process() {
-        lock.lock();
-        try {
-            return dealer.process();
-        } finally {
-            lock.unlock();
-        }
-    }
-
     Message.Welcome welcome() {
         lock.lock();
         try {

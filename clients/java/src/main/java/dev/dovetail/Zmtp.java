@@ -59,8 +59,6 @@ final class Zmtp {
     private final Curve curve;
     private boolean greeted;
     private boolean ready;
-    /** The broker's process, as the system of its machine counts them; 0 if it does not say. */
-    private long process;
     /** The flags of a frame of which a part has come. */
     private int flags;
     /** What has come of it, how much that is, and how long it will be; null between frames. */
@@ -75,11 +73,6 @@ final class Zmtp {
     /** {@return whether messages may be sent} */
     boolean ready() {
         return ready;
-    }
-
-    /** {@return the broker's process, as the system of its machine counts them; 0 if it does not say} */
-    long process() {
-        return process;
     }
 
     /**
@@ -277,9 +270,6 @@ final class Zmtp {
             String type = text(body, in.position() + name + 4, value);
             if (property.equalsIgnoreCase("Socket-Type") && !type.equals("ROUTER")) {
                 throw new WireException("a socket of type " + type + "; expected ROUTER");
-            }
-            if (property.equalsIgnoreCase("X-Process") && type.matches("\\d{1,9}")) {
-                process = Long.parseLong(type);
             }
             in.position(in.position() + name + 4 + value);
         }

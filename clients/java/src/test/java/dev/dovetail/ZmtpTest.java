@@ -77,16 +77,6 @@ class ZmtpTest {
     }
 
     @Test
-    void aBrokerTellsItsProcess() throws Exception {
-        Zmtp wire = new Zmtp(null);
-        String ready = "\5READY\13Socket-Type\0\0\0\6ROUTER\11X-Process\0\0\0\4" + "4711";
-        byte[] command = joined(new byte[] {4, (byte) ready.length()}, bytes(ready));
-        ByteBuffer in = ByteBuffer.allocate(256).put(Zmtp.greeting("NULL")).put(command).flip();
-        wire.feed(in, new ArrayList<>(), new ArrayList<>());
-        assertEquals(4711, wire.process());
-    }
-
-    @Test
     void framesOfOneMessageCarryMoreButForTheLast() {
         byte[] out = packed(bytes("a"), new byte[256], bytes("c"));
         assertArrayEquals(new byte[] {1, 3, 0}, new byte[] {out[0], out[3], out[out.length - 3]});
