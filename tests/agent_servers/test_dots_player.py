@@ -218,9 +218,9 @@ def played(
 
 def test_learning_beats_random_and_the_untrained_self() -> None:
     opposite = {"weights": [-weight for weight in WEIGHTS["end"]], "turns": 1}
-    untrained, _, _ = played(opposite, 100)
-    trained, weights, _ = played(opposite, 100, learn=400)
-    assert wilson(trained, 100).low > wilson(untrained, 100).high
+    untrained, _, _ = played(opposite, 400)
+    trained, weights, _ = played(opposite, 400, learn=400)
+    assert wilson(trained, 400).low > wilson(untrained, 400).high
     assert weights[4] > 0 > weights[5]
 
 

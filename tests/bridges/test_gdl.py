@@ -245,10 +245,10 @@ def test_every_description_passes_the_checks_of_our_own_games(game: str, observe
 
 def test_agents_play_descriptions_in_turns_and_at_once() -> None:
     with InProcess([GDL], [Random, MCTSAgent]) as experiment:
-        strong = experiment.create("mcts", seed=1, parameters={"simulations": 25})
+        strong = experiment.create("mcts", seed=1, parameters={"simulations": 50})
         weak = experiment.create("random", seed=2)
         games = experiment.run(
-            "gdl", [strong, weak], configuration={"game": "tic_tac_toe"}, episodes=3, seed=3,
+            "gdl", [strong, weak], configuration={"game": "tic_tac_toe"}, episodes=3, seed=4,
             check=True, lookahead=True,
         ).wait()  # fmt: skip
         assert {game.reason for game in games} == {"terminated"}

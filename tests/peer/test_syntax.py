@@ -17,8 +17,8 @@ from dovetail.peer.quoting import cell, command, file_name, origin, path
 TOP = Path(__file__).resolve().parents[2]
 FOLDERS = (
     "src",
-    "broker",
     "protocol",
+    "studies",
     "web",
     "experiments",
     "agent_servers",

@@ -194,7 +194,7 @@ def _array(value: Any) -> np.ndarray[Any, Any] | None:
 
 
 def _saved_array(dtype: Any, shape: Any, data: Any, packed: Any) -> np.ndarray[Any, Any] | None:
-    """Return an array as ``agent_servers.saving`` packs it; None if it is something else."""
+    """Return an array as ``peer.agents.saving`` packs it; None if it is something else."""
     try:
         kind = np.dtype(str(dtype))
         size = math.prod(shape) * kind.itemsize
