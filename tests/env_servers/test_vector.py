@@ -128,6 +128,12 @@ def test_rules_of_a_subclass_are_not_the_compiled_ones() -> None:
     assert Other.vector(Configuration(), 4) is None
 
 
+@pytest.mark.parametrize("kind", sorted({kind for kind, _ in GAMES}, key=lambda kind: kind.name))
+def test_no_game_has_a_compiled_form_without_numba(kind: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("dovetail_games.board_game.find_spec", lambda name: None)
+    assert kind.vector(kind.Configuration(), 4) is None
+
+
 def test_more_rounds_than_an_observation_counts_are_left_to_copies() -> None:
     kind = dominion.Dominion
     assert kind.vector(kind.Configuration(max_rounds=32_767), 1) is not None

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.environments.environment import (
-    DovetailError,
-    Environment,
-    Scene,
-    Spec,
-    Turn,
-    sole_action,
-)
+from dovetail.peer.environments.environment import DovetailError, Scene, Spec, Turn, sole_action
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import MOST_CHOICES, Cell, Choice, Mark, Piece, Seated, square_name
-from dovetail.protocol.spaces import Box, Discrete
+from dovetail.protocol.spaces import Box
 from dovetail_games.amazons import kernels
 from dovetail_games.amazons.rules import Board, start_position
-
-if TYPE_CHECKING:
-    from dovetail.peer.environments.vector import VectorEnvironment
+from dovetail_games.board_game import BoardGame
 
 LONGEST = 20
 """Rows or columns of the largest position; the limit of the options, too."""
@@ -51,7 +42,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
 
-class Amazons(Environment):
+class Amazons(BoardGame[Board]):
     """Amazons: two seats move queens that shoot arrows; a seat that cannot move loses.
 
     Observation: uint8, shape (3, rows, columns): the seat's own amazons, the opponent's, arrows;
@@ -60,12 +51,12 @@ class Amazons(Environment):
     """
 
     name = "amazons"
-    seat_counts = (2,)
     Configuration = Configuration
+    arrays = "dovetail_games.amazons.vector:Positions"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
-        self._begin()
+        self._number()
         rows, columns = self.board.rows, self.board.columns
         if max(rows, columns) > LONGEST:
             raise DovetailError(
@@ -77,46 +68,24 @@ class Amazons(Environment):
                 "environment amazons, option 'position': the seat that begins cannot move"
             )
 
-    def _begin(self) -> None:
-        self.board = self._new()
-        self._number()
-
     def _number(self) -> None:
         """Number the queens, so that scenes can say which is which."""
         queens = np.flatnonzero(np.isin(self.board.squares, (1, 2))).tolist()
         self._queens = {square: number for number, square in enumerate(queens)}
 
-    def _new(self) -> Board:
+    def first_position(self) -> Board:
         options = self.configuration
         position = options.position or start_position(options.rows, options.columns)
         return Board(position, options.first, options.action == "steps")
-
-    @classmethod
-    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
-        if cls is not Amazons:
-            return None
-        from dovetail_games.amazons.vector import Positions
-
-        game = cls(configuration)
-        return Positions(configuration, slots, game.init(), game.board)
 
     def init(self) -> Spec:
         board = self.board
         rows, columns = board.rows, board.columns
         size = rows * columns
-        free = int((self._new().squares == 0).sum())
-        return Spec(
-            name=self.name,
-            seats=2,
-            observation_spaces=[Box([3 + board.steps, rows, columns], 0, 1, "uint8")],
-            action_spaces=[Discrete(size * size + size if board.steps else size**3)],
-            reward_range=(-1.0, 1.0),
-            perfect_information=True,
-            afterstates=True,
-            forfeit=(-1.0, 1.0),
-            max_turns=2 * free if board.steps else free,
-            symmetries=[self._mirrored()],
-        )
+        free = int((self.first_position().squares == 0).sum())
+        seen = Box([3 + board.steps, rows, columns], 0, 1, "uint8")
+        actions, turns = (size * size + size, 2 * free) if board.steps else (size**3, free)
+        return self.spec(seen, actions, turns, [self._mirrored()])
 
     def _mirrored(self) -> Symmetry:
         board = self.board
@@ -134,8 +103,9 @@ class Amazons(Environment):
         return Symmetry(seen.tolist(), told)
 
     def start(self, seed: int) -> Turn:
-        self._begin()
-        return self._turn()
+        self.board = self.first_position()
+        self._number()
+        return self.ask()
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board = self.board
@@ -145,17 +115,7 @@ class Amazons(Environment):
         if not board.steps or board.shooter is not None:
             source, target = board.last[:2]
             self._queens[target] = self._queens.pop(source)
-        return self._turn()
-
-    def _turn(self) -> Turn:
-        board = self.board
-        if not board.over:
-            mover = board.mover
-            return Turn.ask(mover, self.observation(mover), board.legal())
-        winner = board.winner
-        assert winner is not None
-        rewards = [1.0 if seat == winner else -1.0 for seat in (0, 1)]
-        return Turn.end(map(self.observation, (0, 1)), rewards, winners=[winner])
+        return self.end(board.winner) if board.over else self.ask()
 
     def observation(self, seat: int) -> NDArray[np.uint8]:
         """Return what a seat sees: uint8, shape (3 or 4, rows, columns)."""
@@ -179,7 +139,7 @@ class Amazons(Environment):
 
     def place(self, seat: int, observation: Any) -> None:
         """Go to a position; see ``Environment``."""
-        board = self.board = self._new()
+        board = self.board = self.first_position()
         planes = np.asarray(observation).reshape(3 + board.steps, -1)
         board.squares[:] = 0
         for plane, mark in ((0, seat + 1), (1, 2 - seat), (2, kernels.ARROW)):

@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.environment import Spec
 from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, Column
 from dovetail_games.amazons import kernels
-from dovetail_games.amazons.rules import Board
+from dovetail_games.amazons.environment import Amazons
 
 
 class Positions(TurnBased):
-    """A position in each slot; ``board`` is the one that episodes begin from."""
+    """A position in each slot."""
 
-    def __init__(self, configuration: Any, slots: int, spec: Spec, board: Board) -> None:
-        super().__init__(configuration, slots, spec)
-        self._board = board
+    def __init__(self, configuration: Any, slots: int, game: Amazons) -> None:
+        super().__init__(configuration, slots, game.init())
+        board = self._board = game.board
         self._size = board.rows, board.columns
         size = len(board.squares)
         self._boards: Column = np.zeros((slots, size), np.int8)

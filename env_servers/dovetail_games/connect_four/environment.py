@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.environments.environment import (
-    DovetailError,
-    Environment,
-    Scene,
-    Spec,
-    Turn,
-    sole_action,
-)
+from dovetail.peer.environments.environment import DovetailError, Scene, Spec, Turn, sole_action
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, column_name, square_name
-from dovetail.protocol.spaces import Box, Discrete
+from dovetail.protocol.spaces import Box
+from dovetail_games.board_game import BoardGame
 from dovetail_games.connect_four.rules import Board
-
-if TYPE_CHECKING:
-    from dovetail.peer.environments.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,7 +25,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     connect: Annotated[int, Meta(ge=2, le=20, description="discs in a row that win")] = 4
 
 
-class ConnectFour(Environment):
+class ConnectFour(BoardGame[Board]):
     """Connect Four: two seats drop discs in turn; four in a row win.
 
     Observation: uint8, shape (2, rows, columns), row 0 at the bottom; plane 0 has the discs of the
@@ -44,11 +34,14 @@ class ConnectFour(Environment):
     """
 
     name = "connect_four"
-    seat_counts = (2,)
     Configuration = Configuration
+    arrays = "dovetail_games.connect_four.vector:ConnectFours"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
+        self._planes: NDArray[np.uint8] = self._empty()
+
+    def first_position(self) -> Board:
         options = self.configuration
         if options.connect > max(options.rows, options.columns):
             raise DovetailError(
@@ -56,34 +49,15 @@ class ConnectFour(Environment):
                 f"fit on {options.rows} rows and {options.columns} columns; "
                 f"at most {max(options.rows, options.columns)} do"
             )
-        self.board = Board(options.rows, options.columns, options.connect)
-        self._planes: NDArray[np.uint8] = self._empty()
+        return Board(options.rows, options.columns, options.connect)
 
     def _empty(self) -> NDArray[np.uint8]:
         return np.zeros((2, self.board.rows, self.board.columns), np.uint8)
 
-    @classmethod
-    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
-        if cls is not ConnectFour or find_spec("numba") is None:
-            return None
-        from dovetail_games.connect_four.vector import ConnectFours
-
-        return ConnectFours(configuration, slots, cls(configuration).init())
-
     def init(self) -> Spec:
         rows, columns = self.board.rows, self.board.columns
-        return Spec(
-            name=self.name,
-            seats=2,
-            observation_spaces=[Box([2, rows, columns], 0, 1, "uint8")],
-            action_spaces=[Discrete(columns)],
-            reward_range=(-1.0, 1.0),
-            perfect_information=True,
-            afterstates=True,
-            forfeit=(-1.0, 1.0),
-            max_turns=rows * columns,
-            symmetries=[self._mirrored()],
-        )
+        seen = Box([2, rows, columns], 0, 1, "uint8")
+        return self.spec(seen, columns, rows * columns, [self._mirrored()])
 
     def _mirrored(self) -> Symmetry:
         rows, columns = self.board.rows, self.board.columns
@@ -91,10 +65,9 @@ class ConnectFour(Environment):
         return Symmetry([row * columns + c for row in range(2 * rows) for c in across], across)
 
     def start(self, seed: int) -> Turn:
-        board = self.board
-        self.board = Board(board.rows, board.columns, board.connect)
+        self.board = self.first_position()
         self._planes = self._empty()
-        return self._turn()
+        return self.ask()
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board = self.board
@@ -102,18 +75,7 @@ class ConnectFour(Environment):
         column = sole_action(actions, mover, over=board.over)
         board.drop(column)
         self._planes[mover, board.heights[column] - 1, column] = 1
-        return self._turn()
-
-    def _turn(self) -> Turn:
-        board = self.board
-        if not board.over:
-            mover = board.mover
-            return Turn.ask(mover, self.observation(mover), board.legal())
-        rewards = [0.0, 0.0]
-        winners = [0, 1] if board.winner is None else [board.winner]
-        if board.winner is not None:
-            rewards[board.winner], rewards[1 - board.winner] = 1.0, -1.0
-        return Turn.end(map(self.observation, (0, 1)), rewards, winners=winners)
+        return self.end(board.winner) if board.over else self.ask()
 
     def observation(self, seat: int) -> NDArray[np.uint8]:
         """Return what a seat sees: uint8, shape (2, rows, columns), own discs first."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.environment import Spec
 from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, Column
 from dovetail.peer.kernels import njit
+from dovetail_games.connect_four.environment import ConnectFour
 
 
 @njit(cache=True)
@@ -86,8 +86,8 @@ def _legal(heights: Column, rows: int, slots: Column) -> Column:
 class ConnectFours(TurnBased):
     """Connect Four boards, one in each slot."""
 
-    def __init__(self, configuration: Any, slots: int, spec: Spec) -> None:
-        super().__init__(configuration, slots, spec)
+    def __init__(self, configuration: Any, slots: int, game: ConnectFour) -> None:
+        super().__init__(configuration, slots, game.init())
         self._shape = configuration.rows, configuration.columns
         self._discs: Column = np.zeros((slots, 2, *self._shape), np.uint8)
         self._heights: Column = np.zeros((slots, configuration.columns), np.int32)

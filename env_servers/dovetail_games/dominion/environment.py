@@ -10,10 +10,11 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.environments.environment import Environment, Scene, Spec, Turn, View, sole_action
+from dovetail.peer.environments.environment import Scene, Spec, Turn, View, sole_action
 from dovetail.protocol.scenes import Card as ShownCard
 from dovetail.protocol.scenes import Choice, Mark, Seated, Zone
 from dovetail.protocol.spaces import Box, Discrete
+from dovetail_games.board_game import ArrayGame
 from dovetail_games.dominion.cards import CARDS, KINDS, KINGDOM, NUMBER
 from dovetail_games.dominion.rules import (
     ACTIONS,
@@ -90,7 +91,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "win"
 
 
-class Dominion(Environment):
+class Dominion(ArrayGame):
     """Dominion: two to four seats buy cards from a common supply for their decks; most points win.
 
     Observation: int16, shape (n,), the counts that ``layout`` names: own hand, deck, discards and
@@ -101,6 +102,7 @@ class Dominion(Environment):
     name = "dominion"
     seat_counts = (2, 3, 4)
     Configuration = Configuration
+    arrays = "dovetail_games.dominion.vector:Tables"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -129,14 +131,9 @@ class Dominion(Environment):
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
-        if cls is not Dominion:
-            return None
-        from dovetail_games.dominion.vector import Tables
-
-        scalar = cls(configuration)
-        if scalar.options.max_rounds > np.iinfo(np.int16).max:
+        if configuration.max_rounds > np.iinfo(np.int16).max:
             return None  # the environment refuses to observe more turns; arrays would wrap them
-        return Tables(configuration, slots, scalar.init(), scalar.game)
+        return super().vector(configuration, slots)
 
     def init(self) -> Spec:
         options = self.configuration

@@ -6,32 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.environment import Spec
 from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, TRUNCATED, Column
 from dovetail.peer.vector_random import Twisters
 from dovetail_games.dominion import kernels
 from dovetail_games.dominion.cards import CARDS, KINDS
+from dovetail_games.dominion.environment import Dominion
 from dovetail_games.dominion.kernels import BOUGHT, CUT, ENDED, GOES_ON, OVER, SEAT
-from dovetail_games.dominion.rules import ACTIONS, Game
+from dovetail_games.dominion.rules import ACTIONS
 
 _POINTS = np.array([card.points for card in CARDS], np.float64)
 _TIES = {"fair": kernels.FAIR, "shared": kernels.SHARED, "highest-seat": kernels.HIGHEST}
 
 
 class Tables(TurnBased):
-    """A game in each slot.
+    """A game in each slot."""
 
-    Args:
-        game: a scalar one of the same options.
-    """
-
-    def __init__(self, configuration: Any, slots: int, spec: Spec, game: Game) -> None:
-        super().__init__(configuration, slots, spec)
-        seats, options = spec.seats, game.options
+    def __init__(self, configuration: Any, slots: int, scalar: Dominion) -> None:
+        super().__init__(configuration, slots, scalar.init())
+        seats, options = self.spec.seats, scalar.options
         self._chance = Twisters(slots)
         self._rules = kernels.Rules(
-            np.array(game.supply),
+            np.array(scalar.game.supply),
             options.first == "random",
             options.end == "round",
             options.played == "aside",
@@ -50,7 +46,7 @@ class Tables(TurnBased):
             np.zeros((slots, seats), np.int64),
             np.zeros((slots, ENDED + 1), np.int64),
         )
-        self._width = spec.observation_spaces[0].shape[0]  # type: ignore[union-attr]
+        self._width = self.spec.observation_spaces[0].shape[0]  # type: ignore[union-attr]
 
     def begin(self, slots: Column, seeds: Column) -> None:
         self._chance.begin(slots, seeds)

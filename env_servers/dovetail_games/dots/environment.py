@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.environments.environment import (
-    Environment,
-    Scene,
-    Spec,
-    Turn,
-    View,
-    sole_action,
-)
+from dovetail.peer.environments.environment import Scene, Spec, Turn, View, sole_action
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, square_name
-from dovetail.protocol.spaces import Box, Discrete
+from dovetail.protocol.spaces import Box
+from dovetail_games.board_game import BoardGame
 from dovetail_games.dots.rules import Board, Grid
-
-if TYPE_CHECKING:
-    from dovetail.peer.environments.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +31,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "win"
 
 
-class Dots(Environment):
+class Dots(BoardGame[Board]):
     """Dots and boxes: two seats draw lines in turn; a seat that completes a box owns it and draws again; most boxes win.
 
     Observation: uint8, shape (lines + 2 boxes + 1,): which lines are drawn, which boxes are the
@@ -50,49 +40,34 @@ class Dots(Environment):
     """
 
     name = "dots"
-    seat_counts = (2,)
     Configuration = Configuration
+    arrays = "dovetail_games.dots.vector:Positions"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
-        self.board = self._new()
         self._seen = self._blank()
 
-    def _new(self) -> Board:
+    def first_position(self) -> Board:
         return Board(self.configuration.rows, self.configuration.columns)
 
     def _blank(self) -> NDArray[np.uint8]:
         size = self.board.grid.lines + 2 * self.board.grid.boxes + 1
         return np.zeros((2, size), np.uint8)
 
-    @classmethod
-    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
-        if cls is not Dots or find_spec("numba") is None:
-            return None
-        from dovetail_games.dots.vector import Positions
-
-        return Positions(configuration, slots, cls(configuration).init())
-
     def init(self) -> Spec:
         lines, boxes = self.board.grid.lines, self.board.grid.boxes
         kind = self.configuration.rewards
         most = {"win": 1.0, "difference": float(boxes), "boxes": min(2.0, float(boxes))}[kind]
-        return Spec(
-            name=self.name,
-            seats=2,
-            observation_spaces=[Box([lines + 2 * boxes + 1], 0, 1, "uint8")],
-            action_spaces=[Discrete(lines)],
-            reward_range=(-most, most),
-            perfect_information=True,
-            afterstates=True,
+        return self.spec(
+            *(Box([lines + 2 * boxes + 1], 0, 1, "uint8"), lines, lines),
+            symmetries(self.board.grid),
+            most=most,
             # Otherwise as if all boxes were lost, so that no lost position is better given up.
-            forfeit=(-1.0, 1.0) if kind == "win" else (-float(boxes), float(boxes)),
-            max_turns=lines,
-            symmetries=symmetries(self.board.grid),
+            forfeit=1.0 if kind == "win" else float(boxes),
         )
 
     def start(self, seed: int) -> Turn:
-        self.board = self._new()
+        self.board = self.first_position()
         self._seen = self._blank()
         return self._turn([0, 0])
 
@@ -163,7 +138,7 @@ class Dots(Environment):
 
     def place(self, seat: int, observation: Any) -> None:
         """Go to a position; see ``Environment``."""
-        board = self.board = self._new()
+        board = self.board = self.first_position()
         lines, boxes = board.grid.lines, board.grid.boxes
         seen = np.array(observation, np.uint8)
         seen[-1] = 0

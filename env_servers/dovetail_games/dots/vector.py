@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.environment import Spec
 from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import CONTINUES, TERMINATED, Column
 from dovetail_games.dots import kernels
+from dovetail_games.dots.environment import Dots
 from dovetail_games.dots.rules import grid
 
 
 class Positions(TurnBased):
     """A position in each slot."""
 
-    def __init__(self, configuration: Any, slots: int, spec: Spec) -> None:
-        super().__init__(configuration, slots, spec)
+    def __init__(self, configuration: Any, slots: int, game: Dots) -> None:
+        super().__init__(configuration, slots, game.init())
         shape = grid(configuration.rows, configuration.columns)
         self._beside = kernels.neighbours(shape)
         self._drawn: Column = np.zeros((slots, shape.lines), np.uint8)

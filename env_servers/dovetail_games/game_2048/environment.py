@@ -5,28 +5,18 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.environments.environment import (
-    DovetailError,
-    Environment,
-    Scene,
-    Spec,
-    Turn,
-    sole_action,
-)
+from dovetail.peer.environments.environment import DovetailError, Scene, Spec, Turn, sole_action
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
+from dovetail_games.board_game import ArrayGame
 from dovetail_games.game_2048.rules import MOVES, Board, Rows, origins
-
-if TYPE_CHECKING:
-    from dovetail.peer.environments.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +34,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "exponents"
 
 
-class Game2048(Environment):
+class Game2048(ArrayGame):
     """2048: one seat slides tiles until none moves; equal ones that meet become one of twice the value.
 
     Observation: uint8, shape (rows, columns), the tiles' exponents (0 is free); or, as an
@@ -56,6 +46,7 @@ class Game2048(Environment):
     name = "2048"
     seat_counts = (1,)
     Configuration = Configuration
+    arrays = "dovetail_games.game_2048.vector:Boards"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -85,15 +76,6 @@ class Game2048(Environment):
         options = self.configuration
         rng = random.Random(seed)
         return Board(options.rows, options.columns, rng, options.four, options.tiles)
-
-    @classmethod
-    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
-        if cls is not Game2048 or find_spec("numba") is None:
-            return None
-        from dovetail_games.game_2048.vector import Boards
-
-        game = cls(configuration)
-        return Boards(configuration, slots, game.init(), game.exponents)
 
     def init(self) -> Spec:
         options = self.configuration

@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.environment import Spec
 from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, Column
 from dovetail.peer.vector_random import Twisters
 from dovetail_games.game_2048 import kernels
+from dovetail_games.game_2048.environment import Game2048
 
 
 class Boards(TurnBased):
-    """A board in each slot; ``exponents`` is how many the environment's planes tell apart."""
+    """A board in each slot."""
 
-    def __init__(self, configuration: Any, slots: int, spec: Spec, exponents: int) -> None:
-        super().__init__(configuration, slots, spec)
+    def __init__(self, configuration: Any, slots: int, game: Game2048) -> None:
+        super().__init__(configuration, slots, game.init())
         self._shape = configuration.rows, configuration.columns
-        self._planes = exponents if configuration.encoding == "planes" else 0
+        self._planes = game.exponents if configuration.encoding == "planes" else 0
         self._boards: Column = np.zeros((slots, configuration.rows * configuration.columns), "i8")
         self._legal: Column = np.zeros(slots, np.uint8)
         self._chance = Twisters(slots)

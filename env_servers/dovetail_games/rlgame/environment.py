@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.environments.environment import (
-    Environment,
-    Scene,
-    Spec,
-    Turn,
-    View,
-    sole_action,
-)
+from dovetail.peer.environments.environment import Scene, Spec, Turn, View, sole_action
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, square_name
-from dovetail.protocol.spaces import Box, Discrete
+from dovetail.protocol.spaces import Box
+from dovetail_games.board_game import BoardGame
 from dovetail_games.rlgame import kernels
 from dovetail_games.rlgame.kernels import BASE, ENTER, HOME, Array
 from dovetail_games.rlgame.rules import Board, geometry
-
-if TYPE_CHECKING:
-    from dovetail.peer.environments.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,7 +59,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "own"
 
 
-class RLGame(Environment):
+class RLGame(BoardGame[Board]):
     """RLGame: two seats race pawns from base to base; pawns that cannot move are lost, and the first to enter wins.
 
     Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square
@@ -78,16 +69,15 @@ class RLGame(Environment):
     """
 
     name = "rlgame"
-    seat_counts = (2,)
     Configuration = Configuration
+    arrays = "dovetail_games.rlgame.vector:Positions"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
-        self.board = self._new()
         self._moved: tuple[int, int] | None = None
         """Who moved last, and how."""
 
-    def _new(self) -> Board:
+    def first_position(self) -> Board:
         options = self.configuration
         return Board(
             options.size,
@@ -98,14 +88,6 @@ class RLGame(Environment):
             options.base_pawns,
         )
 
-    @classmethod
-    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
-        if cls is not RLGame:
-            return None
-        from dovetail_games.rlgame.vector import Positions
-
-        return Positions(configuration, slots, cls(configuration).init())
-
     def init(self) -> Spec:
         options = self.configuration
         size = options.size
@@ -114,18 +96,12 @@ class RLGame(Environment):
         else:
             space = Box([2 * (geometry(size, options.base).outside + 5)], 0, 1, "uint8")
         most = max(options.win_reward, options.pawn_reward)
-        return Spec(
-            name=self.name,
-            seats=2,
-            observation_spaces=[space],
-            action_spaces=[Discrete(4 * size * size + 2 * options.base)],
-            reward_range=(-most, most),
+        return self.spec(
+            *(space, 4 * size * size + 2 * options.base, options.max_moves),
+            [self._transposed()],
+            most=most,
+            forfeit=options.win_reward,
             discount=0.95,
-            perfect_information=True,
-            afterstates=True,
-            forfeit=(-options.win_reward, options.win_reward),
-            max_turns=options.max_moves,
-            symmetries=[self._transposed()],
         )
 
     def _transposed(self) -> Symmetry:
@@ -146,10 +122,9 @@ class RLGame(Environment):
         return Symmetry(seen, actions)
 
     def start(self, seed: int) -> Turn:
-        self.board = self._new()
+        self.board = self.first_position()
         self._moved = None
-        mover = self.board.mover
-        return Turn.ask(mover, self.observation(mover), self.board.legal())
+        return self.ask()
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         board, options = self.board, self.configuration
@@ -166,13 +141,9 @@ class RLGame(Environment):
             others = [View(mover, self.observation(mover), None, paid)] if paid else ()
             seen = self.observation(1 - mover)
             return Turn.ask(1 - mover, seen, board.legal(), others=others)
-        winners = None
         if board.winner is not None:
-            rewards[board.winner] = options.win_reward
-            rewards[1 - board.winner] = -options.win_reward
-            winners = [board.winner]
-        seen_by_both = map(self.observation, (0, 1))
-        return Turn.end(seen_by_both, rewards, winners=winners, truncated=winners is None)
+            return self.end(board.winner, options.win_reward)
+        return Turn.end(map(self.observation, (0, 1)), rewards, truncated=True)
 
     @property
     def _cut(self) -> bool:

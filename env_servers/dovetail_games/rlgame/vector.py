@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.environment import Spec
 from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, TRUNCATED, Column
 from dovetail_games.rlgame import kernels
+from dovetail_games.rlgame.environment import RLGame
 from dovetail_games.rlgame.kernels import BASE, DEAD
 from dovetail_games.rlgame.rules import geometry
 
@@ -17,8 +17,8 @@ from dovetail_games.rlgame.rules import geometry
 class Positions(TurnBased):
     """A position in each slot."""
 
-    def __init__(self, configuration: Any, slots: int, spec: Spec) -> None:
-        super().__init__(configuration, slots, spec)
+    def __init__(self, configuration: Any, slots: int, game: RLGame) -> None:
+        super().__init__(configuration, slots, game.init())
         size = configuration.size
         shape = self._geometry = geometry(size, configuration.base)
         self._how = configuration.loss == "ordered", configuration.base_pawns

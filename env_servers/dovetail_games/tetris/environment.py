@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.environments.environment import (
-    DovetailError,
-    Environment,
-    Scene,
-    Spec,
-    Turn,
-    sole_action,
-)
+from dovetail.peer.environments.environment import DovetailError, Scene, Spec, Turn, sole_action
 from dovetail.protocol.scenes import Cell, Choice, Piece, Seated, column_name, square_name
 from dovetail.protocol.spaces import Box, Dict, Discrete
+from dovetail_games.board_game import ArrayGame
 from dovetail_games.tetris import kernels
 from dovetail_games.tetris.pieces import PIECES, SHAPES
 from dovetail_games.tetris.rules import Board
-
-if TYPE_CHECKING:
-    from dovetail.peer.environments.vector import VectorEnvironment
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +43,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "after"
 
 
-class Tetris(Environment):
+class Tetris(ArrayGame):
     """Tetris with one decision a piece: one seat chooses a rotation and a column; full rows are cleared.
 
     Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``,
@@ -63,6 +54,7 @@ class Tetris(Environment):
     name = "tetris"
     seat_counts = (1,)
     Configuration = Configuration
+    arrays = "dovetail_games.tetris.vector:Walls"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -80,14 +72,6 @@ class Tetris(Environment):
     def _new(self, seed: int) -> Board:
         options = self.configuration
         return Board(options.height, options.width, options.pieces, random.Random(seed))
-
-    @classmethod
-    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
-        if cls is not Tetris:
-            return None
-        from dovetail_games.tetris.vector import Walls
-
-        return Walls(configuration, slots, cls(configuration).init())
 
     def init(self) -> Spec:
         options = self.configuration

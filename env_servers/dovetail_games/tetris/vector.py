@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.environment import Spec
 from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, TRUNCATED, Column
 from dovetail.peer.vector_random import Twisters
 from dovetail_games.tetris import kernels
+from dovetail_games.tetris.environment import Tetris
 from dovetail_games.tetris.pieces import PIECES
 
 
 class Walls(TurnBased):
     """A wall and a piece in each slot."""
 
-    def __init__(self, configuration: Any, slots: int, spec: Spec) -> None:
-        super().__init__(configuration, slots, spec)
+    def __init__(self, configuration: Any, slots: int, game: Tetris) -> None:
+        super().__init__(configuration, slots, game.init())
         height, width = configuration.height, configuration.width
         self._walls: Column = np.zeros((slots, height + 4), np.int64)
         self._pieces: Column = np.zeros(slots, np.int64)

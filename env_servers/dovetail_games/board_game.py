@@ -1,0 +1,120 @@
+"""Bases of the games here: ``ArrayGame`` has a form in arrays, ``BoardGame`` two seats that take turns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+from dovetail.peer.environments.environment import Environment, Spec, Turn
+from dovetail.protocol.messages import Symmetry
+from dovetail.protocol.spaces import Box, Discrete
+
+if TYPE_CHECKING:
+    from dovetail.peer.environments.vector import VectorEnvironment
+
+
+class ArrayGame(Environment):
+    """A game that compiled code can also play as arrays, many episodes at once."""
+
+    arrays: ClassVar[str] = ""
+    """Module and class of its vector environment, ``module:Class``; a subclass does not inherit it."""
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
+        module, _, name = str(cls.__dict__.get("arrays", "")).partition(":")
+        if not module or find_spec("numba") is None:
+            return None
+        kind = getattr(import_module(module), name)
+        found: VectorEnvironment = kind(configuration, slots, cls(configuration))
+        return found
+
+
+class Position(Protocol):
+    """A position of a board game, as its rules keep it."""
+
+    @property
+    def mover(self) -> int:
+        """The seat to move."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the game is over."""
+
+    def legal(self) -> list[int]:
+        """Return the legal actions, in rising order."""
+
+
+P = TypeVar("P", bound=Position)
+
+
+class BoardGame(ArrayGame, Generic[P]):
+    """A game of two seats that take turns and see everything; ``board`` is its position."""
+
+    seat_counts = (2,)
+
+    def __init__(self, configuration: Any = None) -> None:
+        super().__init__(configuration)
+        self.board: P = self.first_position()
+
+    @abstractmethod
+    def first_position(self) -> P:
+        """Return the position in which an episode begins.
+
+        Raises:
+            DovetailError: the configuration is invalid; the text names the option.
+        """
+
+    @abstractmethod
+    def observation(self, seat: int) -> Any:
+        """Return what a seat sees."""
+
+    def spec(
+        self,
+        observations: Box,
+        actions: int,
+        max_turns: int,
+        symmetries: list[Symmetry],
+        *,
+        most: float = 1.0,
+        forfeit: float = 1.0,
+        discount: float = 1.0,
+    ) -> Spec:
+        """Return the spec of a game without chance.
+
+        Args:
+            observations: of both seats.
+            actions: how many there are.
+            max_turns: of an episode.
+            symmetries: of the board.
+            most: the largest reward, and the largest loss.
+            forfeit: what a seat that gives up loses, and the other gains.
+            discount: that the game proposes.
+        """
+        return Spec(
+            name=self.name,
+            seats=2,
+            observation_spaces=[observations],
+            action_spaces=[Discrete(actions)],
+            reward_range=(-most, most),
+            discount=discount,
+            perfect_information=True,
+            afterstates=True,
+            forfeit=(-forfeit, forfeit),
+            max_turns=max_turns,
+            symmetries=symmetries,
+        )
+
+    def ask(self) -> Turn:
+        """Ask the mover."""
+        board = self.board
+        return Turn.ask(board.mover, self.observation(board.mover), board.legal())
+
+    def end(self, winner: int | None, reward: float = 1.0) -> Turn:
+        """End the episode with a winner, who gets a reward that the other loses, or with a draw."""
+        rewards = [0.0, 0.0]
+        if winner is not None:
+            rewards[winner], rewards[1 - winner] = reward, -reward
+        winners = [0, 1] if winner is None else [winner]
+        return Turn.end(map(self.observation, (0, 1)), rewards, winners=winners)
