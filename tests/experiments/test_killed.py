@@ -217,9 +217,8 @@ def disturbed(schedule: Schedule, undisturbed: Undisturbed, out: Path) -> None:
     first = killed(schedule, file, out)
     if schedule.victim in ("runner", "everything"):
         assert first.returncode == -signal.SIGKILL, first.stderr
-    if (schedule.kind, schedule.victim) == ("shards", "broker"):
+    if (schedule.kind, schedule.victim) == ("shards", "broker"):  # the other shard plays on
         assert first.returncode == 0, first.stderr
-        assert "is lost, and the others play its episodes" in first.stderr
     if first.returncode:
         execute(file, out=out, resume=True, jobs=JOBS.get(schedule.kind, 1))
     found = account(out / schedule.kind)
