@@ -41,10 +41,10 @@ class Lines:
         for name in names:
             self.send(name, frames)
 
-    def admit(self, name: bytes) -> None:
+    def authenticate(self, name: bytes) -> None:
         pass
 
-    def spend(self, seconds: float) -> None:
+    def charge(self, seconds: float) -> None:
         pass
 
     def relax(self, relaxed: bool) -> None:

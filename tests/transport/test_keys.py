@@ -557,16 +557,16 @@ def test_a_greeting_that_arrives_in_pieces() -> None:
         thread.join()
 
 
-def test_handshakes_come_out_of_the_strangers_purse() -> None:
+def test_handshakes_come_out_of_the_budget_of_unauthenticated_connections() -> None:
     guard, key = pair()
     router = Router("tcp://127.0.0.1:*", 1 << 20, guard=guard)
-    router.spend(router_module.PURSE + 1000.0)
+    router.charge(router_module.BUDGET + 1000.0)
     dealer = dealer_module.Dealer(router.address, lambda: b"hello", key)
     try:
         for _ in range(20):
             assert router.receive(0.01) == []
             assert dealer.receive(0.01) == []
-        router.spend(-2000.0)
+        router.charge(-2000.0)
         with echoing(router):
             assert hear(dealer, 1) == [b"hello"]
     finally:

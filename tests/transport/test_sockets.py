@@ -592,11 +592,11 @@ def test_a_libzmq_router_and_its_heartbeats(bind: str) -> None:
 # -- strangers -----------------------------------------------------------------------------------
 
 
-def test_strangers_that_used_up_their_time_wait_and_the_admitted_do_not(router: Pumped) -> None:
+def test_unauthenticated_connections_wait_once_their_budget_is_spent(router: Pumped) -> None:
     good = Good(router)
     for name in list(router.heard):
-        router.router.admit(name)
-    router.router.spend(router_module.PURSE + 1000.0)
+        router.router.authenticate(name)
+    router.router.charge(router_module.BUDGET + 1000.0)
     stranger = connect(router.router.address)
     stranger.send(GREETED + zmtp.pack([b"let me in"]))
     for _ in range(20):
@@ -604,23 +604,23 @@ def test_strangers_that_used_up_their_time_wait_and_the_admitted_do_not(router: 
         router.pump(0.0)
     assert b"let me in" not in router.frames
     router.router.relax(True)
-    router.router.spend(-2000.0)
+    router.router.charge(-2000.0)
     router.until(lambda: b"let me in" in router.frames)
     stranger.close()
     good.close()
 
 
-def test_the_time_of_strangers_comes_again(router: Pumped) -> None:
-    router.router.spend(router_module.PURSE + 0.001)
+def test_the_budget_of_unauthenticated_connections_fills_again(router: Pumped) -> None:
+    router.router.charge(router_module.BUDGET + 0.001)
     stranger = connect(router.router.address)
     stranger.send(GREETED + zmtp.pack([b"let me in"]))
     router.until(lambda: b"let me in" in router.frames)
     stranger.close()
 
 
-def test_strangers_are_heard_in_turn(router: Pumped) -> None:
+def test_unauthenticated_connections_are_served_in_turn(router: Pumped) -> None:
     """The first that floods does not keep the others from being heard."""
-    floods = [connect(router.router.address) for _ in range(2 * router_module.STRANGERS)]
+    floods = [connect(router.router.address) for _ in range(2 * router_module.UNAUTHENTICATED)]
     for each in floods:
         each.send(GREETED)
     late = connect(router.router.address)

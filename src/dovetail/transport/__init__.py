@@ -1,6 +1,6 @@
-"""How frames travel: ZMTP over sockets, our own or libzmq's behind the same two classes.
+"""Frames over sockets: ZMTP of our own or libzmq's, behind one interface of two ends.
 
-Either encrypts where keys are given (CURVE).
+Both encrypt where keys are given (CURVE).
 """
 
 from __future__ import annotations
@@ -16,74 +16,74 @@ if TYPE_CHECKING:
 
 VARIABLE = "DOVETAIL_TRANSPORT"
 """The environment variable that chooses: ``zmtp`` (the default) or ``libzmq``."""
-
-
 FIRST = 1 << 20
-"""Bytes that the first frame of a connection may have: a peer that has not said hello costs little."""
+"""Maximum bytes of a connection's first frame: a peer that has not said hello costs little."""
+
+Event = tuple[Any, list[bytes] | None]
+"""The name of a connection and the frames it brought; None if it has ended."""
 
 
 class AnyRouter(Protocol):
-    """A broker's end."""
+    """The broker's end.
+
+    libzmq reads from all connections alike and closes none by itself, so its ``pause``,
+    ``authenticate``, ``charge`` and ``relax`` do nothing (docs/security.md).
+    """
 
     address: str
 
-    def receive(self, timeout: float) -> Sequence[tuple[Any, list[bytes] | None]]:
-        """Return what came, waiting up to ``timeout`` seconds: a connection, and its frames.
-
-        None in place of frames says that the connection has ended.
-        """
+    def receive(self, timeout: float) -> Sequence[Event]:
+        """Return what came, waiting up to ``timeout`` seconds."""
         ...
 
     def send(self, connection: Any, frames: Sequence[bytes]) -> None:
-        """Send frames as one message; nothing happens if the connection has ended."""
+        """Send frames as one message; do nothing if the connection has ended."""
         ...
 
     def spread(self, connections: Sequence[Any], frames: Sequence[bytes]) -> None:
-        """Send frames as one message over each of some connections, as ``send`` does over one."""
+        """Send frames as one message over each of several connections, as ``send`` does."""
         ...
 
     def waiting(self, connection: Any) -> int:
-        """Return how many bytes wait for a peer to read, as far as is known."""
+        """Return the number of bytes queued for a peer; 0 if that is unknown."""
         ...
 
     def pause(self, connection: Any, seconds: float) -> None:
-        """Read nothing from a connection for some seconds, where the transport can do that."""
+        """Stop reading from a connection for some seconds."""
         ...
 
     def drop(self, connection: Any, why: str) -> None:
-        """Close a connection once it has taken what is to be sent, where the transport can do that.
-
-        The log and the peer are told ``why``, unless it is empty.
-        """
+        """Close a connection once its queue is sent; tell log and peer ``why``, if given."""
         ...
 
-    def admit(self, connection: Any) -> None:
-        """Have a connection be a stranger's no more: strangers share a part of the time."""
+    def authenticate(self, connection: Any) -> None:
+        """Mark a connection as authenticated; all others share one CPU budget."""
         ...
 
-    def spend(self, seconds: float) -> None:
-        """Count time of the processor that was spent on strangers."""
+    def charge(self, seconds: float) -> None:
+        """Charge CPU time to the budget of unauthenticated connections."""
         ...
 
     def relax(self, relaxed: bool) -> None:
-        """Let strangers have all the time while no one else has work, or their share again."""
+        """Give unauthenticated connections all time while the broker is idle, or their share."""
         ...
 
     def close(self, linger: float = 1.0) -> None:
-        """Close everything, once peers have taken what is still to be sent."""
+        """Close everything, once all queues are sent or after ``linger`` seconds."""
         ...
 
 
 class AnyDealer(Protocol):
-    """A peer's end."""
+    """A peer's end: one connection, which it opens again when it breaks."""
 
     trouble: str
+    """The reason why there is no connection, if known."""
     patience: float
-    """Seconds for which ``send`` waits for a broker that neither reads nor speaks, if it waits at all."""
+    """Seconds for which ``send`` waits for a broker that neither reads nor speaks."""
 
     @property
     def ready(self) -> bool:
-        """Whether frames that are sent leave now."""
+        """True if frames would leave now."""
         ...
 
     def receive(self, timeout: float) -> list[bytes]:
@@ -99,15 +99,15 @@ class AnyDealer(Protocol):
         ...
 
     def close(self, linger: float) -> None:
-        """Disconnect, once the broker has taken all that was sent, or after ``linger`` seconds."""
+        """Disconnect, once the queue is sent or after ``linger`` seconds."""
         ...
 
 
 def listen(bind: str, most: int, guard: Guard | None = None) -> AnyRouter:
     """Return a broker's end that listens at ``bind`` for frames of at most ``most`` bytes.
 
-    With a ``guard`` connections are encrypted, and the name of each begins with the public key of the
-    program at its other end (``keys.LENGTH`` bytes).
+    With a ``guard`` connections are encrypted, and the name of each begins with the public key of
+    the program at its other end (``keys.LENGTH`` bytes).
 
     Raises:
         DovetailError: it cannot listen there.

@@ -12,7 +12,8 @@ pair (C', c' and S', s') for one connection, so that long-term keys do not open 
     READY     box from S' to C': what the server is
     MESSAGE   box between C' and S': flags, frame; either way, commands such as PING too
 
-The nonce of each box is a text that names its purpose, and 16 random bytes or the sender's count of boxes.
+The nonce of each box is a text that names its purpose, and 16 random bytes or the sender's count of
+boxes.
 """
 
 from __future__ import annotations
@@ -40,22 +41,22 @@ OVERHEAD = 33
 ROOM = 4096
 """Bytes of the boxes that are made and opened in a place of the connection's own.
 
-``nacl.bindings`` makes a place for each box, checks it twice and copies it once more, which takes two
-thirds of the time of a short one.  So these call what it calls; longer ones go through it."""
+``nacl.bindings`` makes a place for each box, checks it twice and copies it once more, which takes
+two thirds of the time of a short one.  So these call what it calls; longer ones go through it."""
 
 _SEAL, _OPEN = lib.crypto_box_easy_afternm, lib.crypto_box_open_easy_afternm
 _INNER_COMMAND = 2
 """The flag of a command in a MESSAGE; 1 says that more frames of the message come."""
 _MESSAGE = b"\x07MESSAGE"
 _SHORT = [bytes((0, size)) + _MESSAGE for size in range(256)]
-"""What comes before the count in a frame, by the bytes after the frame's header."""
+"""The bytes before the count in a frame, by the bytes after the frame's header."""
 _VERSION = b"\x01\x00"
 _HELLO, _COOKIE, _VOUCH = 194, 96, 96
 """Bytes of HELLO after its name, of a cookie, and of a vouch with its nonce."""
 
 
 class _Curve(zmtp.Wire):
-    """What both sides have in common."""
+    """The part that both sides have in common."""
 
     __slots__ = (
         *("_heard", "_incoming", "_outgoing", "_place", "_random"),
@@ -75,9 +76,9 @@ class _Curve(zmtp.Wire):
         self._place = self._room = ffi.NULL
         """Where boxes are made and opened, for libsodium and for us, once the peer is ready."""
         self._shared = b""
-        """What both short-term keys agree upon."""
+        """The secret shared by both short-term keys."""
         self._said = 0
-        """How many boxes we have counted."""
+        """The number of boxes sent."""
         self._heard = bytes(8)
         """The peer's highest count; a box with a lower one is played again, or out of order."""
 
@@ -118,7 +119,7 @@ class _Curve(zmtp.Wire):
         """Take bytes from the peer; return the frames that they complete.
 
         Raises:
-            WireError: the peer broke the protocol; the connection is of no more use.
+            WireError: the peer broke the protocol; the connection is of no further use.
         """
         bodies = super().feed(data)
         if not bodies:
@@ -216,7 +217,7 @@ class Server(_Curve):
         """The client's short-term key."""
         self._cookie = b""
         self._refused = False
-        """Whether the client's key is not let in."""
+        """True if the client's key is not accepted."""
 
     def _begin(self) -> None:
         """Wait for HELLO."""

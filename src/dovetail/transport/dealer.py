@@ -32,7 +32,7 @@ CONNECT = 10.0
 HANDSHAKE = 5.0
 """Seconds that the broker's socket has to greet."""
 ATTEMPTS = 3
-"""Handshakes that a broker may break off one after the other, before its key is taken for another."""
+"""Handshakes broken off in a row after which the broker's key is taken for another."""
 PATIENCE = 60.0
 """Seconds for which a broker may take nothing of what is sent, and say nothing."""
 CHUNK = 1 << 18
@@ -64,31 +64,31 @@ class Dealer:
         self._greet = greet
         self._key = key
         self._failed = 0
-        """Handshakes that a broker with keys broke off before it proved to have the one we expect."""
+        """Handshakes that a broker broke off before it proved to have the expected key."""
         self._met = False
-        """Whether a handshake has succeeded."""
+        """True once a handshake has succeeded."""
         self._socket: socket.socket | None = None
         self._wire = self._side()
         self._connected = False
-        """Whether the system has connected the socket."""
+        """True once the system has connected the socket."""
         self._outbox = bytearray()
         self._frames: list[bytes] = []
-        """What came while something was being sent."""
+        """Frames that came while something was being sent."""
         self._timeout = -1.0
         self._room = LITTLE
         """Bytes to read next."""
         self._delay = FIRST_DELAY
         self._next = 0.0
-        """When to try again, without a socket; with one that is not ready, when to give it up."""
+        """The time to try again or, while a socket is not ready, to give it up."""
         self._attempt = 0
         self.trouble = ""
-        """Why there is no connection, as far as is known."""
+        """The reason why there is no connection, if known."""
         self.patience = PATIENCE
         """Seconds for which ``send`` waits for a broker that neither reads nor speaks."""
 
     @property
     def ready(self) -> bool:
-        """Whether frames that are sent leave now."""
+        """True if frames would leave now."""
         return self._wire.ready
 
     # -- receiving ---------------------------------------------------------------------------------
@@ -153,9 +153,9 @@ class Dealer:
         return DovetailError(text)
 
     def _broken_off(self, why: str) -> None:
-        """Take note that the connection ended, perhaps since the broker's key is another.
+        """Handle a connection that ended, perhaps because the broker has another key.
 
-        A broker cannot say so: without the key that it has, nothing it says would be believed.
+        A broker cannot say so: without its key, no answer would be believed.
         """
         if self._wire.greeted and not self._wire.trusted and not self._met:
             self._failed += 1
@@ -164,7 +164,7 @@ class Dealer:
         self._lost(why)
 
     def _side(self) -> Wire:
-        """Return our side of a new connection."""
+        """Return this side of a new connection."""
         if self._key is None:
             return Wire(b"DEALER", MOST)
         from dovetail.transport.curve import Client
@@ -172,7 +172,7 @@ class Dealer:
         return Client(MOST, self._key)
 
     def _set_timeout(self, made: socket.socket, timeout: float) -> None:
-        """Let ``recv`` itself wait, which spares a system call."""
+        """Set the timeout of ``recv`` itself, which saves a system call."""
         self._timeout = timeout
         if os.name == "posix" and timeout > 0:
             whole = int(timeout)
@@ -187,8 +187,8 @@ class Dealer:
     def send(self, frames: Sequence[bytes]) -> None:
         """Send frames as one message; without a connection they are dropped.
 
-        What is lost with a connection is said again after the next ``hello`` (S5).  This waits for a
-        broker that is slow to read, and ends the connection after ``patience``.
+        What is lost with a connection is said again after the next ``hello`` (S5).  This waits for
+        a broker that is slow to read, and ends the connection after ``patience``.
         """
         if not self._wire.ready:
             return
@@ -217,7 +217,7 @@ class Dealer:
                 self._lost(f"the broker read nothing for {self.patience:g} s")
 
     def _push(self) -> None:
-        """Send what waits, as far as the system takes it now."""
+        """Send as much of the queue as the system takes now."""
         outbox = self._outbox
         while outbox and self._socket is not None:
             try:
@@ -307,7 +307,7 @@ class Dealer:
         self._push()
 
     def _welcome(self) -> None:
-        """The broker's socket is ready: say who we are."""
+        """Greet the broker, whose socket is ready."""
         self._delay = FIRST_DELAY
         self._met = True
         self.trouble = ""
@@ -315,7 +315,7 @@ class Dealer:
         self._push()
 
     def _lost(self, why: str) -> None:
-        """Take note that the connection is gone, or did not come about."""
+        """Handle a connection that is gone, or was never made."""
         self.trouble = why
         self._discard()
         self._next = time.monotonic() + self._delay
@@ -335,7 +335,7 @@ class Dealer:
         self._next = 0.0
 
     def close(self, linger: float) -> None:
-        """Disconnect, once the broker has taken all that was sent, or after ``linger`` seconds."""
+        """Disconnect, once the queue is sent or after ``linger`` seconds."""
         made = self._socket
         if made is not None and self._wire.ready and linger > 0:
             end = time.monotonic() + linger
@@ -348,7 +348,7 @@ class Dealer:
 
 
 def _until_end(made: socket.socket, end: float) -> None:
-    """Read until the other side closes its end too: closing earlier might lose what we sent last."""
+    """Read until the other end closes too: closing earlier might lose the last data sent."""
     with contextlib.suppress(OSError):
         made.setblocking(False)
         while (left := end - time.monotonic()) > 0:
@@ -358,7 +358,7 @@ def _until_end(made: socket.socket, end: float) -> None:
 
 
 def _wait(made: socket.socket, write: bool, timeout: float) -> tuple[bool, bool]:
-    """Wait until a socket can be read from, or written to if that is wanted."""
+    """Wait until a socket is readable or, if ``write``, writable."""
     if hasattr(select, "poll"):
         poll = select.poll()
         poll.register(made, select.POLLIN | (select.POLLOUT if write else 0))

@@ -1,4 +1,4 @@
-"""Addresses such as ``tcp://127.0.0.1:5757`` and ``ipc:///run/broker``, and sockets listening there."""
+"""Addresses such as ``tcp://127.0.0.1:5757`` and ``ipc:///run/broker``, and their sockets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLES = "expected tcp://HOST:PORT or ipc://PATH, such as tcp://127.0.0.1:5757
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a broker listens: a host and port, or the path of a Unix socket (``@NAME`` for an abstract one)."""
+    """A broker's address: host and port, or the path of a Unix socket (``@NAME``: abstract)."""
 
     text: str
     host: str = ""
@@ -129,7 +129,7 @@ class Listener:
             self.address = f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self.socket.close()
         if self._file is not None:
             path, identity = self._file

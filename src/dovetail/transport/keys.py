@@ -1,7 +1,8 @@
 """Keys of CURVE, ZeroMQ's encryption: pairs, the files that hold them, and a broker's lock.
 
-Keys are 32 bytes, written as 40 characters (Z85, https://rfc.zeromq.org/spec/32/), as libzmq and its
-bindings take them.  A key file has a line for each part, ``public = "..."``, so that any language can read it.
+Keys are 32 bytes, written as 40 characters (Z85, https://rfc.zeromq.org/spec/32/), as libzmq and
+its bindings take them.  A key file has a line for each part, ``public = "..."``, so that any
+language can read it.
 """
 
 from __future__ import annotations
@@ -116,7 +117,8 @@ def read(path: Path, server: str | None = None) -> Key:
         server: the broker's public key, in place of the one in the file.
 
     Raises:
-        DovetailError: the file cannot be read, others can read it, it has no key, or the halves of two.
+        DovetailError: the file cannot be read, others can read it, it has no key, or the halves of
+            two.
     """
     try:
         mode = path.stat().st_mode

@@ -1,4 +1,4 @@
-"""The same two ends over libzmq, with keys and without: another implementation to compare ours with."""
+"""The same interface over libzmq, with keys and without: the reference to compare ours with."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FRAMES = 4096
 HIGH_WATER = 1_000_000
 """Messages that wait for a peer that does not read, before its connection counts as lost."""
 DOMAIN = "dovetail"
-"""What our requests to the ZAP handler are about."""
+"""The domain of our requests to the ZAP handler."""
 ATTEMPTS = 3
-"""Handshakes that a broker may break off one after the other, before its key is taken for another."""
+"""Handshakes broken off in a row after which the broker's key is taken for another."""
 QUIET = 10.0
 """Seconds between lines in the log about keys that are refused."""
 
@@ -70,7 +70,7 @@ def receive(made: zmq.Socket[bytes]) -> list[bytes]:
 
 
 class Router:
-    """``transport.router.Router`` over libzmq; it learns that a connection has ended when it sends."""
+    """``Router`` over libzmq, which learns that a connection has ended when it sends."""
 
     def __init__(self, bind: str, most: int) -> None:
         context: zmq.Context[Any] = zmq.Context()
@@ -126,7 +126,7 @@ class Router:
             self._ended.append((connection, None))
 
     def spread(self, connections: Sequence[bytes], frames: Sequence[bytes]) -> None:
-        """Send frames as one message over each of some connections."""
+        """Send frames as one message over each of several connections."""
         for connection in connections:
             self.send(connection, frames)
 
@@ -143,17 +143,17 @@ class Router:
     def drop(self, connection: bytes, why: str) -> None:
         """Do nothing: libzmq closes no single connection."""
 
-    def admit(self, connection: bytes) -> None:
-        """Do nothing: libzmq reads from strangers as from others."""
+    def authenticate(self, connection: bytes) -> None:
+        """Do nothing: libzmq reads from all connections alike."""
 
-    def spend(self, seconds: float) -> None:
+    def charge(self, seconds: float) -> None:
         """Do nothing, as ``admit``."""
 
     def relax(self, relaxed: bool) -> None:
         """Do nothing, as ``admit``."""
 
     def close(self, linger: float = 1.0) -> None:
-        """Close everything, once peers have taken what is still to be sent, or after ``linger`` seconds."""
+        """Close everything, once all queues are sent or after ``linger`` seconds."""
         self._socket.close(linger=int(linger * 1000))
         self._context.term()
 
@@ -161,18 +161,18 @@ class Router:
 class Guarded(Router):
     """A router behind a lock: CURVE, with a ZAP handler that asks the guard for each connection.
 
-    A connection's name is the public key of its program and libzmq's own name of it.  The key is read
-    from each message: a peer may choose libzmq's name, also one that another had before.
+    A connection's name is the public key of its program and libzmq's own name of it.  The key is
+    read from each message: a peer may choose libzmq's name, also one that another had before.
 
-    libzmq closes no single connection, but says over which descriptor a message came.  So one that is
-    dropped is closed, unread, as soon as it says anything.
+    libzmq closes no single connection, but says over which descriptor a message came.  So one that
+    is dropped is closed, unread, as soon as it says anything.
     """
 
     def __init__(self, bind: str, most: int, guard: Guard) -> None:
         self._guard = guard
         self._authenticator: ThreadAuthenticator | None = None
         self._quiet = 0.0
-        """When to log a refused key again."""
+        """The time from which a refused key is logged again."""
         self._dropped: set[bytes] = set()
         """Connections to close."""
         super().__init__(bind, most)
@@ -215,7 +215,7 @@ class Guarded(Router):
         return connection[LENGTH:]
 
     def close(self, linger: float = 1.0) -> None:
-        """Close everything, once peers have taken what is still to be sent, or after ``linger`` seconds."""
+        """Close everything, once all queues are sent or after ``linger`` seconds."""
         if self._authenticator is not None:
             self._authenticator.stop()
             self._authenticator = None
@@ -231,7 +231,7 @@ def _shut(descriptor: int) -> None:
 
 
 class Dealer:
-    """``transport.dealer.Dealer`` over libzmq; it reconnects by itself, and greets only the first time.
+    """``Dealer`` over libzmq; it reconnects by itself, and greets only the first time.
 
     With a key its connection is encrypted.
     """
@@ -245,9 +245,9 @@ class Dealer:
         self._monitor: zmq.Socket[bytes] | None = None
         self._timeout = -1
         self._failed = 0
-        """Handshakes that the broker broke off; none any more once one has succeeded."""
+        """Handshakes that the broker broke off since the last that succeeded."""
         self._met = False
-        """Whether any has succeeded."""
+        """True once a handshake has succeeded."""
         self.trouble = ""
         self.patience = 0.0  # libzmq takes everything at once
         self.ready = key is None
@@ -275,7 +275,7 @@ class Dealer:
         return frames
 
     def _look(self, monitor: zmq.Socket[bytes]) -> None:
-        """Take note of how handshakes ended."""
+        """Record how handshakes ended."""
         while monitor.poll(0):
             happened = recv_monitor_message(monitor)
             event, value = happened["event"], happened["value"]
@@ -350,6 +350,6 @@ class Dealer:
             self._socket = None
 
     def close(self, linger: float) -> None:
-        """Disconnect, once the broker has taken all that was sent, or after ``linger`` seconds."""
+        """Disconnect, once the queue is sent or after ``linger`` seconds."""
         self._discard(linger)
         self._context.term()

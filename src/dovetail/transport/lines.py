@@ -1,4 +1,4 @@
-"""Lines of the log that strangers cause, few enough that they cannot fill it."""
+"""A limit on the log lines that unauthenticated connections cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process a handle belongs to: a forked child has a copy of it, which must do nothing.
+"""The process that owns a handle: a copy in a forked child must do nothing.
 
 A copy shares sockets, files and child processes with the original: what it said or closed would be
 said or closed in the name of the parent.
@@ -33,7 +33,7 @@ class Owner:
 
     @property
     def here(self) -> bool:
-        """Whether this is that process, and not a child that was forked from it."""
+        """True in that process, False in a child that was forked from it."""
         return self.process == _process
 
     def check(self, what: str, instead: str) -> None:

@@ -29,19 +29,19 @@ HANDSHAKE = 5.0
 FIRST = 30.0
 """Seconds that a peer which has greeted has to send its first frame."""
 CHUNK = 1 << 18
-"""Bytes read from a connection before it is the others' turn."""
+"""Maximum bytes read from one connection per round."""
 FRAMES = 1024
-"""Frames handed over from a connection before it is the others' turn."""
+"""Maximum frames handed over from one connection per round."""
 ACCEPTED = 64
-"""Connections accepted in a turn."""
+"""Maximum connections accepted per round."""
 FULL = 8 << 20
-"""Bytes waiting to be sent to a peer from which on nothing is read from it."""
+"""Stop reading from a peer with this many bytes queued."""
 LOST = 256 << 20
-"""Bytes waiting to be sent to a peer from which on its connection is closed."""
+"""Close the connection of a peer with this many bytes queued."""
 FAREWELL = 1.0
 """Seconds that a connection which is being closed has to take what is still to be sent."""
-TURNED_AWAY = 64
-"""Connections beyond the limit that are told so at a time; others are just closed."""
+REJECTED = 64
+"""Over-limit connections that get an error at once; the rest are closed silently."""
 QUIET = 10.0
 """Seconds between lines in the log about connections beyond the limit."""
 SETTLE = 0.2
@@ -49,15 +49,15 @@ SETTLE = 0.2
 PAUSE = 1.0
 """Seconds without accepting after the system ran out of something."""
 SHARE = 0.1
-"""The part of the program's processor time that strangers get, all together, while others have work."""
+"""CPU time of all unauthenticated connections together, as a share of the program's."""
 LEAST = 0.02
-"""The part of all time that they get besides."""
-PURSE = 0.1
-"""Seconds of the processor's time that strangers may have saved up."""
+"""CPU time that they get besides, as a share of wall-clock time."""
+BUDGET = 0.1
+"""Maximum unused budget, in CPU seconds."""
 REOPEN = 0.02
-"""Seconds until it is seen whether strangers can be heard again."""
-STRANGERS = 2
-"""Strangers that are heard in a turn."""
+"""Seconds between two looks at a budget that is spent."""
+UNAUTHENTICATED = 2
+"""Unauthenticated connections served per round."""
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 _AGAIN = (BlockingIOError, InterruptedError)
@@ -75,20 +75,20 @@ class Connection:
     ) -> None:
         self.socket = made
         self.selector = selector
-        """What waits for it: the selector of strangers, or that of the admitted."""
+        """The selector that waits for it: that of unauthenticated connections, or the main one."""
         self.name = name
-        """What it is called outside: unique among the connections of all routers, and beginning with
-        the public key at its other end once that is known."""
+        """Unique among the connections of all routers; begins with the public key of the other end
+        once that is known."""
         self.wire = wire
         self.outbox = bytearray()
         """Bytes that the system has not taken yet, after the first ``sent``."""
         self.sent = 0
         self.events = _READ
-        """What the selector waits for."""
+        """The events that the selector waits for."""
         self.backlog: list[bytes] = []
-        """Frames that came and are not handed over yet."""
+        """Frames received and not handed over yet."""
         self.closing = 0.0
-        """When to close for good, once nothing is read from it any more."""
+        """The time to close for good; nothing is read from it until then."""
 
     @property
     def shown(self) -> str:
@@ -105,19 +105,19 @@ Event = tuple[bytes, list[bytes] | None]
 class Router:
     """Listens, and exchanges frames with every peer that connects.
 
-    A peer that breaks the protocol, is too slow to greet, or does not read is closed with one line in
-    the log; the others do not wait.  Not for more than one thread.
+    A peer that breaks the protocol, is too slow to greet, or does not read is closed with one line
+    in the log; the others do not wait.  Not for more than one thread.
 
-    A connection is a stranger's until it is admitted.  Accepting strangers, reading from them and
-    what the caller spends on them comes out of one purse, so that however many connect they take
-    no more than a share of the time.
+    All connections that are not authenticated share one CPU budget, however many there are: for
+    accepting them, reading from them, and what the caller charges for them.
 
     Args:
         bind: the address.
         most: the bytes that a frame may have.
         connections: how many there may be at a time.
         first: the bytes that the first frame of a connection may have; ``most`` if it is None.
-        guard: encrypts connections, and says whose are accepted; they are not encrypted without one.
+        guard: encrypts connections, and says whose are accepted; they are not encrypted without
+            one.
 
     Raises:
         DovetailError: it cannot listen there.
@@ -138,20 +138,20 @@ class Router:
         self._listener = Listener(bind)
         self.address = self._listener.address
         self._selector = selectors.DefaultSelector()
-        """Waits for the admitted, and, unless they have spent too much, for all strangers at once."""
-        self._strangers = selectors.DefaultSelector()
-        self._strangers.register(self._listener.socket, _READ, None)
-        self._selector.register(self._strangers, _READ, None)
+        """Waits for authenticated connections and, within the budget, for all others at once."""
+        self._unauthenticated = selectors.DefaultSelector()
+        self._unauthenticated.register(self._listener.socket, _READ, None)
+        self._selector.register(self._unauthenticated, _READ, None)
         self._turns: deque[tuple[selectors.SelectorKey, int]] = deque()
-        """Strangers that something came from and that were not heard yet."""
-        self._purse = PURSE
-        """Seconds that strangers may still use, at the time ``_counted``."""
+        """Unauthenticated connections that are readable and not served yet."""
+        self._budget = BUDGET
+        """CPU seconds left to unauthenticated connections at the time ``_counted``."""
         self._counted, self._used = time.monotonic(), time.thread_time()
         self._relaxed = False
-        self._shut = False
-        """Whether strangers have spent too much, and are not heard."""
+        self._exhausted = False
+        """True while unauthenticated connections are paused: their budget is spent."""
         self._resume = 0.0
-        """When to accept again, while that is paused."""
+        """The time to accept again, while that is paused."""
         self._open: dict[bytes, Connection] = {}
         self._prefix = os.urandom(6)
         self._greeting: dict[Connection, float] = {}
@@ -167,7 +167,7 @@ class Router:
         self._numbers = 0
         self._swept = 0.0
         self._quiet = 0.0
-        """When to log a refused connection again."""
+        """The time from which a refused connection is logged again."""
         self._lines = Lines(log)
 
     # -- receiving ---------------------------------------------------------------------------------
@@ -177,24 +177,24 @@ class Router:
         events: list[Event] = []
         if self._paused:  # first, since a pause that is over may leave a backlog
             timeout = min(timeout, self._unpause())
-        if self._shut:
-            self.spend(0.0)
+        if self._exhausted:
+            self.charge(0.0)
             timeout = min(timeout, REOPEN)
-        if self._late or self._ended or (self._turns and not self._shut):
+        if self._late or self._ended or (self._turns and not self._exhausted):
             timeout = 0.0
             self._take_backlog(events)
         elif timeout > 0 and (self._greeting or self._silent or self._closing or self._resume):
             timeout = min(timeout, 0.1)
-        strangers = bool(self._turns)
+        ready = bool(self._turns)
         for key, mask in self._selector.select(timeout):
             if key.data is None:
-                strangers = True
+                ready = True
             else:
                 self._serve(key.data, mask, events)
-        if strangers and not self._shut:
+        if ready and not self._exhausted:
             begun = time.thread_time()
-            self._hear_strangers(events)
-            self.spend(time.thread_time() - begun)
+            self._serve_unauthenticated(events)
+            self.charge(time.thread_time() - begun)
         if self._greeting or self._silent or self._closing or self._resume:
             now = time.monotonic()
             if now - self._swept >= 0.1:
@@ -210,51 +210,51 @@ class Router:
         if mask & _READ and (connection.name in self._open or connection in self._closing):
             self._read(connection, events)
 
-    def _hear_strangers(self, events: list[Event]) -> None:
-        """Give some strangers their turn, each before any has another."""
+    def _serve_unauthenticated(self, events: list[Event]) -> None:
+        """Serve some unauthenticated connections, each before any is served again."""
         if not self._turns:
-            self._turns += self._strangers.select(0.0)
-        for _ in range(min(STRANGERS, len(self._turns))):
+            self._turns += self._unauthenticated.select(0.0)
+        for _ in range(min(UNAUTHENTICATED, len(self._turns))):
             key, mask = self._turns.popleft()
             connection: Connection | None = key.data
             if connection is None:
                 self._accept()
-            elif connection.selector is self._strangers and connection.events & mask:
+            elif connection.selector is self._unauthenticated and connection.events & mask:
                 self._serve(connection, mask, events)
 
-    # -- strangers ---------------------------------------------------------------------------------
+    # -- unauthenticated connections ---------------------------------------------------------------
 
-    def admit(self, name: bytes) -> None:
-        """Have a connection be a stranger's no more."""
+    def authenticate(self, name: bytes) -> None:
+        """Mark a connection as authenticated."""
         connection = self._open.get(name)
         if connection is not None:
-            self._admit(connection)
+            self._authenticate(connection)
 
-    def _admit(self, connection: Connection) -> None:
-        if connection.selector is self._strangers:
+    def _authenticate(self, connection: Connection) -> None:
+        if connection.selector is self._unauthenticated:
             if connection.events:
-                self._strangers.unregister(connection.socket)
+                self._unauthenticated.unregister(connection.socket)
                 self._selector.register(connection.socket, connection.events, connection)
             connection.selector = self._selector
 
-    def spend(self, seconds: float) -> None:
-        """Take time of the processor from the strangers' purse; hear none while it is empty."""
+    def charge(self, seconds: float) -> None:
+        """Charge CPU time to the budget of unauthenticated connections; pause them once spent."""
         now, used = time.monotonic(), time.thread_time()
         passed = now - self._counted
         earned = passed if self._relaxed else SHARE * max(0.0, used - self._used) + LEAST * passed
-        self._purse = min(PURSE, self._purse + earned) - seconds
+        self._budget = min(BUDGET, self._budget + earned) - seconds
         self._counted, self._used = now, used
-        if (self._purse < 0.0) != self._shut:
-            self._shut = not self._shut
-            if self._shut:
-                self._selector.unregister(self._strangers)
+        if (self._budget < 0.0) != self._exhausted:
+            self._exhausted = not self._exhausted
+            if self._exhausted:
+                self._selector.unregister(self._unauthenticated)
             else:
-                self._selector.register(self._strangers, _READ, None)
+                self._selector.register(self._unauthenticated, _READ, None)
 
     def relax(self, relaxed: bool) -> None:
-        """Let strangers have all the time while no one else has work, or their share again."""
+        """Give unauthenticated connections all time while the broker is idle, or their share."""
         if relaxed != self._relaxed:
-            self.spend(0.0)
+            self.charge(0.0)
             self._relaxed = relaxed
 
     def _take_backlog(self, events: list[Event]) -> None:
@@ -306,7 +306,7 @@ class Router:
             events.append((connection.name, frames))
 
     def _met(self, connection: Connection) -> None:
-        """Take note of who a peer is that has greeted."""
+        """Name the connection of a peer that has greeted."""
         self._silent[connection] = time.monotonic() + FIRST
         owner = connection.wire.owner
         if owner:
@@ -315,7 +315,7 @@ class Router:
             self._open[connection.name] = connection
 
     def _wire(self) -> Wire:
-        """Return our side of a new connection."""
+        """Return this side of a new connection."""
         if self._guard is None:
             wire = Wire(b"ROUTER", self._first)
         else:
@@ -337,41 +337,41 @@ class Router:
                         error.strerror,
                         len(self._open),
                     )
-                    self._strangers.unregister(self._listener.socket)
+                    self._unauthenticated.unregister(self._listener.socket)
                     self._resume = time.monotonic() + PAUSE
                 return
             made.setblocking(False)
             tune(made)
             if len(self._open) >= self._limit:
-                self._turn_away(made)
+                self._reject(made)
                 continue
             self._numbers += 1
             name = self._prefix + self._numbers.to_bytes(6, "big")
-            connection = Connection(made, name, self._wire(), self._strangers)
+            connection = Connection(made, name, self._wire(), self._unauthenticated)
             self._open[name] = connection
             self._greeting[connection] = time.monotonic() + HANDSHAKE
-            self._strangers.register(made, _READ, connection)
+            self._unauthenticated.register(made, _READ, connection)
             self._write(connection, bytes(connection.wire.out))
             connection.wire.out.clear()
 
-    def _turn_away(self, made: socket.socket) -> None:
-        """Say that there are too many connections, and close."""
+    def _reject(self, made: socket.socket) -> None:
+        """Answer that there are too many connections, and close."""
         text = f"the broker has {self._limit} connections and accepts no more"
         now = time.monotonic()
         if now >= self._quiet:
             self._quiet = now + QUIET
             log.error("refused a connection: %s", text)
-        if len(self._closing) >= TURNED_AWAY:
+        if len(self._closing) >= REJECTED:
             made.close()
             return
-        connection = Connection(made, b"", self._wire(), self._strangers)
+        connection = Connection(made, b"", self._wire(), self._unauthenticated)
         connection.outbox += connection.wire.out + zmtp.error(text)
         connection.closing = now + FAREWELL
         self._closing[connection] = None
-        self._strangers.register(made, _READ, connection)
+        self._unauthenticated.register(made, _READ, connection)
         self._flush(connection)
 
-    # -- sending -------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------
 
     def send(self, name: bytes, frames: Sequence[bytes]) -> None:
         """Send frames as one message; nothing happens if the connection has ended."""
@@ -383,7 +383,7 @@ class Router:
             return
         begun = time.thread_time()
         self._write(connection, connection.wire.pack(frames))
-        self.spend(time.thread_time() - begun)
+        self.charge(time.thread_time() - begun)
 
     def spread(self, names: Sequence[bytes], frames: Sequence[bytes]) -> None:
         """Send frames as one message over each of some connections, as ``send`` does over one."""
@@ -418,7 +418,7 @@ class Router:
         self._watch(connection)
 
     def _flush(self, connection: Connection) -> None:
-        """Send what waits, as far as the system takes it."""
+        """Send as much of the queue as the system takes."""
         outbox = connection.outbox
         try:
             with memoryview(outbox) as view:
@@ -444,7 +444,7 @@ class Router:
         self._watch(connection)
 
     def _watch(self, connection: Connection) -> None:
-        """Have the selector wait for what a connection now waits for."""
+        """Register the events that a connection now waits for."""
         events = _WRITE if connection.outbox else 0
         if connection.closing or (
             len(connection.outbox) - connection.sent < FULL
@@ -462,7 +462,7 @@ class Router:
             connection.events = events
 
     def pause(self, name: bytes, seconds: float) -> None:
-        """Read nothing from a connection for some seconds; its peer finds that it cannot send."""
+        """Stop reading from a connection for some seconds; its peer finds that it cannot send."""
         connection = self._open.get(name)
         if connection is not None:
             self._paused[connection] = time.monotonic() + seconds
@@ -480,20 +480,17 @@ class Router:
         return max(0.0, min(self._paused.values(), default=inf) - now)
 
     def drop(self, name: bytes, why: str) -> None:
-        """Close a connection once it has taken what is to be sent.
-
-        The log and the peer are told why, unless that is empty.
-        """
+        """Close a connection once its queue is sent; tell log and peer ``why``, if given."""
         connection = self._open.get(name)
         if connection is not None:
             connection.backlog = []
             self._late.pop(connection, None)
             begun = time.thread_time()
             self._refuse(connection, why)
-            if connection.selector is self._strangers:
-                self.spend(time.thread_time() - begun)
+            if connection.selector is self._unauthenticated:
+                self.charge(time.thread_time() - begun)
 
-    # -- the end of connections ------------------------------------------------------------------------
+    # -- the end of connections --------------------------------------------------------------------
 
     def _sweep(self, now: float) -> None:
         for waiting, what in ((self._greeting, "greet"), (self._silent, "say anything")):
@@ -507,13 +504,13 @@ class Router:
                 self._forget(connection)
         if self._resume and now >= self._resume:
             self._resume = 0.0
-            self._strangers.register(self._listener.socket, _READ, None)
+            self._unauthenticated.register(self._listener.socket, _READ, None)
 
     def _refuse(self, connection: Connection, text: str) -> None:
-        """Say why, unless that is empty, then close; what the peer sends meanwhile is thrown away."""
+        """Send the reason, if given, then close; discard what the peer sends meanwhile."""
         if text:
             line = f"connection {connection.shown} closed: {text}"
-            if connection.selector is self._strangers:
+            if connection.selector is self._unauthenticated:
                 self._lines.warn(line)
             else:
                 log.warning("%s", line)
@@ -557,12 +554,12 @@ class Router:
         connection.sent = 0
 
     def close(self, linger: float = 1.0) -> None:
-        """Close everything, once peers have taken what is still to be sent, or after ``linger`` seconds."""
+        """Close everything, once all queues are sent or after ``linger`` seconds."""
         end = time.monotonic() + linger
         if not self._resume:
-            self._strangers.unregister(self._listener.socket)
-        if not self._shut:
-            self._selector.unregister(self._strangers)
+            self._unauthenticated.unregister(self._listener.socket)
+        if not self._exhausted:
+            self._selector.unregister(self._unauthenticated)
         self._listener.close()
         for connection in list(self._open.values()):
             self._forget_open(connection)
@@ -572,8 +569,8 @@ class Router:
                 say_no_more(connection.socket)
             self._watch(connection)
         for connection in self._closing:
-            self._admit(connection)
-        # A peer that reads gets all of it, and closes its end; only then nothing can be lost on the way.
+            self._authenticate(connection)
+        # A peer that has read all of it closes its end; nothing can be lost after that.
         while self._closing and (left := end - time.monotonic()) > 0:
             if left > SETTLE and not any(each.outbox for each in self._closing):
                 left = SETTLE
@@ -583,4 +580,4 @@ class Router:
         for connection in list(self._closing):
             self._forget(connection)
         self._selector.close()
-        self._strangers.close()
+        self._unauthenticated.close()

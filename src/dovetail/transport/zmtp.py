@@ -5,7 +5,7 @@ It speaks ZMTP 3.1 with the NULL mechanism, and accepts any 3.x from its peer
 adds the CURVE mechanism.
 
 Frames are returned as they complete, before the message that they are a part of: each part is a
-message of Dovetail's contract on its own (S3.4), so a bundle of any length needs no more memory than
+message of Dovetail's contract on its own (S3.4), so a bundle of any length needs only the memory of
 its longest frame.
 """
 
@@ -26,8 +26,8 @@ MORE, LONG, COMMAND = 1, 2, 4
 _GREETING = 64
 _SIGNATURE = b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f"
 _VERSION = 12
-"""Bytes of a greeting up to the version.  A DEALER sends the rest once it has read the other side's:
-libzmq closes a connection that asks for the wrong mechanism before it has sent its own."""
+"""Bytes of a greeting up to the version.  A DEALER sends the rest once it has read the other
+side's: libzmq closes a connection that asks for the wrong mechanism before it has sent its own."""
 PEERS = {
     b"ROUTER": (b"DEALER", b"REQ", b"ROUTER"),
     b"DEALER": (b"ROUTER", b"REP", b"DEALER"),
@@ -36,7 +36,7 @@ PEERS = {
 
 
 class WireError(Exception):
-    """The peer broke the protocol, or ended the connection with an ERROR command; the text says how."""
+    """The peer broke the protocol or ended the connection with an ERROR command."""
 
 
 class TooLarge(WireError):
@@ -58,7 +58,7 @@ class Told(WireError):
         self.reason = line(reason)
         super().__init__(f"the other side says: {self.reason or 'an error'}")
         self.frames: list[bytes] = []
-        """What it said before, in the same piece of data."""
+        """The frames before it, in the same piece of data."""
 
 
 def greeting(mechanism: str, server: bool = False) -> bytes:
@@ -103,7 +103,7 @@ def command(name: bytes, data: bytes = b"") -> bytes:
 
 
 def properties(kind: bytes) -> bytes:
-    """Return what a socket of a type such as ``ROUTER`` says of itself, without a routing identity."""
+    """Return the properties of a socket of a type such as ``ROUTER``, without an identity."""
     return _property(b"Socket-Type", kind) + _property(b"Identity", b"")
 
 
@@ -151,19 +151,19 @@ class Wire:
         self._held = bytearray()
         """The beginning of what has not come in full."""
         self._need = 0
-        """How many bytes ``_held`` needs before there is anything to read in it."""
+        """The number of bytes ``_held`` needs before any of it can be read."""
         self.out = bytearray(self._greeting if kind == b"ROUTER" else self._greeting[:_VERSION])
         """Bytes to send before anything else; the caller takes them."""
         self.greeted = False
-        """Whether the peer's greeting has come."""
+        """True once the peer's greeting has come."""
         self.ready = False
-        """Whether the peer is ready for messages."""
+        """True once the peer is ready for messages."""
         self.properties = properties(kind)
-        """What we say of ourselves."""
+        """The properties of this side."""
         self.owner = b""
         """The public key that the peer has proved to hold; empty without encryption."""
         self.trusted = True
-        """Whether there is nothing more to prove for the peer before we say who we are."""
+        """True once the peer has authenticated."""
 
     def pack(self, frames: Sequence[bytes]) -> bytes:
         """Return the bytes of one message of one or more frames."""
@@ -181,7 +181,7 @@ class Wire:
         """Take bytes from the peer; return the frames that they complete.
 
         Raises:
-            WireError: the peer broke the protocol; the connection is of no more use.
+            WireError: the peer broke the protocol; the connection is of no further use.
         """
         held = self._held
         if held:
@@ -242,7 +242,7 @@ class Wire:
             raise Mismatch(self._mechanism, theirs)
         if len(data) < _GREETING:
             self._held += data
-            self._need = 0  # look at each byte, to refuse a stranger at its first wrong one
+            self._need = 0  # look at each byte, to refuse another protocol at its first wrong byte
             return 0
         self.greeted = True
         if self.kind != b"ROUTER":

@@ -222,9 +222,9 @@ class Server:
         while taken < len(frames) and connection not in tables.dropped:
             self._intake.take(connection, frames[taken : taken + AT_ONCE], now)
             taken += AT_ONCE
-        router.spend(time.thread_time() - begun)
+        router.charge(time.thread_time() - begun)
         if known := self.core.role(connection) is not None:
-            router.admit(connection)
+            router.authenticate(connection)
         # One that has left again has used numbers, or ended the session that it came back to.
         if self._live is not None and (known or before != (tables.next, len(tables.sessions))):
             self._live.events.append((now, [connection, *frames[:taken]]))
