@@ -117,7 +117,7 @@ def kaggle(bridged: bool, seconds: float) -> float:
 
 def mcp(bridged: bool, seconds: float) -> float:
     """Return the decisions per second of one open seat."""
-    from dovetail_bridges.mcp.table import Table
+    from dovetail_bridges.table import Table
 
     with Table("connect_four", [0], ["random"], seed=1, games=1_000_000) as table:
         if not bridged:

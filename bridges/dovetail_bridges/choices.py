@@ -12,7 +12,7 @@ from msgspec import Struct
 from dovetail.peer.agents.agent import Decision
 from dovetail.protocol import messages as m
 from dovetail.protocol.scenes import choices_of, scene_of
-from dovetail.protocol.spaces import Discrete, Space
+from dovetail.protocol.spaces import Discrete, Space, Text
 from dovetail.protocol.tensors import nested
 from dovetail_bridges import conversion
 
@@ -55,6 +55,17 @@ def is_legal(decision: Decision, action: Any) -> bool:
         return type(action) is int and action in decision.legal
     space = space_of(decision.seat.spec, decision.seat.seat)
     return space is None or space.contains(action)
+
+
+def chosen(decision: Decision, action: Any) -> Any:
+    """Return the action that a number, the digits of one or a name in the game's words means."""
+    if not isinstance(action, str):
+        return action
+    named = {name: each for each, name in labels(decision.scene, decision.legal).items() if name}
+    digits = action.strip().removeprefix("-").isdecimal() and len(action) < 20
+    if digits and isinstance(space_of(decision.seat.spec, decision.seat.seat), Text):
+        digits = False
+    return named.get(action, int(action) if digits else action)
 
 
 def labels(scene: Any, legal: Sequence[int] | None = None) -> dict[int, str]:

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError
-from dovetail_bridges.mcp.table import Refused, Table
+from dovetail_bridges.table import Refused, Table
 
 DOVETAIL = [sys.executable, "-m", "dovetail"]
 

@@ -104,7 +104,7 @@ def mcp(
         )
         register(register_)
         from dovetail_bridges.mcp.server import serve_http, serve_stdio
-        from dovetail_bridges.mcp.table import Table
+        from dovetail_bridges.table import Table
 
         table = stack.enter_context(
             Table(

@@ -19,7 +19,7 @@ from starlette.routing import Mount
 from dovetail._version import __version__
 from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.mcp.table import Refused, Table
+from dovetail_bridges.table import Refused, Table
 
 LONGEST = 50.0
 """Seconds that one call waits at most; clients give up after 30 to 60."""

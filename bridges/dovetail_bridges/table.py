@@ -24,10 +24,12 @@ from dovetail.peer.presets import declared, preset
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
-from dovetail_bridges.choices import about, choices, is_legal, labels, position, total
+from dovetail_bridges.choices import about, choices, chosen, is_legal, position, total
 
-PULSE = 0.005
-"""Seconds between two looks at what callers want."""
+PULSE = 0.1
+"""Seconds between two looks at the broker while a seat must act; its caller wakes the table at once."""
+BRIEF = 0.001
+"""Seconds between two looks at the broker while others must act."""
 START = 60.0
 """Seconds in which the first game must begin."""
 
@@ -84,6 +86,8 @@ class Table:
         clock: seconds for each decision; None for no limit.
         connect: the broker's address; None plays in this program.
         token: the broker's access token.
+        together: a game begins, the first one included, when every open seat has asked for it;
+            otherwise the first begins at once, and one seat that asks is enough.
 
     Raises:
         DovetailError: the game or an agent does not exist, or the options are invalid.
@@ -102,6 +106,7 @@ class Table:
         clock: float | None = None,
         connect: str | None = None,
         token: str | None = None,
+        together: bool = False,
     ) -> None:
         if len(set(seats)) != len(seats) or not seats:
             raise DovetailError(
@@ -115,9 +120,15 @@ class Table:
         self._players = {seat: _Player(seat) for seat in sorted(seats)}
         self._changed = threading.Condition()
         self._answers: queue.SimpleQueue[tuple[_Player, Decision, Any, int]] = queue.SimpleQueue()
-        self._again = threading.Event()
+        self._wake = threading.Event()
         self._stop = threading.Event()
+        self._together = together
+        self._asked: set[int] = set()
+        """The seats that want the next game."""
+        self._reseeded: int | None = None
+        """The master seed that the next game begins with."""
         self._failure: str | None = None
+        self._ready = False
         self._begun = 0
         self._thread = threading.Thread(target=self._run, name="table", daemon=True)
         self._thread.start()
@@ -162,13 +173,14 @@ class Table:
             self._check()
             return self._view(player)
 
-    def act(self, seat: int, action: Any, turn: int) -> None:
+    def act(self, seat: int, action: Any, turn: int, *, force: bool = False) -> None:
         """Answer a seat's decision.
 
         Args:
             seat: which.
             action: a legal action, or what the game calls it.
             turn: the turn that is answered.
+            force: also pass on an action that is not legal, which costs what the broker asks for it.
 
         Raises:
             Refused: it is not this seat's turn, the turn is over, or the action is not legal.
@@ -185,20 +197,11 @@ class Table:
                 raise Refused(
                     f"turn {turn} is not in progress, but turn {decision.turn}; call observe first"
                 )
-            named = {
-                name: number
-                for number, name in labels(decision.scene, decision.legal).items()
-                if name
-            }
-            if isinstance(action, str):
-                digits = action.strip().removeprefix("-").isdecimal() and len(action) < 20
-                action = named.get(action, int(action) if digits else action)
-            if not is_legal(decision, action):
+            action = chosen(decision, action)
+            if not is_legal(decision, action) and not force:
                 player.refused += 1
                 raise Refused(f"{str(action)[:60]!r} is not legal; {self._allowed(decision)}")
-            player.decision = None
-            self._answers.put((player, decision, action, player.refused))
-            player.refused = 0
+            self._answer(player, decision, action)
 
     def resign(self, seat: int) -> None:
         """Give the game up, now or when the seat must act next.
@@ -213,15 +216,21 @@ class Table:
                 raise Refused("the game is over")
             player.resigned = True
             if player.decision is not None:
-                self._give_up(player, player.decision)
+                self._answer(player, player.decision, RESIGN)
 
-    def _give_up(self, player: _Player, decision: Decision) -> None:
+    def _answer(self, player: _Player, decision: Decision, action: Any) -> None:
         player.decision = None
-        self._answers.put((player, decision, RESIGN, player.refused))
+        self._answers.put((player, decision, action, player.refused))
         player.refused = 0
+        self._wake.set()
 
-    def again(self, seat: int) -> None:
-        """Begin the next game.
+    def again(self, seat: int, *, seed: int | None = None, wait: float = START) -> bool:
+        """Ask for the next game; return whether it began within ``wait`` seconds.
+
+        Args:
+            seat: which asks.
+            seed: the master seed of the next games; the first of the seats that names one decides.
+            wait: in seconds.
 
         Raises:
             Refused: this one is not over, or it was the last.
@@ -229,19 +238,47 @@ class Table:
         player = self._player(seat)
         with self._changed:
             self._check()
-            if player.ended is None:
+            if player.game and player.ended is None:
                 raise Refused("this game is not over; finish it, or resign")
             if self._begun >= self.games:
                 raise Refused(f"all games are played ({self.games})")
             number = player.game
-            self._again.set()
-            self._changed.wait_for(lambda: player.game > number or self._failure is not None, START)
+            self._asked.add(seat)
+            if seed is not None and self._reseeded is None:
+                self._reseeded = seed
+            self._wake.set()
+            self._changed.wait_for(lambda: player.game > number or self._failure is not None, wait)
             self._check()
+            return player.game > number
+
+    def look(
+        self, seat: int, wait: float = 0.0, *, since: int = 0
+    ) -> tuple[int, Decision | None, End | None]:
+        """Return the number of a seat's game, its decision, and the game's end if it is over.
+
+        Args:
+            seat: which.
+            wait: seconds to wait for one of the two.
+            since: the end of a game up to this number does not count.
+
+        Raises:
+            Refused: the table has failed.
+        """
+        player = self._player(seat)
+
+        def told() -> bool:
+            over = player.ended is not None and player.game > since
+            return player.decision is not None or over or self._failure is not None
+
+        with self._changed:
+            self._changed.wait_for(told, wait)
+            self._check()
+            return player.game, player.decision, player.ended if player.game > since else None
 
     def close(self) -> None:
         """End the game and leave."""
         self._stop.set()
-        self._again.set()
+        self._wake.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(START)
 
@@ -262,7 +299,7 @@ class Table:
 
     def _is_ready(self) -> bool:
         seated = all(each.seated is not None for each in self._players.values())
-        return seated or self._failure is not None
+        return (self._ready if self._together else seated) or self._failure is not None
 
     def _allowed(self, decision: Decision) -> str:
         listed = choices(decision)
@@ -345,9 +382,21 @@ class Table:
             else:
                 agents.append(self._create(experiment, next(waiting), seat))
         self._attend(links)
-        for index in range(self.games):
-            self._begun = index + 1
-            self._again.clear()
+        with self._changed:
+            self._ready = True
+            self._changed.notify_all()
+        index = 0
+        while self._begun < self.games:
+            if self._begun or self._together:
+                while not self._wanted():
+                    if self._stop.is_set():
+                        return
+                    self._idle(experiment, links)
+            with self._changed:
+                self._asked.clear()
+                if self._reseeded is not None:
+                    self._seed, self._reseeded, index = self._reseeded, None, 0
+                self._begun += 1
             run = experiment.run(
                 game,
                 agents,
@@ -361,24 +410,39 @@ class Table:
                 lookahead=True,
                 clock={"decision": self._clock} if self._clock is not None else {},
             )
+            index += 1
             while not self._stop.is_set():
                 self._attend(links)
                 with self._changed:
                     for player in self._players.values():
                         if player.resigned and player.decision is not None:
-                            self._give_up(player, player.decision)
-                self._send(hosts)
-                if run.poll(PULSE) is None:
+                            self._answer(player, player.decision, RESIGN)
+                sent = self._send(hosts)
+                if run.poll(0.0) is None:
                     break
+                if not sent:
+                    self._rest()
             self._finish(links)
-            while index + 1 < self.games and not self._again.wait(PULSE):
-                experiment.wait(0.0)
-                self._attend(links)
-            if self._stop.is_set():
-                return
-        while not self._stop.wait(PULSE):  # the last result can still be seen
-            experiment.wait(0.0)
-            self._attend(links)
+        while not self._stop.is_set():  # the last result can still be seen
+            self._idle(experiment, links)
+
+    def _wanted(self) -> bool:
+        with self._changed:
+            return len(self._asked) >= (len(self._players) if self._together else 1)
+
+    def _rest(self) -> None:
+        """Wait for a caller if one must act, else briefly for the broker."""
+        with self._changed:
+            owing = any(each.decision is not None for each in self._players.values())
+        self._wake.wait(PULSE if owing else BRIEF)
+        self._wake.clear()
+
+    def _idle(self, experiment: Experiment, links: Sequence[tuple[Connection, AgentHost]]) -> None:
+        """Keep the connections alive between games until a caller wants something."""
+        self._wake.wait(PULSE)
+        self._wake.clear()
+        experiment.wait(0.0)
+        self._attend(links)
 
     def _finish(self, links: list[tuple[Connection, AgentHost]]) -> None:
         """Wait until every open seat has heard the end."""
@@ -403,14 +467,17 @@ class Table:
                 if answers:
                     link.send(answers)
 
-    def _send(self, hosts: Mapping[int, tuple[Connection, AgentHost]]) -> None:
+    def _send(self, hosts: Mapping[int, tuple[Connection, AgentHost]]) -> bool:
+        """Send what callers decided; return whether there was anything."""
+        sent = False
         while True:
             try:
                 player, decision, action, refused = self._answers.get_nowait()
             except queue.Empty:
-                return
+                return sent
             link, host = hosts[player.number]
             link.send(host.answer(decision, action, refused))
+            sent = True
 
     def _create(self, experiment: Experiment, name: str, seat: int) -> int | str:
         for each in experiment.catalogue()["agents"]:
