@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from dovetail_agents.games.amazons.agent import WEIGHTS, WON
-from dovetail_agents.games.amazons.position import Geometry, Position, Search
+from dovetail_agents.games.amazons.position import AmazonsGeometry, AmazonsPosition, AmazonsSearch
 from dovetail_games.amazons import Amazons, Configuration
 
 QUEEN_MOVES = 60.0
@@ -23,8 +23,8 @@ def main(
     """Search the first position of the 8 x 8 board; the study needed up to three minutes for depth 3."""
     environment = Amazons(Configuration(rows=8, columns=8))
     observation = environment.start(0).seats[0].observation
-    position = Position(observation, Geometry(8, 8))
-    search = Search(np.array(WEIGHTS["mp"]), QUEEN_MOVES, False, WON)
+    position = AmazonsPosition(observation, AmazonsGeometry(8, 8))
+    search = AmazonsSearch(np.array(WEIGHTS["mp"]), QUEEN_MOVES, False, WON)
     search.root(position, 1)  # compiles
     for depth in (1, 2, 3):
         times = []

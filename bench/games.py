@@ -29,15 +29,15 @@ from dovetail.peer import options, plugins
 from dovetail.peer.environments.vector import Copies
 from dovetail.peer.vector_random import Twisters
 from dovetail.protocol import legal as masks
-from dovetail_games.amazons import Board as Amazons
+from dovetail_games.amazons import AmazonsBoard as Amazons
 from dovetail_games.amazons import start_position
-from dovetail_games.connect_four import Board as ConnectFour
-from dovetail_games.dominion import Game as Dominion
+from dovetail_games.connect_four import ConnectFourBoard as ConnectFour
+from dovetail_games.dominion import DominionGame as Dominion
 from dovetail_games.dominion import Options
-from dovetail_games.dots import Board as Dots
-from dovetail_games.game_2048 import Board as Game2048
-from dovetail_games.rlgame import Board as RLGame
-from dovetail_games.tetris import Board as Tetris
+from dovetail_games.dots import DotsBoard as Dots
+from dovetail_games.game_2048 import Board2048 as Game2048
+from dovetail_games.rlgame import RLGameBoard as RLGame
+from dovetail_games.tetris import TetrisBoard as Tetris
 from dovetail_games.tetris import features
 
 RESULTS = Path(__file__).resolve().parent / "games.md"

@@ -31,7 +31,7 @@ class ArrayGame(Environment):
         return found
 
 
-class Position(Protocol):
+class BoardState(Protocol):
     """A position of a board game, as its rules keep it."""
 
     @property
@@ -46,7 +46,7 @@ class Position(Protocol):
         """Return the legal actions, in rising order."""
 
 
-P = TypeVar("P", bound=Position)
+P = TypeVar("P", bound=BoardState)
 
 
 class BoardGame(ArrayGame, Generic[P]):

@@ -50,7 +50,7 @@ def hard(seed: int, configuration: Any = None) -> Hard:
         )
     rng = random.Random(seed)
     while True:
-        board, played = connect_four.Board(), []
+        board, played = connect_four.ConnectFourBoard(), []
         for _ in range(rng.randint(*PLIES)):
             if board.over:
                 break
@@ -66,7 +66,7 @@ def hard_amazons(seed: int, configuration: amazons.Configuration) -> Hard:
     rng = random.Random(seed)
     start = amazons.start_position(configuration.rows, configuration.columns)
     while True:
-        board, played = amazons.Board(start), []
+        board, played = amazons.AmazonsBoard(start), []
         free = rng.randint(*FREE)
         while not board.over and (board.squares == 0).sum() > free:
             played.append(rng.choice(board.legal()))
@@ -80,7 +80,7 @@ def hard_dots(seed: int, configuration: dots.Configuration) -> Hard:
     """Return a hard position of dots and boxes, towards the end."""
     rng = random.Random(seed)
     while True:
-        board, played = dots.Board(configuration.rows, configuration.columns), []
+        board, played = dots.DotsBoard(configuration.rows, configuration.columns), []
         left = rng.randint(*LINES)
         while len(board.free) > left:
             played.append(rng.choice(board.free))

@@ -16,8 +16,8 @@ from dovetail.peer.agents.random_agent import Random
 from dovetail_agents.games.amazons import AmazonsPlayer
 from dovetail_agents.games.amazons.agent import WEIGHTS, AmazonsParameters
 from dovetail_agents.games.amazons.endgame import UNKNOWN, Endgame, longest
-from dovetail_agents.games.amazons.position import Geometry, Position, Search
-from dovetail_games.amazons import Amazons, Board, Configuration, start_position
+from dovetail_agents.games.amazons.position import AmazonsGeometry, AmazonsPosition, AmazonsSearch
+from dovetail_games.amazons import Amazons, AmazonsBoard, Configuration, start_position
 from dovetail_games.amazons.kernels import act, listed
 from dovetail_games.connect_four import ConnectFour
 from dovetail_studies.keeping import KeepAmazons, kept
@@ -84,10 +84,10 @@ def slow_features(planes: Any, mobility: float, full: bool = False) -> list[floa
 def test_features_are_the_studys(size: tuple[int, int], plies: int, seed: int) -> None:
     environment = game(*size, plies, seed)
     planes = environment.observation(environment.board.mover)
-    position = Position(planes, Geometry(*size))
+    position = AmazonsPosition(planes, AmazonsGeometry(*size))
     for full in (False, True):
         divisor = 1000.0 if full else 40.0
-        worth, found = Search(MP, divisor, full, 100.0).value(position)
+        worth, found = AmazonsSearch(MP, divisor, full, 100.0).value(position)
         expected = slow_features(planes, divisor, full)
         assert found.tolist() == pytest.approx(expected)
         assert worth == pytest.approx(float(MP @ expected))
@@ -95,17 +95,18 @@ def test_features_are_the_studys(size: tuple[int, int], plies: int, seed: int) -
 
 def test_changing_places_swaps_the_features() -> None:
     environment = game(6, 6, 9, 3)
-    search = Search(MP, 40.0, False, 100.0)
+    search = AmazonsSearch(MP, 40.0, False, 100.0)
     seen = [
-        search.value(Position(environment.observation(seat), Geometry(6, 6)))[1] for seat in (0, 1)
+        search.value(AmazonsPosition(environment.observation(seat), AmazonsGeometry(6, 6)))[1]
+        for seat in (0, 1)
     ]
     assert seen[0].reshape(6, 2)[:, ::-1].ravel().tolist() == seen[1].tolist()
 
 
 def test_the_start_of_8_x_8_has_mobility_one_and_mp_values_it() -> None:
     environment = game(8, 8, 0, 0)
-    worth, found = Search(MP, 60.0, False, 100.0).value(
-        Position(environment.observation(0), Geometry(8, 8))
+    worth, found = AmazonsSearch(MP, 60.0, False, 100.0).value(
+        AmazonsPosition(environment.observation(0), AmazonsGeometry(8, 8))
     )
     # Each side has 60 queen moves, and nothing stands beside any amazon.
     assert found.tolist() == [1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0]
@@ -118,8 +119,10 @@ def test_pruning_finds_what_plain_minimax_finds(
     size: tuple[int, int], plies: int, seed: int
 ) -> None:
     environment = game(*size, plies, seed)
-    position = Position(environment.observation(environment.board.mover), Geometry(*size))
-    search = Search(MP, 28.0, False, 100.0)
+    position = AmazonsPosition(
+        environment.observation(environment.board.mover), AmazonsGeometry(*size)
+    )
+    search = AmazonsSearch(MP, 28.0, False, 100.0)
     for depth in (1, 2, 3):
         plain = dict(
             zip(*map(np.ndarray.tolist, search.root(position, depth, prune=False)), strict=True)
@@ -149,8 +152,10 @@ def test_refuted_moves_have_upper_bounds_below_the_best(
 ) -> None:
     """Replies are made for many moves at once, and a scan ends at what no reply exceeds."""
     environment = game(*size, plies, seed)
-    position = Position(environment.observation(environment.board.mover), Geometry(*size))
-    search = Search(np.array(WEIGHTS[weights]), 28.0, False, 100.0)
+    position = AmazonsPosition(
+        environment.observation(environment.board.mover), AmazonsGeometry(*size)
+    )
+    search = AmazonsSearch(np.array(WEIGHTS[weights]), 28.0, False, 100.0)
     moves, values = search.root(position, 2, prune=False)
     plain = dict(zip(moves.tolist(), values.tolist(), strict=True))
     for top in (1, 5):
@@ -171,9 +176,11 @@ def test_values_from_notes_are_those_of_a_survey(
 ) -> None:
     """One ply deep a search values arrows by what they change; each position alone is worth as much."""
     environment = game(*size, plies, seed)
-    position = Position(environment.observation(environment.board.mover), Geometry(*size))
+    position = AmazonsPosition(
+        environment.observation(environment.board.mover), AmazonsGeometry(*size)
+    )
     for full in (False, True):
-        search = Search(MP, 60.0, full, 100.0)
+        search = AmazonsSearch(MP, 60.0, full, 100.0)
         for move, found in zip(*search.root(position, 1), strict=True):
             after = position.copy()
             after.play(int(move))
@@ -205,9 +212,9 @@ def test_it_solves_endgames(size: tuple[int, int]) -> None:
         if free > 6:
             continue
         expected = wins(environment.board, {})
-        search = Search(np.zeros(12), 60.0, False, 100.0)
+        search = AmazonsSearch(np.zeros(12), 60.0, False, 100.0)
         # Every move fills a square, so no line is longer than there are free ones.
-        _, values = search.root(Position(planes, Geometry(*size)), free + 1)
+        _, values = search.root(AmazonsPosition(planes, AmazonsGeometry(*size)), free + 1)
         assert values.max() == (100.0 if expected else -100.0), seed
         solved[expected] += 1
     assert min(solved.values()) >= 5, solved
@@ -230,7 +237,7 @@ def test_endgames_are_solved_as_by_exhaustive_search_of_the_rules(size: tuple[in
 
 
 def test_an_endgame_that_is_too_large_is_left_open() -> None:
-    board = Board(start_position(6, 6))
+    board = AmazonsBoard(start_position(6, 6))
     assert Endgame(6, 6, positions=1000).value(board.squares, 0) == UNKNOWN
 
 
@@ -268,9 +275,9 @@ def test_a_player_that_solves_endgames_keeps_every_value() -> None:
 
 def test_a_search_leaves_the_position_as_it_was() -> None:
     environment = game(6, 6, 6, 1)
-    position = Position(environment.observation(0), Geometry(6, 6))
+    position = AmazonsPosition(environment.observation(0), AmazonsGeometry(6, 6))
     before = position.board.copy(), position.where.copy()
-    search = Search(MP, 40.0, False, 100.0)
+    search = AmazonsSearch(MP, 40.0, False, 100.0)
     moves, _ = search.root(position, 2, 5)
     search.wins(position, int(moves[0]), 2, 7)
     assert (position.board == before[0]).all()
@@ -283,8 +290,8 @@ def test_a_game_that_is_lost_is_worth_minus_100() -> None:
     environment.start(0)
     planes = environment.observation(0)
     planes[2, 0, 1] = planes[2, 1, 0] = planes[2, 1, 1] = 1
-    search = Search(MP, 10.0, False, 100.0)
-    position = Position(planes, Geometry(4, 4))
+    search = AmazonsSearch(MP, 10.0, False, 100.0)
+    position = AmazonsPosition(planes, AmazonsGeometry(4, 4))
     assert search.value(position, mover=1)[0] == 100.0
     assert search.value(position, mover=1)[1].tolist() == pytest.approx(slow_features(planes, 10.0))
     assert search.value(position, mover=0)[0] != 100.0
@@ -318,9 +325,9 @@ def test_the_predicted_target_by_hand() -> None:
     parameters = {"weights": "mp", "epsilon": 0.0, "rollouts": False, "learning_rate": 0.25}
     player, seat = seated(parameters)
     environment = game(5, 5, 2, 4)
-    position = Position(environment.observation(0), Geometry(5, 5))
+    position = AmazonsPosition(environment.observation(0), AmazonsGeometry(5, 5))
     action = player.step(decision(environment, seat, 0))
-    before = Search(MP, 28.0, False, 100.0)
+    before = AmazonsSearch(MP, 28.0, False, 100.0)
     value, features = before.value(position)
     position.play(position.move(action))
     swapped = []
@@ -331,7 +338,9 @@ def test_the_predicted_target_by_hand() -> None:
         seen = Amazons(Configuration(rows=5, columns=5))
         seen.board = after
         worth = (
-            -100.0 if after.over else before.value(Position(seen.observation(0), Geometry(5, 5)))[0]
+            -100.0
+            if after.over
+            else before.value(AmazonsPosition(seen.observation(0), AmazonsGeometry(5, 5)))[0]
         )
         swapped.append(worth)
     expected = MP + 0.25 * features * (min(swapped) - value)
@@ -346,13 +355,13 @@ def test_the_actual_target_by_hand() -> None:
     }
     player, seat = seated(parameters)
     environment = game(5, 5, 0, 0)
-    geometry = Geometry(5, 5)
+    geometry = AmazonsGeometry(5, 5)
     weights = MP.copy()
     seen = []
     for turn in (0, 2):
         seen.append(
-            Search(weights, 28.0, False, 100.0).value(
-                Position(environment.observation(0), geometry)
+            AmazonsSearch(weights, 28.0, False, 100.0).value(
+                AmazonsPosition(environment.observation(0), geometry)
             )[1]
         )
         environment.board.play(player.step(decision(environment, seat, turn)))
@@ -371,8 +380,8 @@ def test_td_leaf_learns_from_the_leaves() -> None:
     }
     player, seat = seated(parameters)
     environment = game(5, 5, 0, 0)
-    search = Search(MP, 28.0, False, 100.0)
-    position = Position(environment.observation(0), Geometry(5, 5))
+    search = AmazonsSearch(MP, 28.0, False, 100.0)
+    position = AmazonsPosition(environment.observation(0), AmazonsGeometry(5, 5))
     worth, line = search.line(position, 0, 2)
     leaf = position.copy()
     leaf.play(line[0], 0)

@@ -21,7 +21,7 @@ from dovetail_agents.games.connect_four.book import (
 from dovetail_agents.games.connect_four.build import build
 from dovetail_agents.games.connect_four.solver import Solver
 from dovetail_games.connect_four import ConnectFour
-from dovetail_games.connect_four.rules import Board
+from dovetail_games.connect_four.rules import ConnectFourBoard
 from dovetail_studies.keeping import KeepValue, hard, kept
 
 # A sample of Pons' test sets (http://blog.gamesolver.org/solving-connect-four/02-test-protocol/).
@@ -42,7 +42,7 @@ PUBLISHED = """
 """
 
 
-def minimax(board: Board) -> int:
+def minimax(board: ConnectFourBoard) -> int:
     """Return the score of a position by the rules alone."""
     left = 42 - board.moves
     if board.winner is not None:
@@ -67,7 +67,7 @@ def test_endings_are_exact(solver: Solver) -> None:
     rng = random.Random(5)
     count = 0
     while count < 40:
-        board = Board()
+        board = ConnectFourBoard()
         while not board.over and board.moves < 34:
             board.drop(rng.choice(board.legal()))
         if board.over:
@@ -83,10 +83,10 @@ def test_endings_are_exact(solver: Solver) -> None:
 
 
 def test_threads_that_share_a_solver_do_not_disturb_each_other() -> None:
-    boards: list[Board] = []
+    boards: list[ConnectFourBoard] = []
     rng = random.Random(6)
     while len(boards) < 400:
-        board = Board()
+        board = ConnectFourBoard()
         while not board.over and board.moves < 18:
             board.drop(rng.choice(board.legal()))
         if not board.over:
@@ -105,7 +105,7 @@ BOARDS = {(4, 4): 0, (4, 5): 0, (4, 6): -1, (5, 4): 0, (5, 5): 0, (6, 4): 0}
 
 @pytest.mark.parametrize(("rows", "columns"), BOARDS)
 def test_small_boards_have_their_published_values(rows: int, columns: int) -> None:
-    assert Solver(rows, columns).value(Board(rows, columns)) == BOARDS[rows, columns]
+    assert Solver(rows, columns).value(ConnectFourBoard(rows, columns)) == BOARDS[rows, columns]
 
 
 def test_mirror_images_share_a_place_in_the_book() -> None:
@@ -130,7 +130,7 @@ def test_the_book_is_whole_and_has_the_published_scores_of_the_first_columns() -
             after = (each for _, each in children(reached(moves)))
             assert known[position] == max(-known[key(each)] for each in after)
     # The middle wins, its neighbours draw (Allis 1988); with the number of moves, Pons.
-    assert list(Solver().scores(Board()).values()) == [-2, -1, 0, 1, 0, -1, -2]
+    assert list(Solver().scores(ConnectFourBoard()).values()) == [-2, -1, 0, 1, 0, -1, -2]
 
 
 def test_it_wins_what_is_won_and_refuses_boards_that_are_too_large() -> None:

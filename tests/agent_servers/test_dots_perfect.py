@@ -11,18 +11,18 @@ from dovetail.peer.agents.random_agent import Random
 from dovetail_agents.games.dots import DotsPlayer
 from dovetail_agents.games.dots.perfect import DotsPerfect, after, ending, keeping, values
 from dovetail_games.dots import Configuration, Dots
-from dovetail_games.dots.rules import Board, grid
+from dovetail_games.dots.rules import DotsBoard, grid
 from dovetail_studies.dots.rows import kept
 from dovetail_studies.playing import match
 
 
-def best(board: Board) -> int:
+def best(board: DotsBoard) -> int:
     """Return the value of a position to its mover, by the rules alone."""
 
     @cache
     def value(lines: tuple[int, ...]) -> int:
         found = -99
-        there = Board(board.grid.rows, board.grid.columns)
+        there = DotsBoard(board.grid.rows, board.grid.columns)
         for line in lines:
             there.draw(line)
         for line in there.legal():
@@ -40,7 +40,7 @@ def best(board: Board) -> int:
 def test_endings_have_the_values_of_the_whole_table(rows: int, columns: int) -> None:
     rng = random.Random(rows)
     for _ in range(20):
-        board = Board(rows, columns)
+        board = DotsBoard(rows, columns)
         for _ in range(rng.randint(1, board.grid.lines - 1)):
             board.draw(rng.choice(board.legal()))
         found = ending(board.grid, board.drawn)
@@ -53,11 +53,11 @@ def test_endings_have_the_values_of_the_whole_table(rows: int, columns: int) -> 
 def test_values_are_those_of_solved_boards(rows: int, columns: int, value: int) -> None:
     assert values(rows, columns)[0] == value
     if rows * columns < 9:
-        assert best(Board(rows, columns)) == value
+        assert best(DotsBoard(rows, columns)) == value
 
 
 def test_the_value_of_a_line_is_that_of_the_rules() -> None:
-    board = Board(3, 3)
+    board = DotsBoard(3, 3)
     for line in (0, 2, 6, 7):
         board.draw(line)
     expected = {}

@@ -15,10 +15,10 @@ from dovetail.peer.agents.agent import Decision, End, Seat
 from dovetail.peer.agents.random_agent import Random
 from dovetail_agents.games.dots import DotsPlayer
 from dovetail_agents.games.dots.agent import WEIGHTS, DotsParameters
-from dovetail_agents.games.dots.position import TO_THE_END, Position, Search
+from dovetail_agents.games.dots.position import TO_THE_END, DotsPosition, DotsSearch
 from dovetail_experiments.statistics import wilson
 from dovetail_games.connect_four import ConnectFour
-from dovetail_games.dots import Board, Configuration, Dots
+from dovetail_games.dots import Configuration, Dots, DotsBoard
 
 END = np.array(WEIGHTS["end"])
 
@@ -32,18 +32,18 @@ def game(rows: int, columns: int, lines: int, seed: int) -> Dots:
     return environment
 
 
-def seen(environment: Dots) -> Position:
+def seen(environment: Dots) -> DotsPosition:
     board = environment.board
-    return Position(environment.observation(board.mover), board.grid)
+    return DotsPosition(environment.observation(board.mover), board.grid)
 
 
-def slow_features(board: Board) -> list[float]:
+def slow_features(board: DotsBoard) -> list[float]:
     edges = [sum(board.drawn >> line & 1 for line in sides) for sides in board.grid.sides]
     mine = board.scores[board.mover]
     return [*(float(edges.count(n)) for n in range(4)), mine, sum(board.scores) - mine, 1.0]
 
 
-def slow_value(board: Board, me: int, turns: int, weights: Any) -> float:
+def slow_value(board: DotsBoard, me: int, turns: int, weights: Any) -> float:
     """Minimax once more, by the rules and by words: turns end when no box is completed."""
     if board.over:
         return float(board.scores[me] - board.scores[1 - me])
@@ -76,7 +76,7 @@ def test_pruning_and_the_table_change_no_value(
     board = environment.board
     expected = slow_value(board, board.mover, turns, END)
     for prune, table in ((False, 0), (True, 0), (True, 64), (True, 1 << 12), (False, 64)):
-        search = Search(END, prune=prune, table=table)
+        search = DotsSearch(END, prune=prune, table=table)
         worth, line = search.line(seen(environment), 0, turns)
         assert worth == pytest.approx(expected)
         chosen, values = search.root(seen(environment), turns)
@@ -102,7 +102,7 @@ def environment_lines(size: tuple[int, int]) -> int:
 @cache
 def solved(rows: int, columns: int, drawn: int) -> int:
     """Boxes of the player to move minus the other's, from here on, by exhaustive search."""
-    board = Board(rows, columns)
+    board = DotsBoard(rows, columns)
     lines = board.grid.lines
     best = -99
     for line in range(lines):
@@ -119,7 +119,7 @@ def solved(rows: int, columns: int, drawn: int) -> int:
 def test_searched_to_the_end_it_plays_solved_games(size: tuple[int, int]) -> None:
     """1 x 1 to 1 x 3 and 2 x 2 boxes, whose values an exhaustive search finds independently."""
     environment = game(*size, 0, 0)
-    worth, _ = Search(np.zeros(7)).line(seen(environment), 0, TO_THE_END)
+    worth, _ = DotsSearch(np.zeros(7)).line(seen(environment), 0, TO_THE_END)
     assert worth == solved(*size, 0)
 
 
@@ -127,7 +127,7 @@ def test_two_by_three_boxes_from_a_few_lines_on() -> None:
     for seed in range(4):
         environment = game(3, 4, 4, seed)
         board = environment.board
-        worth, _ = Search(np.zeros(7)).line(seen(environment), 0, TO_THE_END)
+        worth, _ = DotsSearch(np.zeros(7)).line(seen(environment), 0, TO_THE_END)
         gone = board.scores[board.mover] - board.scores[1 - board.mover]
         assert worth == gone + solved(3, 4, board.drawn)
 
@@ -176,7 +176,7 @@ def test_the_predicted_target_looks_past_the_replies() -> None:
     position = seen(environment)
     before = player.weights.copy()
     action = player.step(decision(environment, seat, 0))
-    search = Search(before)
+    search = DotsSearch(before)
     after = position.copy()
     mover = after.draw(action)
     if mover == 1:
@@ -273,7 +273,7 @@ def test_it_says_what_it_cannot_play() -> None:
 def test_a_search_with_a_limit_ends_soon_and_without_need_of_it_changes_nothing() -> None:
     environment = game(6, 6, 40, 3)
     position = seen(environment)
-    limited = Search(END, most=2_000)
+    limited = DotsSearch(END, most=2_000)
     lines, values = limited.root(position, 3)
     assert len(lines) == len(values) == 20
     # Positions that are under way when the limit is reached still value their lines; without it
@@ -281,8 +281,8 @@ def test_a_search_with_a_limit_ends_soon_and_without_need_of_it_changes_nothing(
     assert limited.nodes < 20_000
     assert (limited.limited, limited.decisions) == (1, 1)
     small = seen(game(3, 3, 4, 1))
-    ample = Search(END, most=10**9)
-    assert ample.root(small, 3) == Search(END).root(small, 3)
+    ample = DotsSearch(END, most=10**9)
+    assert ample.root(small, 3) == DotsSearch(END).root(small, 3)
     assert (ample.limited, ample.decisions) == (0, 1)
 
 
@@ -316,7 +316,7 @@ def test_positions_found_again_count_towards_the_limit() -> None:
     environment.start(1)
     for line in sorted(set(range(60)) - left):
         environment.step({environment.board.mover: line})
-    search = Search(END, most=20_000)
+    search = DotsSearch(END, most=20_000)
     lines, _ = search.root(seen(environment), 4)
     assert set(lines) == left
     assert search.nodes < 40_000

@@ -32,7 +32,7 @@ from dovetail_agents.general.feature_network.agent import boards
 from dovetail_agents.learning.splitmix import draw
 from dovetail_games.dominion import Dominion
 from dovetail_games.game_2048 import Game2048
-from dovetail_games.tetris import Board, Tetris
+from dovetail_games.tetris import Tetris, TetrisBoard
 from dovetail_games.tetris import features as named
 from dovetail_games.tetris.kernels import boards_after_all
 from dovetail_studies.tetris import bits, sliding
@@ -260,7 +260,7 @@ def test_the_worst_loop_ends(direction: Any, cells: int) -> None:
 @given(st.integers(0, 10**6), st.sampled_from([(20, 10), (8, 6), (12, 5)]))
 @settings(max_examples=60, deadline=None)
 def test_hand_made_units_are_dellacheries_features(seed: int, shape: tuple[int, int]) -> None:
-    board = Board(*shape, rng=random.Random(seed))
+    board = TetrisBoard(*shape, rng=random.Random(seed))
     board.wall[:] = wall(seed, *shape)
     features, over = named.after_all(board)
     seen = placed(board.wall, board.piece, *shape)
@@ -288,7 +288,7 @@ def test_hand_made_units_are_dellacheries_features(seed: int, shape: tuple[int, 
         assert reference.value(seen[n], exact) == pytest.approx(expected)
 
 
-def board_cells(board: Board) -> int:
+def board_cells(board: TetrisBoard) -> int:
     return sum(int(row).bit_count() for row in board.wall)
 
 
@@ -318,7 +318,7 @@ def test_compiled_games_are_the_environments(seed: int) -> None:
     shape = (8, 6)
     network = random_network(seed, 3, *shape) if seed == 2 else handmade.network("exact", 3, *shape)
     state = np.array([seed], np.uint64)
-    board = Board(*shape)
+    board = TetrisBoard(*shape)
     while not board.over and board.placed < 40:
         board.piece = draw(state, 7)
         seen = placed(board.wall, board.piece, *shape)

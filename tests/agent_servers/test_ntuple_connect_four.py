@@ -19,7 +19,7 @@ from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour, Paramet
 from dovetail_agents.games.connect_four.ntuple.agent import looks
 from dovetail_agents.games.connect_four.ntuple.kernels import COHERENCE
 from dovetail_games.connect_four import ConnectFour
-from dovetail_games.connect_four.rules import Board
+from dovetail_games.connect_four.rules import ConnectFourBoard
 
 SMALL = Parameters(tuples=6, length=4, learning_rate=0.1)
 
@@ -33,7 +33,7 @@ class Plain:
         self.errors: Any = defaultdict(float)
         self.sizes: Any = defaultdict(float)
 
-    def keys(self, board: Board) -> list[tuple[int, int, tuple[str, ...]]]:
+    def keys(self, board: ConnectFourBoard) -> list[tuple[int, int, tuple[str, ...]]]:
         """Return the entries of a position for the side that has just moved."""
         side = 1 - board.mover
         seen = {}
@@ -51,13 +51,13 @@ class Plain:
             for table, look in zip(self.tables.tolist(), self.places.tolist(), strict=True)
         ]
 
-    def value(self, board: Board) -> float:
+    def value(self, board: ConnectFourBoard) -> float:
         """Return what a position is worth to the side that has just moved."""
         if board.over:
             return 0.0 if board.winner is None else 1.0
         return math.tanh(sum(self.weights[key] for key in self.keys(board)))
 
-    def learn(self, board: Board) -> list[float]:
+    def learn(self, board: ConnectFourBoard) -> list[float]:
         """Return the values of all columns, and learn."""
         found = []
         for column in board.legal():
@@ -76,7 +76,7 @@ class Plain:
         return found
 
 
-def planes(board: Board) -> np.ndarray[Any, Any]:
+def planes(board: ConnectFourBoard) -> np.ndarray[Any, Any]:
     """Return what the side to move sees."""
     discs = board.discs[board.mover], board.discs[1 - board.mover]
     return np.array(
@@ -90,7 +90,7 @@ def agent(parameters: Parameters = SMALL, seed: int = 1) -> NTupleConnectFour:
     return found
 
 
-def values(learner: NTupleConnectFour, board: Board, *, learning: bool) -> list[float]:
+def values(learner: NTupleConnectFour, board: ConnectFourBoard, *, learning: bool) -> list[float]:
     legal = np.zeros((1, 7), bool)
     legal[0, board.legal()] = True
     found: list[float] = learner._values(planes(board)[None], legal, learning)[legal].tolist()
@@ -101,7 +101,7 @@ def test_it_learns_what_a_plain_implementation_learns() -> None:
     learner, rng = agent(), random.Random(5)
     plain = Plain(learner)
     for _ in range(60):
-        board = Board()
+        board = ConnectFourBoard()
         while not board.over:
             expected = plain.learn(board)
             assert values(learner, board, learning=True) == pytest.approx(expected, abs=1e-4)
@@ -111,14 +111,14 @@ def test_it_learns_what_a_plain_implementation_learns() -> None:
 
 def test_mirror_images_are_worth_the_same() -> None:
     learner, rng = agent(), random.Random(6)
-    board = Board()
+    board = ConnectFourBoard()
     for _ in range(300):
         if board.over:
-            board = Board()
+            board = ConnectFourBoard()
         values(learner, board, learning=True)
         board.drop(rng.choice(board.legal()))
     for _ in range(30):
-        board, image = Board(), Board()
+        board, image = ConnectFourBoard(), ConnectFourBoard()
         for _ in range(rng.randrange(20)):
             if not board.over:
                 column = rng.choice(board.legal())
@@ -169,7 +169,7 @@ def test_it_learns_to_beat_random_and_evaluation_changes_nothing() -> None:
 
 def test_states_that_would_reach_beyond_its_tables_are_refused() -> None:
     learner = agent()
-    values(learner, Board(), learning=False)
+    values(learner, ConnectFourBoard(), learning=False)
     learner.sizes.ravel()[-1] = 1.0
     large = learner.save()
     small = agent(Parameters(tuples=6, length=4, connect=5))
@@ -186,7 +186,7 @@ def test_states_that_would_reach_beyond_its_tables_are_refused() -> None:
 
 def test_a_small_state_does_not_take_more_memory_than_its_tables() -> None:
     learner = agent()
-    values(learner, Board(), learning=False)
+    values(learner, ConnectFourBoard(), learning=False)
     numbers = {
         "entries": np.zeros(25_000_000, np.uint32),
         **dict.fromkeys(("weights", "errors", "sizes"), np.zeros(25_000_000, np.float32)),

@@ -20,7 +20,7 @@ from dovetail_agents.games.tetris.weights import (
     size,
 )
 from dovetail_games.connect_four import ConnectFour
-from dovetail_games.tetris import Board, Tetris
+from dovetail_games.tetris import Tetris, TetrisBoard
 from dovetail_games.tetris import features as named
 from dovetail_games.tetris.kernels import boards_after_all
 
@@ -130,7 +130,7 @@ def test_published_players_clear_hundreds_of_rows_on_a_low_board() -> None:
 def test_it_plays_what_the_rules_alone_would() -> None:
     """The same placements as a loop over rules and features, through the broker."""
     expected = []
-    board = Board(8, 6, rng=random.Random(4))
+    board = TetrisBoard(8, 6, rng=random.Random(4))
     while not board.over and board.placed < 60:
         found, over = named.after_all(board)
         values = found @ named.DT_8

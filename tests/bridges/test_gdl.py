@@ -25,7 +25,7 @@ from dovetail_bridges.gdl.environment import GDL, board, bundled, rules_of
 from dovetail_bridges.gdl.game import Game, State
 from dovetail_bridges.gdl.kif import Term
 from dovetail_bridges.gdl.rules import BadRules
-from dovetail_games.connect_four.rules import Board
+from dovetail_games.connect_four.rules import ConnectFourBoard
 
 # -- syntax and checks ---------------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ def test_connect_four_is_the_native_one() -> None:
     game = Game(rules_of("connect_four"))
     for seed in range(40):
         rng = random.Random(seed)
-        state, native = game.start(), Board()
+        state, native = game.start(), ConnectFourBoard()
         while not state.terminal:
             role = game.roles[native.moves % 2]
             legal = native.legal()

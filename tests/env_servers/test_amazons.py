@@ -13,7 +13,7 @@ from dovetail import DovetailError
 from dovetail.peer import options
 from dovetail.peer.environments.environment import IllegalAction
 from dovetail.protocol.scenes import Choice, Piece
-from dovetail_games.amazons import Amazons, Board, Configuration, kernels, start_position
+from dovetail_games.amazons import Amazons, AmazonsBoard, Configuration, kernels, start_position
 
 Square = tuple[int, int]
 COMPASS = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a, b) != (0, 0)]
@@ -71,7 +71,7 @@ class Slow:
         )
 
 
-def squares(action: int, board: Board) -> tuple[Square, Square, Square]:
+def squares(action: int, board: AmazonsBoard) -> tuple[Square, Square, Square]:
     size = board.rows * board.columns
     source, target, arrow = action // size**2, action // size % size, action % size
     c = board.columns
@@ -81,7 +81,7 @@ def squares(action: int, board: Board) -> tuple[Square, Square, Square]:
 @settings(max_examples=12, deadline=None)
 @given(st.integers(4, 6), st.integers(4, 6), st.randoms(use_true_random=False))
 def test_it_agrees_with_slow_rules_move_by_move(rows: int, columns: int, rng: Any) -> None:
-    board = Board(start_position(rows, columns))
+    board = AmazonsBoard(start_position(rows, columns))
     slow = Slow(str(board))
     while True:
         expected = slow.moves()
@@ -108,7 +108,7 @@ def test_it_agrees_with_slow_rules_move_by_move(rows: int, columns: int, rng: An
     ],
 )
 def test_moves_from_the_start_are_as_many_as_published(size: int, one: int, two: int) -> None:
-    board = Board(start_position(size, size))
+    board = AmazonsBoard(start_position(size, size))
     assert len(board.legal()) == one
     assert kernels.perft(board.squares, size, size, 0, 2) == two
 
@@ -131,7 +131,10 @@ def test_the_standard_position() -> None:
 def test_two_steps_are_the_same_moves() -> None:
     """Every queen move with every arrow that then follows is a move, and there are no others."""
     rng = random.Random(1)
-    whole, steps = Board(start_position(6, 6)), Board(start_position(6, 6), steps=True)
+    whole, steps = (
+        AmazonsBoard(start_position(6, 6)),
+        AmazonsBoard(start_position(6, 6), steps=True),
+    )
     while not whole.over:
         found = set()
         size = 36
@@ -152,7 +155,7 @@ def test_two_steps_are_the_same_moves() -> None:
 def random_games(size: int, games: int) -> tuple[float, float]:
     rng, moves, wins = random.Random(1), 0, 0
     for _ in range(games):
-        board = Board(start_position(size, size))
+        board = AmazonsBoard(start_position(size, size))
         count = 0
         while not board.over:
             found = board.moves()
@@ -214,7 +217,7 @@ def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> Non
     ],
 )
 def test_what_the_rules_say_of_a_wrong_move(action: Any, complaint: str) -> None:
-    board = Board(".a./x../b.b")
+    board = AmazonsBoard(".a./x../b.b")
     with pytest.raises(IllegalAction, match=complaint) as caught:
         board.play(action)
     assert caught.value.seat == 0
@@ -232,7 +235,7 @@ def test_what_the_rules_say_of_a_wrong_move(action: Any, complaint: str) -> None
     ],
 )
 def test_what_the_rules_say_of_a_wrong_step(action: int, complaint: str) -> None:
-    board = Board(".a./x../b.b", steps=True)
+    board = AmazonsBoard(".a./x../b.b", steps=True)
     with pytest.raises(IllegalAction, match=complaint):
         board.play(action)
     assert (str(board), board.mover, board.shooter) == (".a./x../b.b", 0, None)

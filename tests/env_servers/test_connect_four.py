@@ -14,7 +14,7 @@ from dovetail import DovetailError
 from dovetail.peer import options
 from dovetail.peer.environments.environment import IllegalAction
 from dovetail.protocol.scenes import Choice, Mark, Piece
-from dovetail_games.connect_four import Board, Configuration, ConnectFour
+from dovetail_games.connect_four import Configuration, ConnectFour, ConnectFourBoard
 
 Discs = dict[tuple[int, int], int]
 TROMP = [1, 7, 49, 238, 1120, 4263, 16422, 54859, 184275]
@@ -46,7 +46,7 @@ def drop_slowly(discs: Discs, rows: int, column: int, player: int) -> None:
 def test_it_agrees_with_slow_rules_move_by_move(data: st.DataObject) -> None:
     rows, columns = data.draw(st.integers(1, 7)), data.draw(st.integers(1, 8))
     connect = data.draw(st.integers(2, max(2, rows, columns)))
-    board, discs = Board(rows, columns, connect), Discs()
+    board, discs = ConnectFourBoard(rows, columns, connect), Discs()
     player = 0
     while True:
         full = len(discs) == rows * columns
@@ -114,7 +114,7 @@ def test_the_environment_shows_and_pays_what_slow_rules_say(data: st.DataObject)
         np.testing.assert_array_equal(now, then)
 
 
-def successors(board: Board) -> list[Board]:
+def successors(board: ConnectFourBoard) -> list[ConnectFourBoard]:
     found = []
     for column in board.legal():
         after = board.copy()
@@ -125,7 +125,7 @@ def successors(board: Board) -> list[Board]:
 
 @pytest.mark.parametrize("plies", [6, pytest.param(8, marks=pytest.mark.slow)])
 def test_the_positions_by_ply_are_as_many_as_tromp_counted(plies: int) -> None:
-    level = [Board()]
+    level = [ConnectFourBoard()]
     counts = [1]
     for _ in range(plies):
         unique = {tuple(after.discs): after for board in level for after in successors(board)}
@@ -134,7 +134,7 @@ def test_the_positions_by_ply_are_as_many_as_tromp_counted(plies: int) -> None:
     assert counts == TROMP[: plies + 1]
 
 
-def perft(board: Board, depth: int) -> int:
+def perft(board: ConnectFourBoard, depth: int) -> int:
     """Count games of so many moves, or shorter ones that are over."""
     if depth == 0 or board.over:
         return 1
@@ -155,7 +155,7 @@ def perft_slowly(discs: Discs, player: int, depth: int, rows: int, columns: int)
 
 @pytest.mark.parametrize("opening", ["", "3332", "010101", "33333322", "0123456"])
 def test_games_are_as_many_as_by_slow_rules(opening: str) -> None:
-    board, discs = Board(), Discs()
+    board, discs = ConnectFourBoard(), Discs()
     for number, column in enumerate(map(int, opening)):
         board.drop(column)
         drop_slowly(discs, 6, column, number % 2)
@@ -167,7 +167,7 @@ def test_random_players_share_games_as_others_found(games: int) -> None:
     """Each share is within the 99.99 % range of a score test with so many games."""
     rng, counts = random.Random(1), [0, 0, 0]
     for _ in range(games):
-        board = Board()
+        board = ConnectFourBoard()
         while not board.over:
             board.drop(rng.choice(board.legal()))
         assert board.moves == sum(board.heights) == sum(discs.bit_count() for discs in board.discs)
@@ -194,8 +194,8 @@ def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> Non
     assert "\n" not in str(caught.value)
 
 
-def state(board: Board) -> list[Any]:
-    return [repr(getattr(board, name)) for name in Board.__slots__]
+def state(board: ConnectFourBoard) -> list[Any]:
+    return [repr(getattr(board, name)) for name in ConnectFourBoard.__slots__]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def state(board: Board) -> list[Any]:
     ],
 )
 def test_a_wrong_move_is_named_and_changes_nothing(column: Any, complaint: str) -> None:
-    board = Board()
+    board = ConnectFourBoard()
     for _ in range(6):
         board.drop(0)
     before = state(board)
@@ -242,7 +242,7 @@ def test_a_start_clears_the_board_of_a_game_in_progress_or_over(columns: list[in
     (view,) = game.start(1).seats
     assert not view.observation.any()
     assert (view.seat, view.legal) == (0, list(range(7)))
-    assert state(game.board) == state(Board())
+    assert state(game.board) == state(ConnectFourBoard())
     assert game.text() == ConnectFour().text()
 
 
@@ -252,7 +252,7 @@ def test_only_the_seat_to_act_may_act(actions: dict[int, int]) -> None:
     game.start(0)
     with pytest.raises(IllegalAction, match="seat 0 is to act, and only it"):
         game.step(actions)
-    assert state(game.board) == state(Board())
+    assert state(game.board) == state(ConnectFourBoard())
 
 
 def test_text() -> None:

@@ -16,7 +16,7 @@ from dovetail import DovetailError
 from dovetail.peer import options
 from dovetail.peer.environments.environment import IllegalAction
 from dovetail.protocol.scenes import Choice, Piece
-from dovetail_games.dots import Board, Configuration, Dots
+from dovetail_games.dots import Configuration, Dots, DotsBoard
 
 Line = frozenset[tuple[int, int]]
 
@@ -53,7 +53,7 @@ class Slow:
 @settings(max_examples=200, deadline=None)
 @given(st.integers(2, 5), st.integers(2, 5), st.randoms(use_true_random=False))
 def test_it_agrees_with_slow_rules_line_by_line(rows: int, columns: int, rng: Any) -> None:
-    board, slow = Board(rows, columns), Slow(rows, columns)
+    board, slow = DotsBoard(rows, columns), Slow(rows, columns)
     while not board.over:
         assert board.legal() == [n for n, e in enumerate(slow.lines) if e not in slow.drawn]
         assert (board.mover, board.scores) == (slow.mover, slow.scores)
@@ -70,7 +70,7 @@ def test_it_agrees_with_slow_rules_line_by_line(rows: int, columns: int, rng: An
 
 def solve(rows: int, columns: int) -> int:
     """Return the boxes that the first player wins by, both playing best; by the rules under test."""
-    whole = Board(rows, columns)
+    whole = DotsBoard(rows, columns)
     masks = whole.grid.beside
     lines = whole.grid.lines
 
@@ -133,7 +133,7 @@ def _solve_slowly(rows: int, columns: int) -> int:
 )
 def test_larger_boards_solved(rows: int, columns: int, lead: int) -> None:
     """Every set of lines from the last back to none, with boxes made of this file's own lines."""
-    shape, mine = Slow(rows, columns), Board(rows, columns).grid
+    shape, mine = Slow(rows, columns), DotsBoard(rows, columns).grid
     number = {line: index for index, line in enumerate(shape.lines)}
     boxes = []
     for r in range(rows - 1):
@@ -170,7 +170,7 @@ def random_games(games: int) -> float:
     """Return the share of games that the first player wins."""
     rng, wins = random.Random(1), 0
     for _ in range(games):
-        board = Board()
+        board = DotsBoard()
         while not board.over:
             drawn, mover = board.drawn, board.mover
             line = rng.choice(board.legal())
@@ -228,7 +228,7 @@ def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> Non
 
 
 def test_what_the_rules_say_of_a_wrong_line() -> None:
-    board = Board(2, 2)
+    board = DotsBoard(2, 2)
     board.draw(1)
     with pytest.raises(IllegalAction, match="line 1 is drawn already"):
         board.draw(1)
@@ -280,7 +280,7 @@ def test_one_line_may_complete_two_boxes() -> None:
 
 @pytest.mark.parametrize("line", [-1, 7, True, None, "3", 2**70])
 def test_what_is_no_line_changes_nothing(line: Any) -> None:
-    board = Board(2, 3)
+    board = DotsBoard(2, 3)
     with pytest.raises(IllegalAction, match="is not a line; the lines are 0 to 6") as caught:
         board.draw(line)
     assert caught.value.seat == 0

@@ -15,7 +15,7 @@ from tests.env_servers.moves_of_2048 import after_moves
 from dovetail import DovetailError
 from dovetail.peer import options
 from dovetail.peer.environments.environment import IllegalAction
-from dovetail_games.game_2048 import Board, Configuration, Game2048
+from dovetail_games.game_2048 import Board2048, Configuration, Game2048
 from dovetail_games.game_2048.rules import Rows, slide
 
 STEPS = [(-1, 0), (0, 1), (1, 0), (0, -1)]
@@ -94,7 +94,7 @@ def test_tiles_appear_evenly_and_a_tenth_are_fours() -> None:
     count: Counter[tuple[int, int]] = Counter()
     rng, fours = random.Random(1), 0
     for _ in range(8_000):
-        board = Board(2, 2, rng, 0.1, 1)
+        board = Board2048(2, 2, rng, 0.1, 1)
         ((square, tile),) = [
             ((r, c), t) for r, row in enumerate(board.rows) for c, t in enumerate(row) if t
         ]
@@ -107,7 +107,7 @@ def test_tiles_appear_evenly_and_a_tenth_are_fours() -> None:
 def random_games(games: int) -> float:
     rng, total = random.Random(2), 0
     for seed in range(games):
-        board = Board(rng=random.Random(seed))
+        board = Board2048(rng=random.Random(seed))
         while not board.over:
             tiles = sum(1 << t for row in board.rows for t in row if t)
             board.play(rng.choice(board.legal()))
@@ -172,7 +172,7 @@ def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> Non
 
 
 def test_what_the_rules_say_of_a_wrong_move() -> None:
-    board = Board(2, 2)
+    board = Board2048(2, 2)
     board.go(((1, 2), (0, 0)))
     assert board.legal() == [2]
     with pytest.raises(IllegalAction, match="moving left changes nothing"):

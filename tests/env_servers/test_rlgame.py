@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dovetail import DovetailError
 from dovetail.peer import options
 from dovetail.peer.environments.environment import IllegalAction
-from dovetail_games.rlgame import Board, Configuration, RLGame
+from dovetail_games.rlgame import Configuration, RLGame, RLGameBoard
 
 Square = tuple[int, int]
 IN_BASE: Square = (-1, -1)
@@ -112,7 +112,7 @@ class Slow:
                 del self.pawns[player][number]
 
 
-def ends(board: Board, action: int) -> tuple[Square, Square]:
+def ends(board: RLGameBoard, action: int) -> tuple[Square, Square]:
     """Decode a move's number by its documentation."""
     n, a = board.geometry.size, board.geometry.base
     if action >= 4 * n * n:
@@ -125,7 +125,7 @@ def ends(board: Board, action: int) -> tuple[Square, Square]:
     return (x, y), (x + dx, y + dy)
 
 
-def same(board: Board, slow: Slow) -> None:
+def same(board: RLGameBoard, slow: Slow) -> None:
     n = board.geometry.size
     for player in (0, 1):
         placed = sorted(s[0] * n + s[1] for s in slow.pawns[player].values() if s[0] >= 0)
@@ -151,7 +151,7 @@ SIZES = [(8, 2, 10), (6, 2, 10), (5, 1, 4), (7, 3, 5), (4, 1, 1), (3, 1, 2), (9,
 def test_it_agrees_with_slow_rules_move_by_move(
     shape: tuple[int, int, int], loss: Any, bases: bool, rng: Any
 ) -> None:
-    board = Board(*shape, 0, loss, bases)
+    board = RLGameBoard(*shape, 0, loss, bases)
     slow = Slow(*shape, loss, bases)
     for _ in range(150):
         same(board, slow)
@@ -163,7 +163,7 @@ def test_it_agrees_with_slow_rules_move_by_move(
     same(board, slow)
 
 
-def perft(board: Board, depth: int) -> int:
+def perft(board: RLGameBoard, depth: int) -> int:
     if depth == 0 or board.over:
         return 1
     total = 0
@@ -189,13 +189,13 @@ def perft_slowly(slow: Slow, depth: int) -> int:
 
 @pytest.mark.parametrize("moves", [0, 12, 40, 60])
 def test_games_are_as_many_as_by_slow_rules(moves: int) -> None:
-    board, slow, rng = Board(6, 2, 10), Slow(6, 2, 10, "ordered", True), random.Random(moves)
+    board, slow, rng = RLGameBoard(6, 2, 10), Slow(6, 2, 10, "ordered", True), random.Random(moves)
     for _ in range(moves):
         action = rng.choice(board.legal())
         slow.play(*ends(board, action))
         board.play(action)
         if board.over:
-            board, slow = Board(6, 2, 10), Slow(6, 2, 10, "ordered", True)
+            board, slow = RLGameBoard(6, 2, 10), Slow(6, 2, 10, "ordered", True)
     assert perft(board, 3) == perft_slowly(slow, 3)
 
 
@@ -211,7 +211,7 @@ def test_the_shortest_way_in_is_as_the_study_says() -> None:
         assert steps == 2 * (n - 2 * a) + 2 == expected
 
 
-def invariants(board: Board) -> None:
+def invariants(board: RLGameBoard) -> None:
     for player in (0, 1):
         on_board = int((board.cells == player + 1).sum())
         assert on_board + board.inside(player) + board.home(player) == board.alive(player)
@@ -225,7 +225,7 @@ def random_games(count: int, every: int = 1, **shape: Any) -> dict[str, float]:
     rng = random.Random(1)
     wins, moves, entered, cut = [0, 0], 0, 0, 0
     for _ in range(count):
-        board = Board(**shape)
+        board = RLGameBoard(**shape)
         while not board.over and board.moves < 20_000:
             before = [board.alive(0), board.alive(1)]
             board.play(rng.choice(board.legal()))
@@ -262,9 +262,9 @@ def test_a_hundred_thousand_random_games() -> None:
 
 def position(
     white: list[Square | None], black: list[Square | None], mover: int = 0, **shape: Any
-) -> Board:
+) -> RLGameBoard:
     """A board with these pawns by number; None is a lost one."""
-    board = Board(pawns=len(white), first=mover, **shape)
+    board = RLGameBoard(pawns=len(white), first=mover, **shape)
     n = board.geometry.size
     for player, side in enumerate((white, black)):
         for number, square in enumerate(side):
@@ -276,13 +276,13 @@ def position(
     return board
 
 
-def move(board: Board, source: Square, target: Square) -> Board:
+def move(board: RLGameBoard, source: Square, target: Square) -> RLGameBoard:
     (action,) = [each for each in board.legal() if ends(board, each) == (source, target)]
     board.play(action)
     return board
 
 
-def left(board: Board, player: int) -> list[int]:
+def left(board: RLGameBoard, player: int) -> list[int]:
     """The numbers of the pawns that live."""
     return [number for number, square in enumerate(board.pawns[player]) if square != -2]
 
@@ -372,8 +372,8 @@ def test_with_colours_and_corners_exchanged_the_game_is_the_same(
 ) -> None:
     """Not so looked at in order, where Black's pawns come first."""
     squares = shape[0] ** 2
-    board = Board(*shape, 0, "simultaneous", bases)
-    other = Board(*shape, 1, "simultaneous", bases)
+    board = RLGameBoard(*shape, 0, "simultaneous", bases)
+    other = RLGameBoard(*shape, 1, "simultaneous", bases)
 
     def turned(action: int) -> int:
         if action >= 4 * squares:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dovetail import DovetailError
 from dovetail.peer import options
 from dovetail.peer.environments.environment import IllegalAction
-from dovetail_games.tetris import PIECES, Board, Configuration, Tetris
+from dovetail_games.tetris import PIECES, Configuration, Tetris, TetrisBoard
 from dovetail_games.tetris import features as named
 from dovetail_games.tetris.pieces import SHAPES
 
@@ -111,7 +111,7 @@ def features_slowly(
     ]
 
 
-def wall_of(board: Board) -> Cells:
+def wall_of(board: TetrisBoard) -> Cells:
     return {
         (r, c)
         for r, bits in enumerate(board.wall)
@@ -133,7 +133,7 @@ def test_there_are_as_many_placements_as_the_study_counts() -> None:
     """I 17, O 9, S 17, Z 17, T 34, L 34, J 34 on a board ten wide."""
     expected = {"I": 17, "O": 9, "S": 17, "Z": 17, "T": 34, "L": 34, "J": 34}
     for name, count in expected.items():
-        board = Board(pieces=name)
+        board = TetrisBoard(pieces=name)
         assert len(board.legal()) == count
 
 
@@ -147,7 +147,7 @@ def test_there_are_as_many_placements_as_the_study_counts() -> None:
 def test_it_agrees_with_slow_rules_placement_by_placement(
     height: int, width: int, pieces: str, seed: int
 ) -> None:
-    board, rng = Board(height, width, pieces, random.Random(seed)), random.Random(seed)
+    board, rng = TetrisBoard(height, width, pieces, random.Random(seed)), random.Random(seed)
     wall: Cells = set()
     for _ in range(60):
         name = PIECES[board.piece]
@@ -196,7 +196,7 @@ def test_the_three_boards_of_each_placement() -> None:
         turn = game.step({0: rng.choice(game.board.legal())})
 
 
-def greedy(board: Board, weights: Any) -> int:
+def greedy(board: TetrisBoard, weights: Any) -> int:
     found, over = named.after_all(board)
     values = np.where(over, -np.inf, found @ np.asarray(weights))
     return board.legal()[int(values.argmax())]
@@ -205,7 +205,7 @@ def greedy(board: Board, weights: Any) -> int:
 def lines(games: int, weights: Any, **shape: Any) -> float:
     total = 0
     for seed in range(games):
-        board = Board(rng=random.Random(seed), **shape)
+        board = TetrisBoard(rng=random.Random(seed), **shape)
         while not board.over:
             cells = int(sum(bin(int(row)).count("1") for row in board.wall))
             cleared = board.place(greedy(board, weights))
@@ -221,7 +221,7 @@ def test_dellacherie_plays_far_better_than_chance_on_a_small_board() -> None:
     assert lines(3, named.DELLACHERIE, height=10) > 100
     rng, total = random.Random(1), 0
     for seed in range(50):
-        board = Board(height=10, rng=random.Random(seed))
+        board = TetrisBoard(height=10, rng=random.Random(seed))
         while not board.over:
             board.place(rng.choice(board.legal()))
             board.piece = board.draw()
@@ -234,7 +234,7 @@ def test_dellacherie_plays_far_better_than_chance_on_a_small_board() -> None:
 def test_a_hundred_thousand_random_games() -> None:
     rng, total, placed = random.Random(1), 0, 0
     for seed in range(100_000):
-        board = Board(rng=random.Random(seed))
+        board = TetrisBoard(rng=random.Random(seed))
         while not board.over:
             board.place(rng.choice(board.legal()))
             board.piece = board.draw()
@@ -262,7 +262,7 @@ def test_bad_options_get_one_line(given_: dict[str, Any], complaint: str) -> Non
 
 
 def test_what_the_rules_say_of_a_wrong_placement() -> None:
-    board = Board(pieces="O")
+    board = TetrisBoard(pieces="O")
     with pytest.raises(IllegalAction, match="9 is not a placement of O: rotations 0 to 0 times 10"):
         board.place(9)
     with pytest.raises(IllegalAction, match="10 is not a placement"):
@@ -271,7 +271,7 @@ def test_what_the_rules_say_of_a_wrong_placement() -> None:
 
 def test_a_piece_that_reaches_above_the_board_may_still_clear_a_row() -> None:
     """Full rows go first, then the height of the wall is looked at (MdpTetris, simplified)."""
-    board = Board(height=4, width=4, pieces="I")
+    board = TetrisBoard(height=4, width=4, pieces="I")
     board.wall[:4] = [0b1110, 0b1110, 0b1110, 0b1110]
     board.place(4)  # upright in column 0
     assert (board.lines, board.over, board.wall.sum()) == (4, False, 0)

@@ -128,7 +128,7 @@ def test_rules_of_a_subclass_are_not_the_compiled_ones() -> None:
     assert Other.vector(Configuration(), 4) is None
 
 
-@pytest.mark.parametrize("kind", sorted({kind for kind, _ in GAMES}, key=lambda kind: kind.name))
+@pytest.mark.parametrize("kind", sorted({kind for kind, _ in GAMES}, key=str))
 def test_no_game_has_a_compiled_form_without_numba(kind: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr("dovetail_games.board_game.find_spec", lambda name: None)
     assert kind.vector(kind.Configuration(), 4) is None

@@ -53,7 +53,7 @@ episodes = 10
 
 
 def winner(board: Any) -> int | None:
-    if isinstance(board, dots.Board):
+    if isinstance(board, dots.DotsBoard):
         one, other = board.scores
         return None if one == other else int(other > one)
     found: int | None = board.winner
@@ -78,32 +78,32 @@ def after(board: Any, action: int, act: Callable[[Any, int], object]) -> int:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 7))
 def test_values_of_connect_four_are_those_of_trying_everything(seed: int, left: int) -> None:
-    board, rng = connect_four.Board(4, 5, 4), random.Random(seed)
+    board, rng = connect_four.ConnectFourBoard(4, 5, 4), random.Random(seed)
     while not board.over and 20 - board.moves > left:
         board.drop(rng.choice(board.legal()))
     values = connect_four_values(board)
     if board.over:
         assert values is None
     else:
-        act = connect_four.Board.drop
+        act = connect_four.ConnectFourBoard.drop
         assert values == {each: after(board, each, act) for each in board.legal()}
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6))
 def test_values_of_dots_are_those_of_trying_everything(seed: int, left: int) -> None:
-    board, rng = dots.Board(3, 3), random.Random(seed)
+    board, rng = dots.DotsBoard(3, 3), random.Random(seed)
     while len(board.free) > left:
         board.draw(rng.choice(board.free))
     assert dots_values(board) == {
-        each: after(board, each, dots.Board.draw) for each in board.legal()
+        each: after(board, each, dots.DotsBoard.draw) for each in board.legal()
     }
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 5))
 def test_values_of_amazons_are_those_of_trying_everything(seed: int, left: int) -> None:
-    board = amazons.Board(amazons.start_position(4, 4))
+    board = amazons.AmazonsBoard(amazons.start_position(4, 4))
     rng = random.Random(seed)
     while not board.over and (board.squares == 0).sum() > left:
         board.play(rng.choice(board.legal()))
@@ -111,19 +111,19 @@ def test_values_of_amazons_are_those_of_trying_everything(seed: int, left: int) 
     if board.over:
         assert values is None
     else:
-        act = amazons.Board.play
+        act = amazons.AmazonsBoard.play
         assert values == {each: after(board, each, act) for each in board.legal()}
 
 
 def test_positions_out_of_reach_have_no_values() -> None:
-    assert connect_four_values(connect_four.Board()) is None
-    assert connect_four_values(connect_four.Board(4, 5, 3)) is None
-    assert connect_four_values(connect_four.Board(8, 8)) is None
-    assert dots_values(dots.Board(4, 4)) is None
-    board = amazons.Board(amazons.start_position(6, 6))
+    assert connect_four_values(connect_four.ConnectFourBoard()) is None
+    assert connect_four_values(connect_four.ConnectFourBoard(4, 5, 3)) is None
+    assert connect_four_values(connect_four.ConnectFourBoard(8, 8)) is None
+    assert dots_values(dots.DotsBoard(4, 4)) is None
+    board = amazons.AmazonsBoard(amazons.start_position(6, 6))
     assert (board.squares == 0).sum() > FREE
     assert amazons_values(board) is None
-    assert amazons_values(amazons.Board(amazons.start_position(4, 4), 0, True)) is None
+    assert amazons_values(amazons.AmazonsBoard(amazons.start_position(4, 4), 0, True)) is None
     assert not uneven({1: 1, 2: 1})
 
 

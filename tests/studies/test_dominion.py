@@ -29,7 +29,7 @@ from dovetail_agents.games.dominion.bots import (
 from dovetail_agents.games.dominion.q_learning import REWARDS, DominionQ, DominionQParameters
 from dovetail_agents.learning import splitmix
 from dovetail_experiments.statistics import wilson
-from dovetail_games.dominion import Configuration, Dominion, Game
+from dovetail_games.dominion import Configuration, Dominion, DominionGame
 from dovetail_games.dominion.cards import KINDS, KINGDOM
 from dovetail_studies.dominion.command import app
 from dovetail_studies.dominion.compiled import PLAYERS, Compiled, play, rules
@@ -85,7 +85,7 @@ def real(
     rng = Draws(seed, game)
     environment = Dominion(configuration)
     spec = environment.init()
-    state = environment.game = Game(environment.options, rng)
+    state = environment.game = DominionGame(environment.options, rng)
     agents = [learner if name == "learner" else BOTS[name]() for name in seats]
     places = [Seat(1, number, spec) for number in range(len(seats))]
     memories = [agent.Memory() for agent in agents]

@@ -6,8 +6,8 @@ import pytest
 from dovetail_agents.general.search.alpha_beta import AlphaBeta
 from dovetail_agents.general.search.tree import LocalRules, Node, root
 from dovetail_games.connect_four import ConnectFour
-from dovetail_games.connect_four.rules import Board
-from dovetail_games.rlgame import Board as RLGameBoard
+from dovetail_games.connect_four.rules import ConnectFourBoard
+from dovetail_games.rlgame import RLGameBoard
 from dovetail_studies.rlgame import kernels as k
 from dovetail_studies.rlgame import plain, tables
 from dovetail_studies.rlgame.play import Pair, Played
@@ -85,7 +85,7 @@ def _position(rng: np.random.Generator, discs: int) -> ConnectFour:
             return game
 
 
-def _cells(board: Board) -> tuple[k.Array, k.Array]:
+def _cells(board: ConnectFourBoard) -> tuple[k.Array, k.Array]:
     cells = np.zeros((7, 6), np.int8)
     for player in (0, 1):
         for column in range(7):

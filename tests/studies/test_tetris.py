@@ -29,7 +29,7 @@ from dovetail_agents.general.feature_network import (
 from dovetail_agents.learning import splitmix
 from dovetail_experiments.statistics import mean
 from dovetail_games.game_2048 import Game2048
-from dovetail_games.tetris import Board, Tetris
+from dovetail_games.tetris import Tetris, TetrisBoard
 from dovetail_studies import working
 from dovetail_studies.learned import States, using
 from dovetail_studies.tetris import games, genome_rows, rows, temporal, train
@@ -46,10 +46,10 @@ NUMBERS = np.arange(7)
 
 def slow_game(
     weights: Weights, game: games.Game, seed: int, avoid: bool = True
-) -> tuple[Board, list[tuple[Array, int, bool]]]:
+) -> tuple[TetrisBoard, list[tuple[Array, int, bool]]]:
     """Play a game on the rules' own board; also return features, rows cleared and end of each placement."""
     state = np.array([seed], np.uint64)
-    board = Board(game.height, game.width, game.pieces)
+    board = TetrisBoard(game.height, game.width, game.pieces)
     numbers = game.numbers()
     kind = KINDS[weights.features]
     told = []
@@ -57,7 +57,7 @@ def slow_game(
         board.piece = int(numbers[splitmix.draw(state, len(numbers))])
         best, worth, seen = -1, -np.inf, None
         for action in board.legal():
-            after = Board(game.height, game.width)
+            after = TetrisBoard(game.height, game.width)
             after.wall[:], after.piece = board.wall, board.piece
             before = board.wall.copy()
             cleared = after.place(action)
@@ -81,7 +81,7 @@ def slow_game(
 
 
 def described(
-    before: Array, after: Board, piece: int, action: int, cleared: int, kind: int, out: Array
+    before: Array, after: TetrisBoard, piece: int, action: int, cleared: int, kind: int, out: Array
 ) -> None:
     """Write features of a placement, with what the drop did worked out from the boards alone."""
     from dovetail_games.tetris.pieces import PIECES, SHAPES

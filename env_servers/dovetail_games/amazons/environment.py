@@ -14,7 +14,7 @@ from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import MOST_CHOICES, Cell, Choice, Mark, Piece, Seated, square_name
 from dovetail.protocol.spaces import Box
 from dovetail_games.amazons import kernels
-from dovetail_games.amazons.rules import Board, start_position
+from dovetail_games.amazons.rules import AmazonsBoard, start_position
 from dovetail_games.board_game import BoardGame
 
 LONGEST = 20
@@ -42,7 +42,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
 
-class Amazons(BoardGame[Board]):
+class Amazons(BoardGame[AmazonsBoard]):
     """Amazons: two seats move queens that shoot arrows; a seat that cannot move loses.
 
     Observation: uint8, shape (3, rows, columns): the seat's own amazons, the opponent's, arrows;
@@ -52,7 +52,7 @@ class Amazons(BoardGame[Board]):
 
     name = "amazons"
     Configuration = Configuration
-    arrays = "dovetail_games.amazons.vector:Positions"
+    arrays = "dovetail_games.amazons.vector:AmazonsArrays"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -73,10 +73,10 @@ class Amazons(BoardGame[Board]):
         queens = np.flatnonzero(np.isin(self.board.squares, (1, 2))).tolist()
         self._queens = {square: number for number, square in enumerate(queens)}
 
-    def first_position(self) -> Board:
+    def first_position(self) -> AmazonsBoard:
         options = self.configuration
         position = options.position or start_position(options.rows, options.columns)
-        return Board(position, options.first, options.action == "steps")
+        return AmazonsBoard(position, options.first, options.action == "steps")
 
     def init(self) -> Spec:
         board = self.board

@@ -41,7 +41,7 @@ def start_position(rows: int, columns: int) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _read(position: str) -> tuple[int, int, NDArray[Any]]:
-    """Return the rows, columns and squares of a position in the form of ``Board``."""
+    """Return the rows, columns and squares of a position in the form of ``AmazonsBoard``."""
     lines = position.split("/")
     rows, columns = len(lines), len(lines[0])
     if any(len(line) != columns for line in lines) or set(position) - set(f"{MARKS}/"):
@@ -58,7 +58,7 @@ def _read(position: str) -> tuple[int, int, NDArray[Any]]:
     return rows, columns, np.array(marks, np.int8)
 
 
-class Board:
+class AmazonsBoard:
     """A position.
 
     Args:
@@ -108,10 +108,10 @@ class Board:
         """Whether a seat has won."""
         return self.winner is not None
 
-    def copy(self) -> Board:
+    def copy(self) -> AmazonsBoard:
         """Return a board that goes its own way."""
-        other = Board.__new__(Board)
-        for name in Board.__slots__:
+        other = AmazonsBoard.__new__(AmazonsBoard)
+        for name in AmazonsBoard.__slots__:
             setattr(other, name, getattr(self, name))
         other.squares = self.squares.copy()
         other._found, other._count = self._found[:0], kernels.TOO_MANY

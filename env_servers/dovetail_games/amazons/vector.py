@@ -12,7 +12,7 @@ from dovetail_games.amazons import kernels
 from dovetail_games.amazons.environment import Amazons
 
 
-class Positions(TurnBased):
+class AmazonsArrays(TurnBased):
     """A position in each slot."""
 
     def __init__(self, configuration: Any, slots: int, game: Amazons) -> None:

@@ -1,6 +1,6 @@
 """Connect Four: ``rules`` by themselves, and the environment that serves them."""
 
 from dovetail_games.connect_four.environment import Configuration, ConnectFour
-from dovetail_games.connect_four.rules import Board
+from dovetail_games.connect_four.rules import ConnectFourBoard
 
-__all__ = ["Board", "Configuration", "ConnectFour"]
+__all__ = ["Configuration", "ConnectFour", "ConnectFourBoard"]

@@ -14,7 +14,7 @@ from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, column_name, square_name
 from dovetail.protocol.spaces import Box
 from dovetail_games.board_game import BoardGame
-from dovetail_games.connect_four.rules import Board
+from dovetail_games.connect_four.rules import ConnectFourBoard
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,7 +25,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     connect: Annotated[int, Meta(ge=2, le=20, description="discs in a row that win")] = 4
 
 
-class ConnectFour(BoardGame[Board]):
+class ConnectFour(BoardGame[ConnectFourBoard]):
     """Connect Four: two seats drop discs in turn; four in a row win.
 
     Observation: uint8, shape (2, rows, columns), row 0 at the bottom; plane 0 has the discs of the
@@ -35,13 +35,13 @@ class ConnectFour(BoardGame[Board]):
 
     name = "connect_four"
     Configuration = Configuration
-    arrays = "dovetail_games.connect_four.vector:ConnectFours"
+    arrays = "dovetail_games.connect_four.vector:ConnectFourArrays"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
         self._planes: NDArray[np.uint8] = self._empty()
 
-    def first_position(self) -> Board:
+    def first_position(self) -> ConnectFourBoard:
         options = self.configuration
         if options.connect > max(options.rows, options.columns):
             raise DovetailError(
@@ -49,7 +49,7 @@ class ConnectFour(BoardGame[Board]):
                 f"fit on {options.rows} rows and {options.columns} columns; "
                 f"at most {max(options.rows, options.columns)} do"
             )
-        return Board(options.rows, options.columns, options.connect)
+        return ConnectFourBoard(options.rows, options.columns, options.connect)
 
     def _empty(self) -> NDArray[np.uint8]:
         return np.zeros((2, self.board.rows, self.board.columns), np.uint8)
@@ -96,7 +96,7 @@ class ConnectFour(BoardGame[Board]):
     def place(self, seat: int, observation: Any) -> None:
         """Go to a position; see ``Environment``."""
         self._planes = np.array(observation if seat == 0 else observation[::-1], np.uint8)
-        self.board = Board.of(self._planes, self.board.connect)
+        self.board = ConnectFourBoard.of(self._planes, self.board.connect)
 
     def text(self, seat: int | None = None) -> str:
         """Return the board: X began, O answers, the last disc in lower case."""

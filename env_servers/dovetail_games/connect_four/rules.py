@@ -14,10 +14,10 @@ from typing import Any
 from dovetail.peer.environments.environment import IllegalAction
 
 
-class Board:
+class ConnectFourBoard:
     """A position.
 
-    >>> board = Board()
+    >>> board = ConnectFourBoard()
     >>> for column in (3, 3, 4, 4, 5, 5, 6):
     ...     board.drop(column)
     >>> board.winner
@@ -62,7 +62,7 @@ class Board:
         """The moves that a line takes."""
 
     @classmethod
-    def of(cls, planes: Any, connect: int) -> Board:
+    def of(cls, planes: Any, connect: int) -> ConnectFourBoard:
         """Return the board with these discs: shape (2, rows, columns), row 0 at the bottom."""
         _, rows, columns = planes.shape
         board = cls(rows, columns, connect)
@@ -82,10 +82,10 @@ class Board:
         board.over = board.winner is not None or not board._free
         return board
 
-    def copy(self) -> Board:
+    def copy(self) -> ConnectFourBoard:
         """Return a board that goes its own way."""
-        other = Board.__new__(Board)
-        for name in Board.__slots__:
+        other = ConnectFourBoard.__new__(ConnectFourBoard)
+        for name in ConnectFourBoard.__slots__:
             value = getattr(self, name)
             setattr(other, name, value.copy() if type(value) is list else value)
         return other

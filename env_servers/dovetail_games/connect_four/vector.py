@@ -83,7 +83,7 @@ def _legal(heights: Column, rows: int, slots: Column) -> Column:
     return found
 
 
-class ConnectFours(TurnBased):
+class ConnectFourArrays(TurnBased):
     """Connect Four boards, one in each slot."""
 
     def __init__(self, configuration: Any, slots: int, game: ConnectFour) -> None:

@@ -2,6 +2,6 @@
 
 from dovetail_games.dominion.cards import CARDS, Card
 from dovetail_games.dominion.environment import Configuration, Dominion
-from dovetail_games.dominion.rules import Game, Options
+from dovetail_games.dominion.rules import DominionGame, Options
 
-__all__ = ["CARDS", "Card", "Configuration", "Dominion", "Game", "Options"]
+__all__ = ["CARDS", "Card", "Configuration", "Dominion", "DominionGame", "Options"]

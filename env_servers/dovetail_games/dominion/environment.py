@@ -22,7 +22,7 @@ from dovetail_games.dominion.rules import (
     ENDS,
     PASS,
     TRASH,
-    Game,
+    DominionGame,
     Options,
     Tie,
     checked,
@@ -102,7 +102,7 @@ class Dominion(ArrayGame):
     name = "dominion"
     seat_counts = (2, 3, 4)
     Configuration = Configuration
-    arrays = "dovetail_games.dominion.vector:Tables"
+    arrays = "dovetail_games.dominion.vector:DominionArrays"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -127,7 +127,7 @@ class Dominion(ArrayGame):
             ),
             options.kingdom_size,
         )
-        self.game = Game(self.options, random.Random(0))
+        self.game = DominionGame(self.options, random.Random(0))
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
@@ -154,7 +154,7 @@ class Dominion(ArrayGame):
         )
 
     def start(self, seed: int) -> Turn:
-        self.game = Game(self.options, random.Random(seed))
+        self.game = DominionGame(self.options, random.Random(seed))
         self._moved, self._told = None, ""
         return self._turn(self.game.seat)
 

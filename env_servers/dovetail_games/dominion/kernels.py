@@ -1,4 +1,4 @@
-"""Dominion, compiled: a decision in each of many slots, with the draws of ``rules.Game``.
+"""Dominion, compiled: a decision in each of many slots, with the draws of ``rules.DominionGame``.
 
 What is done here follows ``rules`` step by step, since every shuffle depends on the order of the cards
 before it.
@@ -393,7 +393,7 @@ def points_slots(slots: Array, games: Games, out: Array) -> None:
 
 @njit(cache=True)
 def outcome_slots(slots: Array, points: Array, tie: int, games: Games, out: Array) -> None:
-    """Fill rows of float64 with the score of each seat, as ``rules.Game.outcome``."""
+    """Fill rows of float64 with the score of each seat, as ``rules.DominionGame.outcome``."""
     players = points.shape[1]
     for row in range(len(slots)):
         turns, most = games.turns[slots[row]], points[row].max()

@@ -60,7 +60,7 @@ class Options:
 
 
 @dataclass(slots=True)
-class Player:
+class DominionPlayer:
     """A player's cards."""
 
     draw: list[int]
@@ -84,7 +84,7 @@ class Player:
         return sum(count * CARDS[kind].points for kind, count in enumerate(self.counts()))
 
 
-class Game:
+class DominionGame:
     """A game in progress.
 
     Args:
@@ -111,7 +111,7 @@ class Game:
         for _ in range(count):
             deck = [COPPER] * 7 + [ESTATE] * 3
             rng.shuffle(deck)
-            self.players.append(Player(deck))
+            self.players.append(DominionPlayer(deck))
         for player in self.players:
             self._take(player, 5)
         self.first = rng.randrange(count) if options.first == "random" else 0
@@ -123,7 +123,7 @@ class Game:
         self._begin_turn()
 
     @property
-    def player(self) -> Player:
+    def player(self) -> DominionPlayer:
         """The player whose turn it is."""
         return self.players[self.seat]
 
@@ -221,7 +221,7 @@ class Game:
         elif kind == ADVENTURER:
             self._adventure(player)
 
-    def _adventure(self, player: Player) -> None:
+    def _adventure(self, player: DominionPlayer) -> None:
         """Draw until two treasures have come; the rest is discarded."""
         treasures = 0
         aside: list[int] = []
@@ -271,14 +271,14 @@ class Game:
         empty = sum(self.supply[kind] == 0 for kind in self.piles)
         return self.supply[PROVINCE] == 0 or empty >= 3
 
-    def _take(self, player: Player, count: int) -> None:
+    def _take(self, player: DominionPlayer, count: int) -> None:
         for _ in range(count):
             kind = self._top(player)
             if kind is None:
                 return
             player.hand[kind] += 1
 
-    def _top(self, player: Player) -> int | None:
+    def _top(self, player: DominionPlayer) -> int | None:
         """Take the top card of the deck, after shuffling the discard pile if there is none."""
         if not player.draw:
             if not player.discard:

@@ -19,7 +19,7 @@ _POINTS = np.array([card.points for card in CARDS], np.float64)
 _TIES = {"fair": kernels.FAIR, "shared": kernels.SHARED, "highest-seat": kernels.HIGHEST}
 
 
-class Tables(TurnBased):
+class DominionArrays(TurnBased):
     """A game in each slot."""
 
     def __init__(self, configuration: Any, slots: int, scalar: Dominion) -> None:

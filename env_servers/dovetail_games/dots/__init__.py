@@ -1,6 +1,6 @@
 """Dots and boxes: ``rules`` by themselves, and the environment that serves them."""
 
 from dovetail_games.dots.environment import Configuration, Dots
-from dovetail_games.dots.rules import Board, Grid
+from dovetail_games.dots.rules import DotsBoard, Grid
 
-__all__ = ["Board", "Configuration", "Dots", "Grid"]
+__all__ = ["Configuration", "Dots", "DotsBoard", "Grid"]

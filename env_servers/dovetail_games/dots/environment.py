@@ -14,7 +14,7 @@ from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated, square_name
 from dovetail.protocol.spaces import Box
 from dovetail_games.board_game import BoardGame
-from dovetail_games.dots.rules import Board, Grid
+from dovetail_games.dots.rules import DotsBoard, Grid
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "win"
 
 
-class Dots(BoardGame[Board]):
+class Dots(BoardGame[DotsBoard]):
     """Dots and boxes: two seats draw lines in turn; a seat that completes a box owns it and draws again; most boxes win.
 
     Observation: uint8, shape (lines + 2 boxes + 1,): which lines are drawn, which boxes are the
@@ -41,14 +41,14 @@ class Dots(BoardGame[Board]):
 
     name = "dots"
     Configuration = Configuration
-    arrays = "dovetail_games.dots.vector:Positions"
+    arrays = "dovetail_games.dots.vector:DotsArrays"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
         self._seen = self._blank()
 
-    def first_position(self) -> Board:
-        return Board(self.configuration.rows, self.configuration.columns)
+    def first_position(self) -> DotsBoard:
+        return DotsBoard(self.configuration.rows, self.configuration.columns)
 
     def _blank(self) -> NDArray[np.uint8]:
         size = self.board.grid.lines + 2 * self.board.grid.boxes + 1

@@ -70,10 +70,10 @@ def grid(rows: int, columns: int) -> Grid:
     return Grid(rows, columns)
 
 
-class Board:
+class DotsBoard:
     """A position.
 
-    >>> board = Board(2, 2)
+    >>> board = DotsBoard(2, 2)
     >>> for line in range(4):
     ...     board.draw(line)
     >>> board.scores
@@ -99,9 +99,9 @@ class Board:
         """Whether all lines are drawn."""
         return not self.free
 
-    def copy(self) -> Board:
+    def copy(self) -> DotsBoard:
         """Return a board that goes its own way."""
-        other = Board.__new__(Board)
+        other = DotsBoard.__new__(DotsBoard)
         other.grid = self.grid
         other.drawn = self.drawn
         other.free = self.free.copy()

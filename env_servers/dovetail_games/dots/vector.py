@@ -13,7 +13,7 @@ from dovetail_games.dots.environment import Dots
 from dovetail_games.dots.rules import grid
 
 
-class Positions(TurnBased):
+class DotsArrays(TurnBased):
     """A position in each slot."""
 
     def __init__(self, configuration: Any, slots: int, game: Dots) -> None:

@@ -16,7 +16,7 @@ from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.scenes import Cell, Choice, Mark, Piece, Seated
 from dovetail.protocol.spaces import Box, Discrete
 from dovetail_games.board_game import ArrayGame
-from dovetail_games.game_2048.rules import MOVES, Board, Rows, origins
+from dovetail_games.game_2048.rules import MOVES, Board2048, Rows, origins
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,7 +46,7 @@ class Game2048(ArrayGame):
     name = "2048"
     seat_counts = (1,)
     Configuration = Configuration
-    arrays = "dovetail_games.game_2048.vector:Boards"
+    arrays = "dovetail_games.game_2048.vector:Arrays2048"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -72,10 +72,10 @@ class Game2048(ArrayGame):
         """The board of the last scene; by square, the number of its tile."""
         self._numbered = 0
 
-    def _new(self, seed: int) -> Board:
+    def _new(self, seed: int) -> Board2048:
         options = self.configuration
         rng = random.Random(seed)
-        return Board(options.rows, options.columns, rng, options.four, options.tiles)
+        return Board2048(options.rows, options.columns, rng, options.four, options.tiles)
 
     def init(self) -> Spec:
         options = self.configuration

@@ -94,7 +94,7 @@ def _slid(across: list[Line], down: list[Line], move: int) -> tuple[Rows, int]:
     return tuple([each[0] for each in across]), sum([each[1] for each in across])
 
 
-class Board:
+class Board2048:
     """A position, with the chance that belongs to it.
 
     Args:
@@ -104,7 +104,7 @@ class Board:
         four: the probability that a tile is a 4.
         tiles: how many there are at the start.
 
-    >>> board = Board(2, 2, random.Random(1))
+    >>> board = Board2048(2, 2, random.Random(1))
     >>> sum(tile > 0 for row in board.rows for tile in row)
     2
     """

@@ -13,7 +13,7 @@ from dovetail_games.game_2048 import kernels
 from dovetail_games.game_2048.environment import Game2048
 
 
-class Boards(TurnBased):
+class Arrays2048(TurnBased):
     """A board in each slot."""
 
     def __init__(self, configuration: Any, slots: int, game: Game2048) -> None:

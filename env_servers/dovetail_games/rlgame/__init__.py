@@ -1,6 +1,6 @@
 """RLGame: ``rules`` by themselves, and the environment that serves them."""
 
 from dovetail_games.rlgame.environment import Configuration, RLGame
-from dovetail_games.rlgame.rules import Board, Geometry
+from dovetail_games.rlgame.rules import RLGameBoard, RLGameGeometry
 
-__all__ = ["Board", "Configuration", "Geometry", "RLGame"]
+__all__ = ["Configuration", "RLGame", "RLGameBoard", "RLGameGeometry"]

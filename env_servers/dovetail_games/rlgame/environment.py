@@ -16,7 +16,7 @@ from dovetail.protocol.spaces import Box
 from dovetail_games.board_game import BoardGame
 from dovetail_games.rlgame import kernels
 from dovetail_games.rlgame.kernels import BASE, ENTER, HOME, Array
-from dovetail_games.rlgame.rules import Board, geometry
+from dovetail_games.rlgame.rules import RLGameBoard, geometry
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +59,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "own"
 
 
-class RLGame(BoardGame[Board]):
+class RLGame(BoardGame[RLGameBoard]):
     """RLGame: two seats race pawns from base to base; pawns that cannot move are lost, and the first to enter wins.
 
     Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square
@@ -70,16 +70,16 @@ class RLGame(BoardGame[Board]):
 
     name = "rlgame"
     Configuration = Configuration
-    arrays = "dovetail_games.rlgame.vector:Positions"
+    arrays = "dovetail_games.rlgame.vector:RLGameArrays"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
         self._moved: tuple[int, int] | None = None
         """Who moved last, and how."""
 
-    def first_position(self) -> Board:
+    def first_position(self) -> RLGameBoard:
         options = self.configuration
-        return Board(
+        return RLGameBoard(
             options.size,
             options.base,
             options.pawns,

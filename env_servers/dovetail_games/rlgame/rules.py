@@ -25,7 +25,7 @@ DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 Loss = Literal["ordered", "simultaneous"]
 
 
-class Geometry:
+class RLGameGeometry:
     """What follows from the size of board and bases alone."""
 
     def __init__(self, size: int, base: int) -> None:
@@ -65,7 +65,7 @@ class Geometry:
             self.slots[0, square] = place
             self.slots[1, squares - 1 - square] = place
 
-    def __deepcopy__(self, memo: object) -> Geometry:
+    def __deepcopy__(self, memo: object) -> RLGameGeometry:
         return self
 
     def owner(self, x: int, y: int) -> int | None:
@@ -91,12 +91,12 @@ class Geometry:
 
 
 @lru_cache(maxsize=32)
-def geometry(size: int, base: int) -> Geometry:
+def geometry(size: int, base: int) -> RLGameGeometry:
     """Return the geometry of a size; it does not change, so boards share it."""
-    return Geometry(size, base)
+    return RLGameGeometry(size, base)
 
 
-class Board:
+class RLGameBoard:
     """A position.
 
     Args:
@@ -109,7 +109,7 @@ class Board:
             ``simultaneous`` takes all that are blocked together.
         base_pawns: whether pawns in a base whose exits are all occupied are lost too.
 
-    >>> board = Board()
+    >>> board = RLGameBoard()
     >>> board.legal()
     [256, 257, 258, 259]
     """
@@ -145,9 +145,9 @@ class Board:
         self.winner: int | None = None
         self.last: int | None = None
 
-    def copy(self) -> Board:
+    def copy(self) -> RLGameBoard:
         """Return a board that goes its own way."""
-        other = Board.__new__(Board)
+        other = RLGameBoard.__new__(RLGameBoard)
         other.geometry = self.geometry
         other.pawns = self.pawns.copy()
         other.cells = self.cells.copy()

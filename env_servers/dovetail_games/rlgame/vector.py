@@ -14,7 +14,7 @@ from dovetail_games.rlgame.kernels import BASE, DEAD
 from dovetail_games.rlgame.rules import geometry
 
 
-class Positions(TurnBased):
+class RLGameArrays(TurnBased):
     """A position in each slot."""
 
     def __init__(self, configuration: Any, slots: int, game: RLGame) -> None:

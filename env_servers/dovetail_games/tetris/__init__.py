@@ -2,6 +2,6 @@
 them."""
 
 from dovetail_games.tetris.environment import Configuration, Tetris
-from dovetail_games.tetris.rules import PIECES, Board
+from dovetail_games.tetris.rules import PIECES, TetrisBoard
 
-__all__ = ["PIECES", "Board", "Configuration", "Tetris"]
+__all__ = ["PIECES", "Configuration", "Tetris", "TetrisBoard"]

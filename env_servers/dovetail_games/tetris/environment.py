@@ -16,7 +16,7 @@ from dovetail.protocol.spaces import Box, Dict, Discrete
 from dovetail_games.board_game import ArrayGame
 from dovetail_games.tetris import kernels
 from dovetail_games.tetris.pieces import PIECES, SHAPES
-from dovetail_games.tetris.rules import Board
+from dovetail_games.tetris.rules import TetrisBoard
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +54,7 @@ class Tetris(ArrayGame):
     name = "tetris"
     seat_counts = (1,)
     Configuration = Configuration
-    arrays = "dovetail_games.tetris.vector:Walls"
+    arrays = "dovetail_games.tetris.vector:TetrisArrays"
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -69,9 +69,9 @@ class Tetris(ArrayGame):
         self._moved: tuple[int, int] | None = None
         """The last piece, and the action that placed it."""
 
-    def _new(self, seed: int) -> Board:
+    def _new(self, seed: int) -> TetrisBoard:
         options = self.configuration
-        return Board(options.height, options.width, options.pieces, random.Random(seed))
+        return TetrisBoard(options.height, options.width, options.pieces, random.Random(seed))
 
     def init(self) -> Spec:
         options = self.configuration

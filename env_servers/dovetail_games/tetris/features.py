@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail_games.tetris import kernels
-from dovetail_games.tetris.rules import Board
+from dovetail_games.tetris.rules import TetrisBoard
 
 NAMES = (
     "landing height",
@@ -26,7 +26,7 @@ DT_8 = (-12.629, 6.601974, -9.215815, -19.77356, -13.08335, -10.48747, -1.611863
 """Weights of Thiery and Scherrer's player, as MdpTetris publishes them."""
 
 
-def after_all(board: Board) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def after_all(board: TetrisBoard) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the features after every placement of the board's piece, and which end the game.
 
     float64, shape (placements, 8), in the order of ``NAMES``; bool, shape (placements,).

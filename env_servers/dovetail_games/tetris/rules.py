@@ -19,10 +19,10 @@ from dovetail.peer.environments.environment import IllegalAction
 from dovetail_games.tetris import kernels
 from dovetail_games.tetris.pieces import PIECES, SHAPES
 
-__all__ = ["PIECES", "Board"]
+__all__ = ["PIECES", "TetrisBoard"]
 
 
-class Board:
+class TetrisBoard:
     """A position: a wall and the piece to place, with the chance that draws pieces.
 
     Args:

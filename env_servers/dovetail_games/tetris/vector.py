@@ -17,7 +17,7 @@ from dovetail_games.tetris.environment import Tetris
 from dovetail_games.tetris.pieces import PIECES
 
 
-class Walls(TurnBased):
+class TetrisArrays(TurnBased):
     """A wall and a piece in each slot."""
 
     def __init__(self, configuration: Any, slots: int, game: Tetris) -> None:

@@ -25,7 +25,7 @@ LINES = 12
 """Lines of dots that are not drawn, at most."""
 
 
-def connect_four_values(board: connect_four.Board) -> Values | None:
+def connect_four_values(board: connect_four.ConnectFourBoard) -> Values | None:
     """Return the values of a position of Connect Four with at most ``EMPTY`` squares left.
 
     None before that, and on boards or with rows to connect that the solver does not know.
@@ -46,7 +46,7 @@ def _endgame(rows: int, columns: int) -> Endgame:
     return Endgame(rows, columns)
 
 
-def amazons_values(board: amazons.Board) -> Values | None:
+def amazons_values(board: amazons.AmazonsBoard) -> Values | None:
     """Return the values of whole moves of Amazons with at most ``FREE`` squares left.
 
     None before that, in games of steps, and in the rare positions that take too long.
@@ -63,7 +63,7 @@ def amazons_values(board: amazons.Board) -> Values | None:
     return dict(zip(actions, worth, strict=True))
 
 
-def dots_values(board: dots.Board) -> Values | None:
+def dots_values(board: dots.DotsBoard) -> Values | None:
     """Return the values of a position of dots and boxes with at most ``LINES`` lines left; else None."""
     from dovetail_agents.games.dots.perfect import ending
 

@@ -22,7 +22,7 @@ from dovetail_agents.games.amazons.agent import WEIGHTS, AmazonsParameters, Amaz
 from dovetail_experiments.statistics import Estimate, wilson
 from dovetail_games.amazons import Amazons, Configuration
 from dovetail_games.amazons.kernels import count_moves
-from dovetail_games.amazons.rules import Board, start_position
+from dovetail_games.amazons.rules import AmazonsBoard, start_position
 from dovetail_studies.curves import OURS, Curve, Mark, Panel, Picture
 from dovetail_studies.means import mean
 from dovetail_studies.playing import match
@@ -310,7 +310,7 @@ def _weights_draw(done: Done) -> Drawn:
 def _tree(unit: Unit) -> Result:
     found = {}
     for size in (6, 8, 10):
-        board = Board(start_position(size, size))
+        board = AmazonsBoard(start_position(size, size))
         found[str(size)] = int(count_moves(board.squares, size, size, 0))
     return {"moves": found}
 

@@ -19,7 +19,7 @@ from dovetail_agents.games.dots.agent import DotsPlayer
 from dovetail_agents.games.dots.perfect import MOST_LINES, DotsPerfect, ending, values
 from dovetail_agents.general.td import TD
 from dovetail_games.dots import Dots
-from dovetail_games.dots.rules import Board, grid
+from dovetail_games.dots.rules import DotsBoard, grid
 from dovetail_studies import learned
 from dovetail_studies.best.parts import (
     added,
@@ -73,7 +73,7 @@ class Hard(Struct, frozen=True):
     mover: int
 
 
-def _safe(board: Board) -> list[int]:
+def _safe(board: DotsBoard) -> list[int]:
     """Return the lines that are not the third of a box."""
     drawn, beside = board.drawn, board.grid.beside
     return [
@@ -94,7 +94,7 @@ def hard(seed: int, rows: int, columns: int) -> Hard:
     lines = grid(rows, columns).lines
     least = lines - min(MOST_FREE, 3 * lines // 4)
     while True:
-        board, played = Board(rows, columns), []
+        board, played = DotsBoard(rows, columns), []
         for _ in range(rng.randint(least, lines - lines // 4)):
             played.append(rng.choice(_safe(board) or board.legal()))
             board.draw(played[-1])
@@ -138,7 +138,7 @@ def opening(seed: int, rows: int, columns: int) -> tuple[tuple[int, ...], int]:
     rng = random.Random(seed)
     exact = values(rows, columns)
     while True:
-        board, played = Board(rows, columns), []
+        board, played = DotsBoard(rows, columns), []
         for _ in range(board.grid.lines // 6):
             played.append(rng.choice(board.legal()))
             board.draw(played[-1])

@@ -15,11 +15,11 @@ from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol.errors import Refused
 from dovetail_agents.games.dots.agent import WEIGHTS, DotsPlayer
 from dovetail_agents.games.dots.perfect import DotsPerfect, keeping
-from dovetail_agents.games.dots.position import TO_THE_END, Position, Search
+from dovetail_agents.games.dots.position import TO_THE_END, DotsPosition, DotsSearch
 from dovetail_agents.learning.linear_td import LARGEST
 from dovetail_experiments.statistics import Estimate
 from dovetail_games.dots import Dots
-from dovetail_games.dots.rules import Board
+from dovetail_games.dots.rules import DotsBoard
 from dovetail_studies.curves import OURS, Curve, Mark, Panel, Picture
 from dovetail_studies.means import mean
 from dovetail_studies.playing import DERIVATION, Score, match
@@ -57,10 +57,10 @@ def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int,
     the value.
     """
     rng = np.random.default_rng([seed, 77])
-    search = Search(np.array(weights, np.float64))
+    search = DotsSearch(np.array(weights, np.float64))
     right, count, chance = 0, 0, 0.0
     while count < positions:
-        board = Board(4, 4)
+        board = DotsBoard(4, 4)
         for _ in range(int(rng.integers(6, 19))):
             board.draw(int(rng.choice(board.legal())))
         good = keeping(board.grid, board.drawn)
@@ -73,7 +73,7 @@ def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int,
             if owner >= 0:
                 place = 0 if owner == board.mover else board.grid.boxes
                 seen[board.grid.lines + place + box] = 1
-        lines, values = search.root(Position(seen, board.grid), turns)
+        lines, values = search.root(DotsPosition(seen, board.grid), turns)
         best = [line for line, value in zip(lines, values, strict=True) if value == max(values)]
         right += int(rng.choice(best)) in good
         chance += len(good) / len(board.free)
@@ -412,7 +412,7 @@ def _pruning(unit: Unit) -> Result:
     weights = np.array(WEIGHTS["end"])
     equal, nodes = 0, [0, 0]
     for _ in range(unit["positions"]):
-        board = Board(4, 4)
+        board = DotsBoard(4, 4)
         for _ in range(int(rng.integers(10, 21))):
             board.draw(int(rng.choice(board.legal())))
         seen = np.zeros(board.grid.lines + 2 * board.grid.boxes + 1, np.uint8)
@@ -421,8 +421,8 @@ def _pruning(unit: Unit) -> Result:
         found = []
         turns = TO_THE_END if board.drawn.bit_count() >= 16 else 2
         for number, prune in enumerate((True, False)):
-            search = Search(weights, prune=prune, table=0)
-            found.append(search.line(Position(seen, board.grid), 0, turns)[0])
+            search = DotsSearch(weights, prune=prune, table=0)
+            found.append(search.line(DotsPosition(seen, board.grid), 0, turns)[0])
             nodes[number] += search.nodes
         equal += abs(found[0] - found[1]) < 1e-9
     return {"equal": equal, "pruned": nodes[0], "whole": nodes[1]}

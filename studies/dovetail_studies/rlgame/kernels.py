@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.peer.kernels import njit
-from dovetail_agents.games.rlgame.kernels import NETWORK, Board, Leaf, active, search
+from dovetail_agents.games.rlgame.kernels import NETWORK, Leaf, RLGameRules, active, search
 from dovetail_agents.learning import sparse, splitmix
 from dovetail_games.rlgame.kernels import BASE, alive, legal, play
 
@@ -229,7 +229,7 @@ def rlgame(
     blind: bool,
     pawns_each: int,
     cap: int,
-    board: Board,
+    board: RLGameRules,
     nets: Nets,
     rule: Rule,
     state: Array,

@@ -135,7 +135,7 @@ class Two:
             *(np.zeros_like(first), np.zeros_like(second), np.zeros(1, np.int64)),
         )
         self.rule = setting.rule(inputs)
-        self.board = k.Board(shape.steps, shape.exits, shape.slots, ordered=True, bases=True)
+        self.board = k.RLGameShape(shape.steps, shape.exits, shape.slots, ordered=True, bases=True)
         self.state: Array = np.random.default_rng(seed).integers(0, 2**63, 1, np.uint64)
         self.last: Array = np.zeros((CAP, 2), np.int64)
         """The moves of the last game, and 1 for those that were exploration."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail_agents.learning.splitmix import draw, fraction
-from dovetail_games.rlgame import Board
+from dovetail_games.rlgame import RLGameBoard
 from dovetail_games.rlgame.kernels import encode
 from dovetail_studies.rlgame.play import CAP, Pair
 from dovetail_studies.rlgame.profiles import LAYERS, Profile
@@ -71,7 +71,7 @@ class Learner:
         self._toward(reward + self.profile.gamma * self.profile.terminal - self.last)
 
 
-def seen(board: Board) -> Array:
+def seen(board: RLGameBoard) -> Array:
     """Return the study's inputs, White's first."""
     shape = board.geometry
     row = np.zeros(2 * (shape.outside + 5), np.uint8)
@@ -91,7 +91,7 @@ def self_play(pair: Pair, games: int, profile: Profile, cap: int = CAP) -> list[
     state = pair.state.copy()
     found = []
     for _ in range(games):
-        board = Board(int(pair.game[-1]))
+        board = RLGameBoard(int(pair.game[-1]))
         for each in learners:
             each.start()
         actions: list[int] = []
@@ -122,7 +122,7 @@ def self_play(pair: Pair, games: int, profile: Profile, cap: int = CAP) -> list[
     return found
 
 
-def _reward(board: Board, mover: int, profile: Profile) -> float:
+def _reward(board: RLGameBoard, mover: int, profile: Profile) -> float:
     if board.winner is not None:
         return profile.win if board.winner == mover else -profile.win
     lead = board.alive(mover) - board.alive(1 - mover)

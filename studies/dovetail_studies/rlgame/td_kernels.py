@@ -25,7 +25,7 @@ SIGMOID, TANH, RELU = 0, 1, 2
 """What the hidden units compute."""
 
 
-class Board(NamedTuple):
+class RLGameShape(NamedTuple):
     """What does not change during a game."""
 
     steps: Array
@@ -175,7 +175,7 @@ def rlgame(
     learns: bool,
     pawns_each: int,
     cap: int,
-    board: Board,
+    board: RLGameShape,
     nets: Nets,
     rule: Rule,
     state: Array,

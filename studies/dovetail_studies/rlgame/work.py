@@ -9,7 +9,7 @@ from dovetail.client.inprocess import InProcess
 from dovetail.protocol.errors import IllegalAction
 from dovetail_agents.general.td import RLGameTD
 from dovetail_games.connect_four import ConnectFour
-from dovetail_games.rlgame import Board
+from dovetail_games.rlgame import RLGameBoard
 from dovetail_studies.playing import DERIVATION
 from dovetail_studies.rlgame import kernels as k
 from dovetail_studies.rlgame import plain
@@ -104,7 +104,7 @@ def alpha(unit: Unit) -> Result:
     for _ in range(unit["blocks"]):
         played = pair.play(unit["block"], profile)
         parts.append(played)
-        board = Board()
+        board = RLGameBoard()
         try:
             for action in played.last:
                 board.play(action)

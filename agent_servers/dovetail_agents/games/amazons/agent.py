@@ -14,11 +14,16 @@ from dovetail.peer.agents.sampling import pick
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.amazons import endgame
-from dovetail_agents.games.amazons.position import FEATURES, Geometry, Position, Search
+from dovetail_agents.games.amazons.position import (
+    FEATURES,
+    AmazonsGeometry,
+    AmazonsPosition,
+    AmazonsSearch,
+)
 from dovetail_agents.learning.linear_td import Considered, LinearTD, LinearTDParameters
 from dovetail_agents.learning.step_size import StepSize
 from dovetail_games.amazons.kernels import count_moves
-from dovetail_games.amazons.rules import Board, start_position
+from dovetail_games.amazons.rules import AmazonsBoard, start_position
 
 Array = NDArray[Any]
 
@@ -104,7 +109,7 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
 
     def __init__(self, parameters: AmazonsParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
-        self._searches: dict[tuple[int, int], tuple[Geometry, Search]] = {}
+        self._searches: dict[tuple[int, int], tuple[AmazonsGeometry, AmazonsSearch]] = {}
         self._endgames: dict[tuple[int, int], endgame.Endgame] = {}
 
     def first_weights(self) -> list[float]:
@@ -123,25 +128,25 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
                 'amazons-player needs whole moves; set the environment\'s option action to "move"'
             )
 
-    def _ready(self, rows: int, columns: int) -> tuple[Geometry, Search]:
+    def _ready(self, rows: int, columns: int) -> tuple[AmazonsGeometry, AmazonsSearch]:
         found = self._searches.get((rows, columns))
         if found is None:
             given = self.parameters
-            board = Board(start_position(rows, columns))
+            board = AmazonsBoard(start_position(rows, columns))
             full = given.mobility == "full"
             if full:
                 most = int(count_moves(board.squares, rows, columns, 0))
             else:
-                most = len(Board(start_position(rows, columns), 0, True).legal())
+                most = len(AmazonsBoard(start_position(rows, columns), 0, True).legal())
             won = DOMINATING if given.terminal_dominates else WON
-            search = Search(self.weights, float(most), full, won)
-            found = self._searches[rows, columns] = Geometry(rows, columns), search
+            search = AmazonsSearch(self.weights, float(most), full, won)
+            found = self._searches[rows, columns] = AmazonsGeometry(rows, columns), search
         return found
 
     def consider(self, decision: Decision, action: int | None, *, learn: bool) -> Considered:
         planes = np.asarray(decision.observation)
         geometry, search = self._ready(*planes.shape[1:])
-        position = Position(planes, geometry)
+        position = AmazonsPosition(planes, geometry)
         move = self._choose(decision, position, search) if action is None else position.move(action)
         chosen = position.action(move)
         if not learn:
@@ -165,7 +170,7 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
             leaf.play(each, ply % 2)
         return Considered(chosen, search.value(leaf, len(line) % 2)[1], worth)
 
-    def _choose(self, decision: Decision, position: Position, search: Search) -> int:
+    def _choose(self, decision: Decision, position: AmazonsPosition, search: AmazonsSearch) -> int:
         given = self.parameters
         rng = decision.rng
         if given.endgame and (solved := self._solved(decision, given.endgame)) is not None:
@@ -208,7 +213,9 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
             decision.thoughts = Thoughts(text=text)
         return actions[len(values) - 1]
 
-    def _think(self, decision: Decision, position: Position, moves: Array, values: Array) -> None:
+    def _think(
+        self, decision: Decision, position: AmazonsPosition, moves: Array, values: Array
+    ) -> None:
         if not decision.think:
             return
         assert decision.legal is not None
@@ -227,7 +234,7 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
     def beyond(self, end: End) -> float:
         planes = np.asarray(end.observation)
         geometry, search = self._ready(*planes.shape[1:])
-        return float(search.value(Position(planes, geometry))[0])
+        return float(search.value(AmazonsPosition(planes, geometry))[0])
 
     def rate(self, features: Array) -> float:
         given = self.parameters

@@ -14,7 +14,7 @@ Array = NDArray[Any]
 LONGEST_LINE = kernels.LINE
 
 
-class Geometry:
+class AmazonsGeometry:
     """What a size of board means to the features."""
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -50,7 +50,7 @@ class Geometry:
         return (square // self.columns + 1) * self.width + square % self.columns + 1
 
 
-class Position:
+class AmazonsPosition:
     """A position as the player to move sees it: it is player 0.
 
     Args:
@@ -58,7 +58,7 @@ class Position:
         geometry: of this size of board.
     """
 
-    def __init__(self, planes: Array, geometry: Geometry) -> None:
+    def __init__(self, planes: Array, geometry: AmazonsGeometry) -> None:
         self.geometry = geometry
         board: Array = np.full((geometry.rows + 2, geometry.width), 4, np.int8)
         inner = board[1:-1, 1:-1]
@@ -72,9 +72,9 @@ class Position:
         for player, squares in enumerate(amazons):
             self.where[player, : len(squares)] = squares
 
-    def copy(self) -> Position:
+    def copy(self) -> AmazonsPosition:
         """Return a position that goes its own way."""
-        other = Position.__new__(Position)
+        other = AmazonsPosition.__new__(AmazonsPosition)
         other.geometry = self.geometry
         other.board, other.where = self.board.copy(), self.where.copy()
         return other
@@ -98,7 +98,7 @@ class Position:
         return bordered(source) << 20 | bordered(target) << 10 | bordered(arrow)
 
 
-class Search:
+class AmazonsSearch:
     """Searches positions of one size with one evaluation.
 
     Args:
@@ -121,7 +121,7 @@ class Search:
         """Positions that were evaluated so far."""
         return int(self._nodes[0])
 
-    def _work(self, position: Position) -> kernels.Work:
+    def _work(self, position: AmazonsPosition) -> kernels.Work:
         self._rule[:FEATURES] = self.weights
         self._killers[:] = 0
         geometry = position.geometry
@@ -148,13 +148,13 @@ class Search:
         kernels.prepare(work)
         return work
 
-    def value(self, position: Position, mover: int = 0) -> tuple[float, Array]:
+    def value(self, position: AmazonsPosition, mover: int = 0) -> tuple[float, Array]:
         """Return the value of a position to player 0, and its features."""
         work = self._work(position)
         return float(kernels.evaluate(work, mover)), work.found
 
     def root(
-        self, position: Position, depth: int, top: int = 1, *, prune: bool = True
+        self, position: AmazonsPosition, depth: int, top: int = 1, *, prune: bool = True
     ) -> tuple[Array, Array]:
         """Return player 0's moves and their values; the ``top`` best are exact, the rest bounds
         below."""
@@ -162,14 +162,14 @@ class Search:
         count = alpha_beta.root(work, depth, top, prune)
         return work.moves[0, :count].copy(), work.values[:count]
 
-    def line(self, position: Position, mover: int, depth: int) -> tuple[float, list[int]]:
+    def line(self, position: AmazonsPosition, mover: int, depth: int) -> tuple[float, list[int]]:
         """Return the value to player 0 at full window, and the moves of best play."""
         work = self._work(position)
         worth = alpha_beta.value(work, mover, depth, -np.inf, np.inf, True)
         length = int(work.best[1, 0])
         return float(worth), work.best[1, 1 : 1 + length].tolist()
 
-    def wins(self, position: Position, move: int, depth: int, seed: int) -> bool:
+    def wins(self, position: AmazonsPosition, move: int, depth: int, seed: int) -> bool:
         """Return whether player 0 wins after a move if both play on by searches of ``depth``."""
         after = position.copy()
         after.play(move)

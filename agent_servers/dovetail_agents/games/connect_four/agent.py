@@ -11,7 +11,7 @@ from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.connect_four.solver import solver
-from dovetail_games.connect_four.rules import Board
+from dovetail_games.connect_four.rules import ConnectFourBoard
 
 
 class ConnectFourSolverParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,8 +40,8 @@ class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
         return decision.rng.choice(solver(board.rows, board.columns).best(board))
 
 
-def position(observation: Any) -> Board:
+def position(observation: Any) -> ConnectFourBoard:
     """Return the board that the seat to move sees: shape (2, rows, columns), its own discs first."""
     planes = np.asarray(observation)
     own, other = planes.reshape(2, -1).sum(axis=1)
-    return Board.of(planes if own == other else planes[::-1], 4)
+    return ConnectFourBoard.of(planes if own == other else planes[::-1], 4)

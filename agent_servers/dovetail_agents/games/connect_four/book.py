@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dovetail_games.connect_four.rules import Board
+from dovetail_games.connect_four.rules import ConnectFourBoard
 
 BOOK = Path(__file__).with_name("book.txt")
 PLIES = 4
 """Positions after so many plies, and all before, are in it."""
 
 
-def reached(columns: str) -> Board:
+def reached(columns: str) -> ConnectFourBoard:
     """Return the position after some moves: columns, numbered from 1."""
-    board = Board()
+    board = ConnectFourBoard()
     for column in columns:
         board.drop(int(column) - 1)
     return board
 
 
-def key(board: Board) -> tuple[int, int]:
+def key(board: ConnectFourBoard) -> tuple[int, int]:
     """Return what a 6 x 7 position and its mirror image share, and no other position."""
     own, other = board.discs[board.mover], board.discs[1 - board.mover]
     return min((own, other), (_mirrored(own), _mirrored(other)))
@@ -36,7 +36,7 @@ def _mirrored(discs: int) -> int:
     return found
 
 
-def children(board: Board) -> list[tuple[int, Board]]:
+def children(board: ConnectFourBoard) -> list[tuple[int, ConnectFourBoard]]:
     """Return each legal column with the board after a disc in it."""
     found = []
     for column in board.legal():
@@ -48,7 +48,7 @@ def children(board: Board) -> list[tuple[int, Board]]:
 
 def positions(plies: int) -> dict[tuple[int, int], str]:
     """Return the positions after so many plies that are not over, each with moves that reach it."""
-    found = {key(Board()): ""}
+    found = {key(ConnectFourBoard()): ""}
     for _ in range(plies):
         after: dict[tuple[int, int], str] = {}
         for moves in found.values():

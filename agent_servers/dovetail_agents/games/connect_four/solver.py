@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.connect_four import kernels
 from dovetail_agents.games.connect_four.book import BOOK, children, key, read
-from dovetail_games.connect_four.rules import Board
+from dovetail_games.connect_four.rules import ConnectFourBoard
 
 Array = NDArray[Any]
 MOST_SQUARES = 42
@@ -29,7 +29,7 @@ class Solver:
     A position early in the game takes seconds to minutes, unless it is in the book; one with a
     dozen discs takes a fraction of a second.  Threads may share a solver.
 
-    >>> board = Board()
+    >>> board = ConnectFourBoard()
     >>> for column in (3, 3, 4, 4):
     ...     board.drop(column)
     >>> Solver().score(board)
@@ -70,7 +70,7 @@ class Solver:
         )
         self._book = read(BOOK) if book and (rows, columns) == (6, 7) else {}
 
-    def score(self, board: Board) -> int:
+    def score(self, board: ConnectFourBoard) -> int:
         """Return the score of a position to the side to move.
 
         1 if it wins with its last disc, 2 with the one before, and so on; negative if the opponent
@@ -78,11 +78,11 @@ class Solver:
         """
         return self._score(board, -MOST_SQUARES, MOST_SQUARES)
 
-    def value(self, board: Board) -> int:
+    def value(self, board: ConnectFourBoard) -> int:
         """Return 1 if the side to move wins, 0 for a draw and -1 if it loses; cheaper than a score."""
         return int(np.sign(self._score(board, -1, 1)))
 
-    def _score(self, board: Board, low: int, high: int) -> int:
+    def _score(self, board: ConnectFourBoard, low: int, high: int) -> int:
         left = self.rows * self.columns - board.moves
         if board.winner is not None:
             return -(left // 2 + 1)
@@ -99,11 +99,11 @@ class Solver:
             )
         )
 
-    def scores(self, board: Board) -> dict[int, int]:
+    def scores(self, board: ConnectFourBoard) -> dict[int, int]:
         """Return by legal column the score of dropping a disc there, to the side that drops it."""
         return {column: -self.score(after) for column, after in children(board)}
 
-    def best(self, board: Board) -> list[int]:
+    def best(self, board: ConnectFourBoard) -> list[int]:
         """Return the legal columns of the highest score; cheaper than all scores."""
         found: list[int] = []
         highest = -MOST_SQUARES
@@ -116,7 +116,7 @@ class Solver:
                 found.append(column)
         return sorted(found)
 
-    def values(self, board: Board) -> dict[int, int]:
+    def values(self, board: ConnectFourBoard) -> dict[int, int]:
         """Return by legal column 1 if dropping a disc there wins, 0 for a draw, -1 if it loses."""
         return {column: -self.value(after) for column, after in children(board)}
 

@@ -12,7 +12,7 @@ from dovetail.peer.agents.agent import Decision, End, Needs, Seat
 from dovetail.peer.agents.sampling import pick
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.dots.kernels import MOST_LINES
-from dovetail_agents.games.dots.position import FEATURES, Position, Search, grid_of
+from dovetail_agents.games.dots.position import FEATURES, DotsPosition, DotsSearch, grid_of
 from dovetail_agents.learning.linear_td import Considered, LinearTD, LinearTDParameters
 from dovetail_agents.learning.step_size import StepSize
 from dovetail_games.dots.rules import Grid
@@ -101,7 +101,7 @@ class DotsPlayer(LinearTD[DotsParameters]):
     def __init__(self, parameters: DotsParameters | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
         self._met: dict[bytes, int] = {}
-        self._search = Search(self.weights, most=self.parameters.most_positions)
+        self._search = DotsSearch(self.weights, most=self.parameters.most_positions)
 
     def first_weights(self) -> list[float]:
         given = self.parameters.weights
@@ -119,7 +119,7 @@ class DotsPlayer(LinearTD[DotsParameters]):
         return grid_of(seat.spec, self.parameters.rows, self.name, MOST_LINES)
 
     def consider(self, decision: Decision, action: int | None, *, learn: bool) -> Considered:
-        position = Position(decision.observation, self._grid(decision.seat))
+        position = DotsPosition(decision.observation, self._grid(decision.seat))
         turns = self.parameters.turns
         if action is None:
             lines, values = self._search.root(position, turns)
@@ -155,7 +155,7 @@ class DotsPlayer(LinearTD[DotsParameters]):
         )
 
     def beyond(self, end: End) -> float:
-        position = Position(end.observation, self._grid(end.seat))
+        position = DotsPosition(end.observation, self._grid(end.seat))
         return float(self._search.value(position))
 
     def rate(self, features: Array) -> float:
@@ -176,4 +176,4 @@ class DotsPlayer(LinearTD[DotsParameters]):
 
     def remember(self, memory: dict[bytes, int]) -> None:
         self._met = dict(memory)
-        self._search = Search(self.weights, most=self.parameters.most_positions)
+        self._search = DotsSearch(self.weights, most=self.parameters.most_positions)

@@ -13,7 +13,7 @@ from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
 from dovetail.peer.agents.sampling import pick
 from dovetail.peer.kernels import njit
 from dovetail.protocol.errors import DovetailError
-from dovetail_agents.games.dots.position import Position, grid_of
+from dovetail_agents.games.dots.position import DotsPosition, grid_of
 from dovetail_games.dots.rules import Grid, grid
 
 Array = NDArray[Any]
@@ -135,6 +135,6 @@ class DotsPerfect(Agent[DotsPerfectParameters]):
 
     def step(self, decision: Decision) -> int:
         shape = self._grid(decision.seat)
-        drawn = Position(decision.observation, shape).drawn
+        drawn = DotsPosition(decision.observation, shape).drawn
         lines = decision.legal or []
         return pick(list(lines), [float(after(shape, drawn, line)) for line in lines], decision.rng)

@@ -52,7 +52,7 @@ def grid_of(spec: Spec, rows: int, who: str, most: int) -> Grid:
     return grid(high + 1, wide + 1)
 
 
-class Position:
+class DotsPosition:
     """A position as the player to draw sees it: it is player 0.
 
     Args:
@@ -90,16 +90,16 @@ class Position:
         """Whether all lines are drawn."""
         return self.drawn == (1 << self.grid.lines) - 1
 
-    def copy(self) -> Position:
+    def copy(self) -> DotsPosition:
         """Return a position that goes its own way."""
-        other = Position.__new__(Position)
+        other = DotsPosition.__new__(DotsPosition)
         other.grid, other.drawn, other.beside = self.grid, self.drawn, self.beside
         other.boxes, other.edges = self.boxes.copy(), self.edges.copy()
         other.counts = self.counts.copy()
         return other
 
 
-class Search:
+class DotsSearch:
     """Searches positions with one evaluation.
 
     Args:
@@ -130,14 +130,14 @@ class Search:
         """Positions that were evaluated so far."""
         return int(self._nodes[0])
 
-    def value(self, position: Position) -> float:
+    def value(self, position: DotsPosition) -> float:
         """Return the value of a position to player 0 without looking ahead."""
         if position.over:
             return float(position.boxes[0] - position.boxes[1])
         return float(kernels.worth(position.counts, position.boxes, self.weights))
 
     def line(
-        self, position: Position, mover: int, turns: int, floor: float = -np.inf
+        self, position: DotsPosition, mover: int, turns: int, floor: float = -np.inf
     ) -> tuple[float, list[int]]:
         """Return the minimax value to player 0, exact above ``floor``, and the lines of best
         play."""
@@ -145,7 +145,7 @@ class Search:
         return self._line_of(position, mover, turns, floor, self._most)
 
     def _line_of(
-        self, position: Position, mover: int, turns: int, floor: float, most: int
+        self, position: DotsPosition, mover: int, turns: int, floor: float, most: int
     ) -> tuple[float, list[int]]:
         worth = kernels.value(
             position.drawn,
@@ -168,7 +168,7 @@ class Search:
         )
         return float(worth), self._line[1 : 1 + self._line[0]].tolist()
 
-    def root(self, position: Position, turns: int) -> tuple[list[int], list[float]]:
+    def root(self, position: DotsPosition, turns: int) -> tuple[list[int], list[float]]:
         """Return player 0's lines and their values: the best exact, the others bounds below it."""
         self._keys[:, 2] = -1
         lines = [line for line in range(position.grid.lines) if not position.drawn >> line & 1]

@@ -14,8 +14,8 @@ from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import pick
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.rlgame import kernels
-from dovetail_games.rlgame import Board, RLGame
-from dovetail_games.rlgame.rules import Geometry
+from dovetail_games.rlgame import RLGame, RLGameBoard
+from dovetail_games.rlgame.rules import RLGameGeometry
 
 Array = NDArray[Any]
 MOST_UNSEEN = 6
@@ -29,9 +29,9 @@ _WIN = 2.0
 """Above every difference in pawns."""
 
 
-def geometry_of(shape: Geometry, ordered: bool, bases: bool) -> kernels.Board:
+def geometry_of(shape: RLGameGeometry, ordered: bool, bases: bool) -> kernels.RLGameRules:
     """Return what the compiled search needs of a board."""
-    return kernels.Board(shape.steps, shape.exits, shape.slots[0], ordered, bases)
+    return kernels.RLGameRules(shape.steps, shape.exits, shape.slots[0], ordered, bases)
 
 
 class RLGameMinimaxParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ class RLGameMinimaxParameters(Struct, frozen=True, forbid_unknown_fields=True):
 class _Game(Struct):
     """What is remembered of an episode."""
 
-    boards: list[Board] = []
+    boards: list[RLGameBoard] = []
     """After our last move; more than one where moves that look alike differ in the pawns' numbers."""
     turn: int = 0
     """Of that move, plus one."""
@@ -118,10 +118,10 @@ class RLGameMinimax(Agent[RLGameMinimaxParameters]):
         game.boards, game.turn = boards, decision.turn + 1
         return action
 
-    def _follow(self, game: _Game, decision: Decision) -> list[Board]:
+    def _follow(self, game: _Game, decision: Decision) -> list[RLGameBoard]:
         """Return the positions that the decision may show."""
         seat, unseen = decision.seat.seat, decision.turn - game.turn
-        found: dict[bytes, Board] = {}
+        found: dict[bytes, RLGameBoard] = {}
         for start in (game.boards or [self._first()]) if unseen <= MOST_UNSEEN else ():
             for board in _lines(start, unseen):
                 if board.mover == seat and board.legal() == decision.legal:
@@ -135,12 +135,12 @@ class RLGameMinimax(Agent[RLGameMinimaxParameters]):
             )
         return list(found.values())
 
-    def _first(self) -> Board:
+    def _first(self) -> RLGameBoard:
         self._rules.start(0)
         return self._rules.board
 
 
-def _lines(board: Board, plies: int) -> Iterator[Board]:
+def _lines(board: RLGameBoard, plies: int) -> Iterator[RLGameBoard]:
     """Return the positions so many plies on, each a copy."""
     if plies == 0:
         yield board.copy()

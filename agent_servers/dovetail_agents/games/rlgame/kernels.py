@@ -21,7 +21,7 @@ NOTHING, PAWNS, NETWORK = 0, 1, 2
 """What values a position at the horizon: nothing does, the lead in pawns, or a network."""
 
 
-class Board(NamedTuple):
+class RLGameRules(NamedTuple):
     """What does not change during a game."""
 
     steps: Array
@@ -78,7 +78,9 @@ def _enters(action: int, player: int, cells: Array, steps: Array) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _worth(pawns: Array, cells: Array, board: Board, leaf: Leaf, me: int, mover: int) -> float:
+def _worth(
+    pawns: Array, cells: Array, board: RLGameRules, leaf: Leaf, me: int, mover: int
+) -> float:
     """Return what a position at the horizon is worth to ``me``."""
     if leaf.kind == PAWNS:
         return float((alive(pawns, me) - alive(pawns, 1 - me)) / pawns.shape[1])
@@ -112,7 +114,7 @@ def _value(
     pawns: Array,
     cells: Array,
     nodes: Array,
-    board: Board,
+    board: RLGameRules,
     leaf: Leaf,
 ) -> float:
     """Return the value to ``me`` of the position at ply 0, where ``first`` moves; fail-soft.
@@ -200,7 +202,7 @@ def search(
     depth: int,
     prune: bool,
     win: float,
-    board: Board,
+    board: RLGameRules,
     leaf: Leaf,
     nodes: Array,
 ) -> tuple[Array, Array]:
