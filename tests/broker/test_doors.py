@@ -286,3 +286,46 @@ def test_a_turn_that_goes_through_no_frame_arrives_as_through_one(
     for view in (*whole.seats, *found.seats):
         view.observation = m.NIL
     assert codec.encode(found) == codec.encode(whole)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_array_that_rules_keep_is_copied_and_one_that_they_gave_away_is_not(kept: bool) -> None:
+    board = np.zeros((3, 4))
+    turn = Turn.ask(0, board)
+    place = board.ctypes.data
+    whole = board[:] if kept else None
+    del board
+    found = light(turn, m.Limits())
+    assert found is not None
+    seen = found.seats[0].observation
+    assert (seen.ctypes.data != place) is kept
+    assert not seen.flags.writeable
+    if whole is not None:
+        whole[0, 0] = 1.0  # rules go on with their board
+        assert seen[0, 0] == 0.0
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [lambda board: board.T, lambda board: board[::-1], lambda board: np.asfortranarray(board)],
+    ids=["transposed", "reversed", "fortran"],
+)
+def test_an_array_in_another_order_arrives_in_c_order(shown: Callable[[Any], Any]) -> None:
+    board = np.arange(6).reshape(2, 3)
+    found = light(Turn.ask(0, shown(board)), m.Limits())
+    assert found is not None
+    seen = found.seats[0].observation
+    assert seen.flags.c_contiguous
+    assert (seen == shown(board)).all()
+
+
+def test_legal_actions_and_scores_of_a_turn_are_those_that_a_frame_carries() -> None:
+    turn = Turn.ask(0, 0, [np.int64(1), 2])  # type: ignore[list-item]
+    found = light(turn, m.Limits())
+    assert found is not None
+    assert [type(each) for each in found.seats[0].legal or ()] == [int, int]
+    assert found.seats[0].legal is not turn.seats[0].legal
+    assert light(Turn.ask(0, 0, [True]), m.Limits()) is None
+    assert light(Turn.ask(0, 0, [1 << 64]), m.Limits()) is None
+    assert light(Turn.end([0], [1.0], winners=[0]), m.Limits()) is not None
+    assert light(m.Turn(terminated=True, outcome=["1"]), m.Limits()) is None  # type: ignore[list-item]

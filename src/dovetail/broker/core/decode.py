@@ -13,6 +13,7 @@ from dovetail.broker.peers.outbox import Address
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
+from dovetail.protocol.messages import Action, Turn
 
 log = logging.getLogger("dovetail.broker")
 
@@ -70,18 +71,19 @@ class Intake:
 
     def hear(self, local: Local, said: Iterable[m.Message | bytes], now: float) -> None:
         """Let the core take what a peer in this program says, judged as if it came over a socket."""
-        core, limits = self._core, self._core.tables.settings.limits
+        core, host = self._core, local.host
+        rules = host is not None and host.role == "environment"
         try:
             for each in said:
-                kind = type(each)
-                if kind is m.Action and plain(each):  # type: ignore[arg-type]
-                    core.receive(local, each, now)  # type: ignore[arg-type]
+                if rules:
+                    if type(each) is Turn:
+                        turn = light(each, core.tables.settings.limits)
+                        if turn is not None:
+                            core.receive(local, turn, now)
+                            continue
+                elif type(each) is Action and plain(each):
+                    core.receive(local, each, now)
                     continue
-                if kind is m.Turn and local.host is not None and local.host.role == "environment":
-                    turn = light(each, limits)  # type: ignore[arg-type]
-                    if turn is not None:
-                        core.receive(local, turn, now)
-                        continue
                 self.take(local, [local.frame(each, core)], now)
         except Exception:
             self._failed(local, now)

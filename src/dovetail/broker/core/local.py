@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,16 @@ from dovetail.protocol.messages import NIL, View
 from dovetail.protocol.tensors import DTYPES
 
 _AROUND = 1024
-"""Bytes that go with an array in a frame, at most: its dtype and its shape."""
+"""Bytes of a turn or a view in a frame beside its array and its lists, at most."""
 _ARRAY = np.ndarray
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
-_TRAVEL = "".join(np.dtype(name).char for name in DTYPES) if sys.byteorder == "little" else ""
-"""The letters of dtypes that arrive as they are, if they are native."""
+_SMALL = 1 << 62
+_TRAVEL = {id(np.dtype(name)) for name in DTYPES} if sys.byteorder == "little" else set()
+"""NumPy's own dtypes that arrive as they are."""
 _WRONG = (*codec.UNSENDABLE, *codec.UNREADABLE)
 _encode = codec.encode
-_decode = Decoder(m.Turn).decode
+_numbers = Decoder(list[int]).decode
+_scores = Decoder(list[float]).decode
 
 
 class Local:
@@ -65,52 +68,98 @@ class Local:
 def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     """Return what arrives of a turn; None if that must be seen from its frame.
 
-    Observations that are plainly numbers or arrays do not go through a frame, which takes long.  What
-    arrives of an array is a copy that cannot be written to, as over a socket.
+    Turns whose observations are plainly numbers or arrays do not go through a frame, which takes long.
 
     Args:
         turn: of rules in this program.
         limits: of frames.
     """
     seats: Any = turn.seats  # what rules return is not always what the types say
-    if type(seats) is not list or turn.info is not NIL or turn.scene is not NIL:
+    if (
+        type(seats) is not list
+        or turn.info is not NIL
+        or turn.scene is not NIL
+        or turn.text is not None
+        or type(turn.terminated) is not bool
+        or type(turn.truncated) is not bool
+    ):
         return None
-    seen: list[Any] = []
-    arrives: list[Any] = []
-    room = limits.frame
-    found = None
-    try:
-        for view in seats:
-            if type(view) is not View or view.afterstates is not NIL or view.scene is not NIL:
+    arrays, size = 0, _AROUND
+    views: list[View] = []
+    for view in seats:
+        if (
+            type(view) is not View
+            or view.afterstates is not NIL
+            or view.scene is not NIL
+            or view.text is not None
+            or type(view.reward) is not float
+            or type(view.seat) is not int
+            or view.seat < 0
+        ):
+            return None
+        kind: Any = type(view.observation)
+        if kind is _ARRAY:
+            if id(view.observation.dtype) not in _TRAVEL:
                 return None
-            one: Any = view.observation
-            kind = type(one)
-            if kind is _ARRAY:
-                dtype = one.dtype
-                room -= one.nbytes + _AROUND
-                if room < 0 or dtype.char not in _TRAVEL or not dtype.isnative:
+            arrays += view.observation.nbytes
+            one = _arriving(view)
+        else:
+            one = view.observation
+            if kind is int:
+                if not _LEAST <= one <= _MOST:
                     return None
-                one_arrives = one.copy()  # in C order
-                one_arrives.setflags(False)
-                arrives.append(one_arrives)
-            elif (kind is int and _LEAST <= one <= _MOST) or kind is float or kind is bool:
-                arrives.append(one)
-            else:
+            elif kind is not float and kind is not bool:
                 return None
-            seen.append(one)
-            view.observation = NIL
-        frame = _encode(turn)
-        if len(frame) <= room and len(frame) <= limits.elements:
-            found = _decode(frame)
-    except _WRONG:
+        legal: Any = view.legal
+        if legal is not None:
+            size += 9 * len(legal)
+            if type(legal) is list:
+                try:
+                    legal = _numbers(_encode(legal))
+                except _WRONG:
+                    return None
+            elif type(legal) is not bytes:
+                return None
+        size += _AROUND
+        views.append(View(view.seat, one, legal, view.reward))
+    to_act: Any = turn.to_act
+    for number in to_act:
+        if type(number) is not int or not _LEAST <= number <= _MOST:
+            return None
+    size += 9 * len(to_act)
+    outcome: Any = turn.outcome
+    if outcome is not None:
+        size += 9 * len(outcome)
+        try:
+            outcome = _scores(_encode(outcome))
+        except _WRONG:
+            return None
+    if size > limits.elements or size + arrays > limits.frame:
         return None
-    finally:
-        for place, one in enumerate(seen):
-            seats[place].observation = one
-    if found is not None:
-        for place, one in enumerate(arrives):
-            found.seats[place].observation = one
-    return found
+    ended = turn.terminated, turn.truncated
+    return m.Turn(turn.episode, turn.turn, [*to_act], views, *ended, outcome)
+
+
+def _arriving(view: View) -> np.ndarray[Any, Any]:
+    """Return what arrives of a view's array: a copy, unless the view alone has it; read-only as over a socket."""
+    if (
+        _holders(view) == _ALONE
+        and view.observation.base is None
+        and view.observation.flags.c_contiguous
+    ):
+        one = view.observation
+    else:
+        one = view.observation.copy()  # in C order
+    one.setflags(False)
+    return one  # type: ignore[no-any-return]
+
+
+def _holders(view: View) -> int:
+    """Return how many hold a view's observation, and a constant."""
+    return getrefcount(view.observation)
+
+
+_ALONE = _holders(View(0, np.zeros(1)))
 
 
 def plain(action: m.Action) -> bool:
@@ -118,8 +167,8 @@ def plain(action: m.Action) -> bool:
     chosen = action.action
     return (
         type(chosen) is int
-        and _LEAST <= chosen <= _MOST
+        and -_SMALL < chosen < _SMALL
         and not action.measures
         and action.thoughts is None
-        and action.refused == 0
+        and not action.refused
     )
