@@ -86,6 +86,7 @@ def test_one_that_asks_for_too_much_is_slowed_then_refused_then_sent_away() -> N
     observer = Voice(table, "observer")
     address = observer.address
     seen: list[str] = []
+    refused = 0
     for number in range(100_000):
         table.core.receive(address, m.Catalogue(number), 0.0)
         if table.core.tables.slowed.pop(address, None) and "slowed" not in seen:
@@ -94,12 +95,26 @@ def test_one_that_asks_for_too_much_is_slowed_then_refused_then_sent_away() -> N
         while observer.heard:
             answer = observer.heard.popleft()
             what = getattr(answer, "code", type(answer).__name__)
+            refused += what == "limit"
             if what not in seen:
                 seen.append(what)
         if address in table.core.tables.dropped:
             break
     assert seen == ["Reply", "slowed", "limit", "Bye"]
+    assert refused == 5_000
     assert observer.token not in table.core.tables.sessions
+
+
+def test_a_connection_without_a_session_may_say_a_hundred_things() -> None:
+    table = Conversation()
+    for number in range(1, 102):
+        assert "new" not in table.core.tables.dropped, number
+        table.core.receive("new", m.Ping(number), 0.0)
+        _, [(_, answer)] = table.core.take()
+        assert isinstance(answer, m.Error)
+        assert answer.code == "hello-first"
+    why = "101 messages without a session; say hello first"
+    assert table.core.tables.dropped == {"new": why}
 
 
 @pytest.mark.rule("S11.3")

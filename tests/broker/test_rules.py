@@ -285,6 +285,23 @@ def test_an_action_that_the_rules_refuse_is_the_seats_breach() -> None:
         table.environment.says(m.Error("illegal", "not there", answers=step.seq, seat=0))
         over(table, reason=reason, blame=0)
         assert "not there" in table.records[0].result.message
+        assert [seat.breaches for seat in table.records[0].result.seats] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("loser", "outcome"), [(0, [0.0, 0.5, 0.5]), (1, [0.5, 0.0, 0.5]), (2, [0.5, 0.5, 0.0])]
+)
+def test_the_other_seats_share_the_win_of_a_forfeit(loser: int, outcome: list[float]) -> None:
+    table = Conversation(seats=3, spec=FORFEIT).opens()
+    table.environment.hears(m.EnvironmentStart)
+    for agent in table.agents:
+        agent.hears(m.Init)
+    table.environment.turns(loser)
+    table.agents[loser].hears(m.AgentStart)
+    table.agents[loser].acts(7)
+    over(table, reason="illegal-action", blame=loser, outcome=outcome)
+    totals = [-5.0 if seat == loser else 5.0 for seat in range(3)]
+    assert [seat.total for seat in table.records[0].result.seats] == totals
 
 
 @pytest.mark.rule("S6.13")
