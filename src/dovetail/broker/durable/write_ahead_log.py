@@ -320,11 +320,16 @@ def place(journal: Path) -> Path:
     return journal.with_name(journal.name + ".live")
 
 
+def sources() -> list[Path]:
+    """Return the files of the code that makes the state of a core."""
+    folders = (Path(str(snapshot.__file__)).parents[1], Path(str(codec.__file__)).parent)
+    return [source for folder in folders for source in sorted(folder.rglob("*.py"))]
+
+
 @cache
 def version() -> str:
     """Return what the state of a core depends on: the code that makes it."""
     digest = hashlib.sha256()
-    for module in (snapshot, codec):
-        for source in sorted(Path(str(module.__file__)).parent.glob("*.py")):
-            digest.update(source.read_bytes())
+    for source in sources():
+        digest.update(source.read_bytes())
     return f"{__version__} {digest.hexdigest()[:16]}"
