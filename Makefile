@@ -32,7 +32,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: compiled test-compiled bench-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
+.PHONY: architecture compiled test-compiled bench-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -128,6 +128,9 @@ check-page: $(WEB_TOOLS) ## types of the page's modules (needs npm)
 
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
 	$(BIN)/python -m dovetail_generate
+
+architecture: $(STAMP) ## draw the floors of docs/architecture.md from the imports
+	$(BIN)/python .ci/architecture
 
 test-page: $(STAMP) ## play every game on the page, othello in TypeScript too, and check the pages with axe (slow)
 	$(BIN)/python -m pytest -m slow tests/web

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -90,3 +92,13 @@ def test_examples_that_are_not_run_name_things_that_exist() -> None:
             if mark == "no-run":
                 for line in re.findall(r"^from .*$", source, re.MULTILINE):
                     exec(line, {})
+
+
+def test_the_floors_of_the_architecture_are_those_of_the_imports() -> None:
+    top = DOCS.parent
+    command = [sys.executable, str(top / ".ci/architecture"), "--check"]
+    done = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    assert "runs --> watch" in page
+    assert "watch --> runs" not in page
