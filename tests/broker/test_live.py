@@ -25,6 +25,7 @@ from dovetail.broker.durable.append_file import Appended, Mapped
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.object_codec import Graph
 from dovetail.broker.durable.write_ahead_log import Live, live, place
+from dovetail.broker.peers.state import Part
 from dovetail.broker.shell.serve import serve
 from dovetail.broker.shell.server import Server
 from dovetail.protocol import codec
@@ -94,37 +95,48 @@ def test_a_snapshot_at_any_message_changes_nothing(monkeypatch: pytest.MonkeyPat
             assert game(patch, step) == expected, step
 
 
+def fields(part: Part) -> list[str]:
+    return list(getattr(part, "__mypyc_attrs__", None) or vars(part))  # compiled, or not
+
+
 def test_every_part_of_the_core_is_in_a_snapshot() -> None:
     """A field that is neither state nor derived from it would be lost with the broker."""
     core = Core(Settings(), b"")
+    parts = {"_tables", "_instances", "_runs", "_requests", "_watching", "_matches", "_results"}
     derived = {
-        Core: {
-            "tables",
-            "instances",
-            "runs",
-            "_connections",
-            "_timers",
-            "_handlers",
-            "_free",
-            "_watching",
-        }
-        | {"_commands", "_episodes", "_requests", "_sessions", "_remaking"},
-        type(core.tables): {"out", "records", "states", "timers", "entrant", "missed"}
+        Core: {"tables", "instances", "runs", "_connections", "_timers", "_handlers", "_free"}
+        | {"_commands", "_episodes", "_sessions", "_remaking", "_events", "_follows", "_parts"},
+        type(core.tables): {"out", "records", "states", "timers", "entrant", "missed", "events"}
         | {"slowed", "dropped", "_strangers"},  # of connections, which end with the program
-        type(core.runs): {"_tables", "_instances", "_watching", "matches", "episodes", "ended"}
-        | {"stacked", "orphaned"},
-        type(core.runs.matches): {"_tables", "_overdue"},
-        type(core.runs.episodes): {"_tables", "_watching", "_matches", "_over", "_silent", "_heard"}
-        | {"rebuilding"},
-        type(core.runs.stacked): {"_tables", "_results", "_over", "_silent", "_heard"},
-        type(core.runs.episodes.rebuilding): {"_tables", "_failed", "_resumed"},
-        type(core._requests): {"_tables", "_instances", "_runs", "done"},
-        type(core._remaking): {"_tables", "_instances", "_runs", "_requests"},
+        type(core.runs): {"matches", "episodes", "stacked"},
+        type(core.runs.episodes): {"rebuilding"},
         type(core._watching): {"_out", "_attended", "_interests", "_audiences", "_others"},
     }
-    for part, names in core._owners():
-        fields = getattr(part, "__mypyc_attrs__", None) or vars(part)  # compiled, or not
-        assert set(fields) == {*names, *derived.get(type(part), ())}, type(part)
+    for part in core._parts:
+        assert {*fields(part)} - (parts - {*part.STATE}) == {
+            *part.STATE,
+            *derived.get(type(part), ()),
+        }, type(part)
+    held = {id(part) for part in core._parts}
+    owners = (core, core.runs, core.runs.episodes)
+    values = [getattr(part, name) for part in owners for name in fields(part)]
+    inside = [each for each in values if isinstance(each, Part)]
+    assert {id(each) for each in inside} | {id(core)} == held
+
+
+@pytest.mark.parametrize("change", ["lost", "more", "part"])
+def test_a_state_of_other_fields_is_refused_whole(change: str) -> None:
+    core = Core(Settings(heartbeat=7.0), b"")
+    states = Core(Settings(), b"").snapshot()
+    if change == "lost":
+        del states[-1]["_heartbeat"]
+    elif change == "more":
+        states[0]["secret"] = 1
+    else:
+        states.pop()
+    with pytest.raises(ValueError, match="other fields"):
+        core.resume(states)
+    assert core.tables.settings.heartbeat == 7.0
 
 
 def test_equal_sets_are_equal_bytes() -> None:
@@ -178,7 +190,7 @@ def test_bytes_that_are_no_objects_are_a_value_error(value: Any) -> None:
 
 def test_a_state_of_another_length_is_a_value_error() -> None:
     for state in ([], [0] * 100):
-        with pytest.raises(ValueError, match="zip"):
+        with pytest.raises(ValueError, match="other fields"):
             snapshot.read(Graph({}, {}).encode(state), Core(Settings(), b""), lambda name: name)
 
 
@@ -513,3 +525,11 @@ def test_who_says_hello_while_the_disk_is_full_hears_why_it_waits(
 def router_text(router: Strangers, hears: Callable[..., Any], name: bytes) -> str:
     hears(name, m.Hello(1, "observer"))
     return " ".join(each.get("message", "") for each in router.heard)
+
+
+def test_a_state_belongs_to_the_code_of_every_room() -> None:
+    """Another version of any rule would replay what was taken in to another state."""
+    broker = Path(str(snapshot.__file__)).parents[1]
+    files = {path.relative_to(broker.parent) for path in live_module.sources()}
+    assert files >= {path.relative_to(broker.parent) for path in broker.rglob("*.py")}
+    assert Path("protocol/states.py") in files

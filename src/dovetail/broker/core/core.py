@@ -5,8 +5,9 @@ write down and what to send, in order.  The driver of the core writes before it 
 no peer hears a result that is not on disk.  No method raises for anything that a peer can do,
 and none reads a clock, draws a random number or blocks.
 
-This module hands each message to the part of the broker that it is for: ``sessions``,
-``requests``, ``commands``, ``runs`` and ``episodes`` (by the rules of ``episode``), and ``watching``.
+Two tables say what follows from what.  ``_handlers`` has the part of the broker that each message
+is for.  That part may raise events (``runs.events``); ``_follows`` has the parts that act upon each of
+them, and upon each thing that is overdue.  ``docs/architecture.md`` follows an action through both.
 """
 
 from __future__ import annotations
@@ -15,27 +16,32 @@ from collections.abc import Callable
 from typing import Any
 
 from dovetail.broker.matches.instances import Instances
+from dovetail.broker.matches.match import Match
+from dovetail.broker.matches.stack import Stack
 from dovetail.broker.peers import limits
 from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.handshake import UNGREETED, unread
 from dovetail.broker.peers.outbox import Address, Said, spread
 from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Part, Tables
 from dovetail.broker.peers.state import Settings as Settings
-from dovetail.broker.peers.state import Tables
 from dovetail.broker.requests.agent_recovery import Remaking
-from dovetail.broker.requests.catalogue import catalogue
 from dovetail.broker.requests.commands import Commands
+from dovetail.broker.requests.request import Answered, Request
 from dovetail.broker.requests.requests import Requests
 from dovetail.broker.requests.sessions import Sessions
 from dovetail.broker.rules.clocks import FOREVER
+from dovetail.broker.runs.episode_migration import Rebuild
+from dovetail.broker.runs.events import BatchEnded, Ended, Heard, Orphaned, Silent
 from dovetail.broker.runs.pending import awaited
 from dovetail.broker.runs.runs import SHUTDOWN, Runs
-from dovetail.broker.watch.watching import Watching, hidden
+from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.journal import AnyRecord
 
 Handler = Callable[[Peer, Any, float], None]
+Follower = Callable[[Any, float], None]
 
 ANSWERS = {
     "environment": ("spec", "turn", "turns", "reply", "error"),
@@ -45,8 +51,10 @@ ANSWERS = {
 FAILED = "the broker failed at a message; its log says why"
 
 
-class Core:
+class Core(Part):
     """The broker's state machine."""
+
+    STATE = ("_heartbeat",)
 
     def __init__(self, settings: Settings, secret: bytes) -> None:
         self.tables = tables = Tables(settings)
@@ -57,12 +65,18 @@ class Core:
         self.runs = runs = Runs(tables, instances, self._watching)
         self._episodes = episodes = runs.episodes
         self._requests = requests = Requests(tables, instances, runs)
-        self._commands = commands = Commands(tables, instances, runs)
-        self._remaking = Remaking(tables, instances, runs, requests)
+        self._commands = commands = Commands(tables, instances, runs, requests, self._watching)
+        self._remaking = remaking = Remaking(tables, instances, runs, requests)
         self._sessions = sessions = Sessions(
-            tables, instances, requests, runs, self._watching, self._remaking, secret
+            tables, instances, requests, runs, self._watching, remaking, secret
         )
         self._heartbeat = -FOREVER
+        rebuilding, stacked = episodes.rebuilding, runs.stacked
+        self._parts: tuple[Part, ...] = (
+            *(tables, instances, self._watching, runs, runs.matches, episodes, stacked),
+            *(rebuilding, requests, remaking, self),
+        )
+        """All that have state, in the order of a snapshot."""
         everybody: dict[type, Handler] = {
             m.Ping: sessions.on_ping,
             m.Pong: sessions.on_pong,
@@ -71,8 +85,8 @@ class Core:
         }
         observer: dict[type, Handler] = {
             **everybody,
-            m.Catalogue: self._on_catalogue,
-            m.Watch: self._on_watch,
+            m.Catalogue: commands.on_catalogue,
+            m.Watch: commands.on_watch,
         }
         self._handlers: dict[str, dict[type, Handler]] = {
             "environment": {
@@ -80,7 +94,7 @@ class Core:
                 m.Turn: episodes.on_turn,
                 m.Spec: runs.on_spec,
                 m.Reply: requests.on_reply,
-                m.Turns: runs.stacked.on_turns,
+                m.Turns: stacked.on_turns,
             },
             "agent": {
                 **everybody,
@@ -88,7 +102,7 @@ class Core:
                 m.AgentLookahead: requests.on_lookahead,
                 m.Saved: requests.on_saved,
                 m.Reply: requests.on_reply,
-                m.Actions: runs.stacked.on_actions,
+                m.Actions: stacked.on_actions,
             },
             "observer": observer,
             "experiment": {
@@ -96,7 +110,7 @@ class Core:
                 m.Run: commands.on_run,
                 m.Pause: commands.on_command,
                 m.Drain: commands.on_command,
-                m.Cancel: self._on_cancel,
+                m.Cancel: commands.on_cancel,
                 m.ExperimentStart: commands.on_start,
                 m.ExperimentStep: commands.on_step,
                 m.ExperimentCreate: requests.on_create,
@@ -112,6 +126,20 @@ class Core:
             for role, of in self._handlers.items()
         }
         """The same of messages that cost their sender nothing, as those of every turn."""
+        self._events = tables.events
+        self._follows: dict[type, tuple[Follower, ...]] = {
+            Ended: (remaking.on_ended, runs.on_ended),
+            BatchEnded: (runs.on_batch_ended,),
+            Silent: (runs.on_silent,),
+            Heard: (runs.on_heard,),
+            Orphaned: (requests.on_orphaned,),
+            Answered: (remaking.on_answered,),
+            Match: (runs.on_overdue,),
+            Stack: (stacked.on_overdue,),
+            Rebuild: (rebuilding.on_overdue,),
+            Request: (requests.on_overdue,),
+        }
+        """By type of event, or of thing that is overdue: the parts that act upon it, in order."""
 
     # -- what happened ---------------------------------------------------------------------------
 
@@ -125,6 +153,15 @@ class Core:
         peer.heard = now
         peer.size = size
         handler(peer, message, now)
+        if self._events:
+            self._dispatch(now)
+
+    def _dispatch(self, now: float) -> None:
+        """Act upon the events that were raised, and upon those that follow from them."""
+        while self._events:
+            event = self._events.popleft()
+            for follower in self._follows[type(event)]:
+                follower(event, now)
 
     def _unusual(self, address: Address, message: m.Message, now: float, size: int) -> None:
         """Take a `hello`, a message that costs its sender something, or one that it must not send."""
@@ -149,6 +186,7 @@ class Core:
                 peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
             elif self._sessions.affords(peer, message, units, now):
                 handler(peer, message, now)
+        self._dispatch(now)
 
     def refuse(self, address: Address, error: ProtocolError, now: float, size: int = 0) -> None:
         """Take a frame that could not be decoded."""
@@ -158,6 +196,7 @@ class Core:
             peer.heard = now
             self.tables.charge(peer, limits.unread(size, self.tables.settings.limits.elements))
             self._refuse(peer, error, now)
+            self._dispatch(now)
             return
         self.tables.strange(address)
         self.tables.out.messages.append((address, unread(error)))
@@ -168,6 +207,7 @@ class Core:
         if peer is not None:
             peer.outbox.tell(error)
             self._sessions.drop(peer, FAILED, now)
+            self._dispatch(now)
             return peer.name
         self.tables.out.messages.append((address, error))
         if not getattr(address, "reliable", False):
@@ -178,28 +218,36 @@ class Core:
         """Take the news that a connection is gone."""
         self.tables.familiar(address)
         self._sessions.lost(address, now)
+        self._dispatch(now)
 
     def tick(self, now: float) -> None:
         """Take the time: clocks that ran out, heartbeats, grace periods that are over."""
-        self._timers.tick(now)
+        for overdue in self._timers.due(now):
+            for follower in self._follows[type(overdue)]:
+                follower(overdue, now)
+            self._dispatch(now)
         if now >= self._heartbeat:
             self._heartbeat = now + self.tables.settings.heartbeat
             self._sessions.beat(now)
+            self._dispatch(now)
             self.runs.report(now)
 
     def allow(self, access: Access | None, now: float) -> None:
         """Let the holders of keys do what another access file says; look at access tokens as well."""
         self._sessions.allow(access, now)
+        self._dispatch(now)
 
     def stop(self, now: float) -> None:
         """Start no new episodes; ``idle`` tells when the last one is over."""
         self.tables.stopping = True
         self.runs.drain(now)
+        self._dispatch(now)
 
     def close(self, now: float) -> None:
         """End everything now and send every peer a `bye`."""
         self.tables.stopping = True
         self.runs.cancel(SHUTDOWN, now)
+        self._dispatch(now)
         self._sessions.close(SHUTDOWN)
 
     # -- for more than one part ------------------------------------------------------------------
@@ -207,7 +255,7 @@ class Core:
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
         """Take a peer's word that it cannot, or failed at, what it was asked."""
         if error.id is not None:
-            self._requests.failed(peer, error.id, error.code, error.message, now)
+            self._requests.failed(peer, error.id, error.code, error.message)
             return
         match peer.outbox.asked.get(error.answers or 0):
             case None:
@@ -221,7 +269,7 @@ class Core:
             case m.EnvironmentSteps() | m.AgentSteps() as asked:
                 self.runs.stacked.failed(asked, error, now)
             case asked:
-                self._requests.failed(peer, asked.id, error.code, error.message, now)
+                self._requests.failed(peer, asked.id, error.code, error.message)
 
     def _refuse(self, peer: Peer, error: ProtocolError, now: float) -> None:
         """Report a bad frame to its sender; if it was an answer, nothing waits for it any longer."""
@@ -234,35 +282,6 @@ class Core:
             peer.refuse(error.about["id"], error.code, str(error))
         else:
             peer.complain(error.code, str(error))
-
-    def _on_cancel(self, peer: Peer, cancel: m.Cancel, now: float) -> None:
-        if not peer.asks(cancel.id):
-            return
-        if cancel.run is not None:
-            self._commands.on_cancel(peer, cancel.id, cancel.run, now)
-        elif cancel.request is None:
-            peer.refuse(cancel.id, "invalid", "name the `run` or the `request` to be cancelled")
-        elif self._requests.cancel(peer, cancel.request):
-            peer.reply(cancel.id)
-        else:
-            peer.refuse(cancel.id, "unknown", f"you have no open request {cancel.request}")
-
-    def _on_watch(self, peer: Peer, watch: m.Watch, now: float) -> None:
-        if not peer.asks(watch.id):
-            return
-        if watch.run is not None and (wrong := hidden(self.runs.get(watch.run), watch.run)):
-            peer.refuse(watch.id, *wrong)
-            return
-        begins = self._watching.watch(peer, watch)
-        peer.reply(watch.id)
-        if begins:
-            self._episodes.watched(peer, watch, now)
-
-    def _on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
-        if peer.asks(asked.id):
-            body, units = catalogue(self.tables, self.instances, self.runs, asked.start)
-            self.tables.charge(peer, units)
-            peer.reply(asked.id, body)
 
     # -- what there is to do ---------------------------------------------------------------------
 
@@ -280,55 +299,36 @@ class Core:
 
     # -- its state, to continue elsewhere ---------------------------------------------------------
 
-    def _owners(self) -> list[tuple[Any, tuple[str, ...]]]:
-        """Return the parts and their fields that hold state; timers follow from it."""
-        peers = ("settings", "counters", "stopping", "connections", "sessions", "next")
-        return [
-            (self.tables, (*peers, "keepers", "shared")),
-            (self.instances, ("_all", "_at", "_named")),
-            (self._watching, ("peers",)),
-            (self.runs, ("_runs",)),
-            (self.runs.matches, ("_all", "_served")),
-            (self._episodes, ("_all",)),
-            (self.runs.stacked, ("_all",)),
-            (self._episodes.rebuilding, ("all",)),
-            (self._requests, ("_all",)),
-            (self._remaking, ("lost",)),
-            (self, ("_heartbeat",)),
-        ]
-
-    def state(self) -> list[Any]:
+    def snapshot(self) -> list[dict[str, Any]]:
         """Return all that it knows, but the kept states."""
-        return [getattr(part, name) for part, names in self._owners() for name in names]
+        return [part.state() for part in self._parts]
 
-    def take_over(self, state: list[Any]) -> None:
-        """Continue with what ``state`` of another core returned.
+    def resume(self, states: list[dict[str, Any]]) -> None:
+        """Continue with what ``snapshot`` of another core returned.
 
         Raises:
-            ValueError: it has more values than that, or fewer.
+            ValueError: it is of other parts, or of other fields.
         """
-        fields = [(part, name) for part, names in self._owners() for name in names]
-        for (part, name), value in list(zip(fields, state, strict=True)):  # all or none
-            if isinstance(value, dict):  # which others may share
-                held = getattr(part, name)
-                held.clear()
-                held.update(value)
-            else:
-                setattr(part, name, value)
+        fields = [list(state) if isinstance(state, dict) else state for state in states]
+        if fields != [list(part.STATE) for part in self._parts]:
+            raise ValueError("the parts of the broker have other fields than these")
+        for part, state in zip(self._parts, states, strict=True):
+            part.take_over(state)
 
     def rewatch(self) -> None:
         """Watch every deadline again, in an order that depends on nothing but the state."""
         self._timers.heap.clear()
-        self.runs.matches.rewatch()
-        self.runs.stacked.rewatch()
-        self._episodes.rebuilding.rewatch()
-        self._requests.rewatch()
+        episodes, runs = self._episodes, self.runs
+        for part in (runs.matches, runs.stacked, episodes.rebuilding, self._requests):
+            for timed in part.timed():
+                self._timers.rewatch(timed)
 
     def restarted(self, now: float) -> None:
         """Take the news that the program ended and was started again: no connection is left."""
         self._sessions.restarted(now)
         self._episodes.restarted(now)
         self.runs.stacked.restarted(now)
+        self._dispatch(now)
 
     # -- for the shell ---------------------------------------------------------------------------
 

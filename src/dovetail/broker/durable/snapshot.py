@@ -68,7 +68,7 @@ def write(core: Core, locals_: Mapping[str, Any]) -> bytes:
         locals_: the addresses of peers in this program, by name.
     """
     core.rewatch()
-    return Graph(_CLASSES, {**_fixed(core), **locals_}, whole=_WHOLE).encode(core.state())
+    return Graph(_CLASSES, {**_fixed(core), **locals_}, whole=_WHOLE).encode(core.snapshot())
 
 
 def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
@@ -82,5 +82,5 @@ def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
     Raises:
         ValueError: the bytes are not that.
     """
-    core.take_over(Graph(_CLASSES, _fixed(core), absent).decode(data))
+    core.resume(Graph(_CLASSES, _fixed(core), absent).decode(data))
     core.rewatch()

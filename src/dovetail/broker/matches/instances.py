@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import Part, Tables
 from dovetail.protocol.messages import ExperimentCreate, Offer
 
 
@@ -77,8 +77,10 @@ class Instance:
         return min(most, capacity - self.busy) if capacity else most
 
 
-class Instances:
+class Instances(Part):
     """All instances; nothing else adds or removes one."""
+
+    STATE = ("_all", "_at", "_named")
 
     def __init__(self) -> None:
         self._all: dict[int, Instance] = {}

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 
 from dovetail.broker.matches.match import Match
 from dovetail.broker.matches.run import Run
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import Part, Tables
 from dovetail.protocol import messages as m
 
 
-class Matches:
-    """Those that are open, or being opened; nothing else adds or removes one.
+class Matches(Part):
+    """Those that are open, or being opened; nothing else adds or removes one."""
 
-    Args:
-        tables: shared with the other parts.
-        overdue: called when an answer that one awaits is overdue.
-    """
+    STATE = ("_all", "_served")
 
-    def __init__(self, tables: Tables, overdue: Callable[[Match, float], None]) -> None:
+    def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._overdue = overdue
         self._all: dict[int, Match] = {}
         self._served: dict[Peer, dict[int, Match]] = {}
         """By the peer that serves the environment."""
@@ -81,7 +77,7 @@ class Matches:
 
     def watch(self, match: Match) -> None:
         """Watch the deadline of one."""
-        self._tables.timers.watch(match, self._overdue)
+        self._tables.timers.watch(match)
 
     def move(self, match: Match, peer: Peer) -> None:
         """Note that the environment of a match will be another peer's."""
@@ -96,10 +92,9 @@ class Matches:
             run.idle.remove(match)
         match.close()
 
-    def rewatch(self) -> None:
-        """Watch the deadline of each again."""
-        for match in self._all.values():
-            self._tables.timers.rewatch(match, self._overdue)
+    def timed(self) -> Iterable[Match]:
+        """Return those whose deadlines are watched."""
+        return self._all.values()
 
     def _serve(self, match: Match, peer: Peer) -> None:
         self._served.setdefault(peer, {})[match.number] = match

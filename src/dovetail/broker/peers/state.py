@@ -6,8 +6,12 @@ What belongs to one part alone stands in that part: instances in ``instances``, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from mypy_extensions import mypyc_attr
 
 from dovetail.broker.peers import limits
 from dovetail.broker.peers.access import Access
@@ -34,12 +38,41 @@ class Settings:
     """What the holders of keys may do; None for a broker without keys."""
 
 
-class Tables:
-    """What is known of everything, and what is about to be said."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Part:
+    """A part of the broker with state that a snapshot keeps."""
+
+    STATE: ClassVar[tuple[str, ...]] = ()
+    """The fields with that state; all others follow from them or end with the program."""
+
+    def state(self) -> dict[str, Any]:
+        """Return these fields."""
+        return {name: getattr(self, name) for name in self.STATE}
+
+    def take_over(self, state: Mapping[str, Any]) -> None:
+        """Continue with what ``state`` of another such part returned."""
+        for name in self.STATE:
+            value, own = state[name], getattr(self, name)
+            if isinstance(own, dict):  # other parts may share it
+                own.clear()
+                own.update(value)
+            else:
+                setattr(self, name, value)
+
+
+class Tables(Part):
+    """The broker's shared state, outgoing messages and pending events."""
+
+    STATE = (
+        *("settings", "counters", "stopping", "connections", "sessions", "next", "keepers"),
+        "shared",
+    )
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.out = Out()
+        self.events: deque[tuple[Any, ...]] = deque()
+        """Events that the parts have raised, which the core dispatches; see ``runs.events``."""
         self.records: list[AnyRecord] = []
         self.states: dict[str, bytes] = {}
         """Agents' saved states by name."""

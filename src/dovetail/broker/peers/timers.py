@@ -1,12 +1,11 @@
-"""What must be looked at when: a heap of deadlines that may move without being told."""
+"""Deadlines that may move without notice: a heap that is corrected when one seems to have passed."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
-from functools import partial
-from typing import Protocol, TypeVar
+from collections.abc import Iterator
+from typing import Protocol
 
 from dovetail.broker.rules.clocks import FOREVER
 
@@ -23,39 +22,32 @@ class Timed(Protocol):
     """The earliest time at which the timers will look at it; ``FOREVER`` at first."""
 
 
-T = TypeVar("T", bound=Timed)
-
-
 class Timers:
-    """Deadlines; one that moves later, or away, is found out when the old one has come."""
+    """Deadlines, re-checked lazily when they fire."""
 
     def __init__(self) -> None:
-        self.heap: list[tuple[float, int, Timed, Callable[[float], None]]] = []
-        """What is to be looked at, the earliest first; more than one entry may be of one thing."""
+        self.heap: list[tuple[float, int, Timed]] = []
+        """Entries by time; one thing may have several."""
         self._order = itertools.count()
 
-    def watch(self, timed: T, overdue: Callable[[T, float], None]) -> None:
-        """Have ``overdue`` called once the deadline has passed; again after each earlier one."""
+    def watch(self, timed: Timed) -> None:
+        """Have ``due`` yield something once its deadline has passed; call again if that is earlier."""
         if timed.deadline < timed.timer:
-            self._push(timed, partial(overdue, timed))
+            timed.timer = timed.deadline
+            heapq.heappush(self.heap, (timed.timer, next(self._order), timed))
 
-    def rewatch(self, timed: T, overdue: Callable[[T, float], None]) -> None:
+    def rewatch(self, timed: Timed) -> None:
         """Watch what an earlier heap, cleared since, may have watched."""
         timed.timer = FOREVER
-        self.watch(timed, overdue)
+        self.watch(timed)
 
-    def _push(self, timed: Timed, overdue: Callable[[float], None]) -> None:
-        timed.timer = timed.deadline
-        heapq.heappush(self.heap, (timed.timer, next(self._order), timed, overdue))
-
-    def tick(self, now: float) -> None:
-        """Call what is overdue."""
+    def due(self, now: float) -> Iterator[Timed]:
+        """Yield what is overdue, for the caller to act upon before it takes the next."""
         while self.heap and self.heap[0][0] <= now:
-            due, _, timed, overdue = heapq.heappop(self.heap)
+            due, _, timed = heapq.heappop(self.heap)
             if timed.timer != due:
                 continue
             timed.timer = FOREVER
             if timed.deadline <= now:
-                overdue(now)
-            if timed.deadline < timed.timer:
-                self._push(timed, overdue)
+                yield timed
+            self.watch(timed)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dovetail.broker.matches.instances import Instance, Instances
 from dovetail.broker.matches.run import Run
 from dovetail.broker.peers import limits
-from dovetail.broker.peers.state import Tables
-from dovetail.broker.requests.request import Request
+from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.requests.request import Answered
 from dovetail.broker.requests.requests import Requests
 from dovetail.broker.requests.substitute import substitute
 from dovetail.broker.rules.ending import Ending
+from dovetail.broker.runs.events import Ended
 from dovetail.broker.runs.runs import Runs
 from dovetail.protocol import messages as m
 
@@ -17,8 +18,10 @@ LOSSES = 10
 """How often an agent is made again; one that always dies would never end its run."""
 
 
-class Remaking:
+class Remaking(Part):
     """The agents that are lost, and the saves that they come back from."""
+
+    STATE = ("lost",)
 
     def __init__(
         self, tables: Tables, instances: Instances, runs: Runs, requests: Requests
@@ -29,13 +32,16 @@ class Remaking:
         self._requests = requests
         self.lost: dict[int, Instance] = {}
         """By number."""
-        runs.ended = self.ended
-        requests.done = self._done
 
     # -- saves -----------------------------------------------------------------------------------
 
+    def on_ended(self, event: Ended, now: float) -> None:
+        self.ended(event.run)
+
     def ended(self, run: Run) -> None:
-        """Take the end of an episode: ask for a save of each agent that is due."""
+        """Count an episode that is over; ask for a save of each agent that is due."""
+        if not (run.asked.save_every or run.waits):
+            return
         for instance, mode in dict(zip(run.agents, run.modes(), strict=True)).items():
             if mode == "evaluate" or instance.lost:
                 continue
@@ -104,6 +110,7 @@ class Remaking:
             run.schedule.forgive(play.episode.index)
             ending = Ending("disconnected", seat, message=text)
             self._runs.episodes.finish(run, play, ending)
+            self.ended(run)
             self._runs.go_on(run, match, now)
         for match in run.matches.values():
             match.unseat(lost)
@@ -156,15 +163,14 @@ class Remaking:
         )
         self._requests.internal(maker, create)
 
-    def _done(self, request: Request, state: bytes | None, failure: str, now: float) -> None:
-        """Take the answer to a request of the broker's own."""
-        message = request.message
+    def on_answered(self, event: Answered, now: float) -> None:
+        message, failure = event.request.message, event.failure
         assert isinstance(message, m.Create | m.Load | m.Save)
         instance = self._instances.get(message.instance)
         if instance is None:
             return
         if isinstance(message, m.Save):
-            failure = failure or self._keep(instance, state or b"")
+            failure = failure or self._keep(instance, event.state or b"")
             if failure:  # one that cannot be saved is not asked again: ``saving`` stays
                 text = f"{instance.agent} could not be saved, and is not asked again: {failure}"
                 for run in self._runs.of(instance):

@@ -1,4 +1,4 @@
-"""What experiments ask of runs: to begin, pause, drain and cancel them, and to step through them."""
+"""Commands of experiments and observers: begin, pause, drain, cancel, step through and watch runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from dovetail.broker.peers.holdings import holds, weight
 from dovetail.broker.peers.limits import MATCH, PLACES, RECORDED, SEATS, overlong, quoted
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import Tables
-from dovetail.broker.requests.catalogue import unoffered
+from dovetail.broker.requests.catalogue import catalogue, unoffered
+from dovetail.broker.requests.requests import Requests
 from dovetail.broker.rules.ending import Ending
+from dovetail.broker.runs.events import Ended
 from dovetail.broker.runs.runs import SHUTDOWN, Runs
+from dovetail.broker.watch.watching import Watching, hidden
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.display_text import CONTROL
@@ -22,10 +25,19 @@ from dovetail.protocol.states import RemoteStateError
 class Commands:
     """Takes them, or refuses them with the reason."""
 
-    def __init__(self, tables: Tables, instances: Instances, runs: Runs) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        instances: Instances,
+        runs: Runs,
+        requests: Requests,
+        watching: Watching,
+    ) -> None:
         self._tables = tables
         self._instances = instances
         self._runs = runs
+        self._requests = requests
+        self._watching = watching
 
     # -- to begin --------------------------------------------------------------------------------
 
@@ -118,12 +130,20 @@ class Commands:
         peer.reply(command.id)
         self._runs.advance(run, now)
 
-    def on_cancel(self, peer: Peer, request: int, number: int, now: float) -> None:
-        """End everything of a run now."""
-        run = self._own(peer, request, number)
-        if run is not None:
-            peer.reply(request)
-            self._runs.finish(run, "cancelled", "the experiment cancelled the run", now)
+    def on_cancel(self, peer: Peer, cancel: m.Cancel, now: float) -> None:
+        if not peer.asks(cancel.id):
+            return
+        if cancel.run is not None:
+            run = self._own(peer, cancel.id, cancel.run)
+            if run is not None:
+                peer.reply(cancel.id)
+                self._runs.finish(run, "cancelled", "the experiment cancelled the run", now)
+        elif cancel.request is None:
+            peer.refuse(cancel.id, "invalid", "name the `run` or the `request` to be cancelled")
+        elif self._requests.cancel(peer, cancel.request):
+            peer.reply(cancel.id)
+        else:
+            peer.refuse(cancel.id, "unknown", f"you have no open request {cancel.request}")
 
     def _asked_of(self, peer: Peer, command: m.RunCommand) -> Run | None:
         """Return the run that a new command is for."""
@@ -164,9 +184,9 @@ class Commands:
             run.permits = 1
         else:
             peer.refuse(command.id, "wrong-state", "that was the last episode of the run")
-        for match in abandoned:
-            self._runs.go_on(run, match, now)
-        self._runs.advance(run, now)
+        self._tables.events.extend(Ended(run, match) for match in abandoned)
+        if not abandoned:
+            self._runs.advance(run, now)
 
     def on_step(self, peer: Peer, command: m.ExperimentStep, now: float) -> None:
         run = self._stepped(peer, command)
@@ -179,3 +199,22 @@ class Commands:
             return
         run.request = command.id
         self._runs.episodes.decide(run, plays[0], now)
+
+    # -- to see ----------------------------------------------------------------------------------
+
+    def on_watch(self, peer: Peer, watch: m.Watch, now: float) -> None:
+        if not peer.asks(watch.id):
+            return
+        if watch.run is not None and (wrong := hidden(self._runs.get(watch.run), watch.run)):
+            peer.refuse(watch.id, *wrong)
+            return
+        begins = self._watching.watch(peer, watch)
+        peer.reply(watch.id)
+        if begins:
+            self._runs.episodes.watched(peer, watch, now)
+
+    def on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
+        if peer.asks(asked.id):
+            body, units = catalogue(self._tables, self._instances, self._runs, asked.start)
+            self._tables.charge(peer, units)
+            peer.reply(asked.id, body)

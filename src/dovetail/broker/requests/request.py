@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.rules.clocks import FOREVER
@@ -46,3 +47,13 @@ class Request:
     timer: float = FOREVER
     internal: bool = False
     """Whether the broker itself asks, and no peer."""
+
+
+class Answered(NamedTuple):
+    """The event that a request of the broker's own is answered."""
+
+    request: Request
+    state: bytes | None
+    """The agent's, if that was asked for."""
+    failure: str
+    """The reason why it failed; empty if it did not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 
 from dovetail.broker.matches.instances import Instance, Instances
 from dovetail.broker.peers.holdings import full, holds, may_store, stored, weight
@@ -15,10 +15,11 @@ from dovetail.broker.peers.limits import (
     UNIT_BYTES,
 )
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import Part, Tables
 from dovetail.broker.requests.catalogue import unoffered
-from dovetail.broker.requests.request import Passed, Request
+from dovetail.broker.requests.request import Answered, Passed, Request
 from dovetail.broker.rules.clocks import FOREVER
+from dovetail.broker.runs.events import Orphaned
 from dovetail.broker.runs.runs import Runs
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
@@ -35,8 +36,10 @@ def _asks(tables: Tables, peer: Peer, number: int) -> bool:
     return holds(tables, peer, number)
 
 
-class Requests:
+class Requests(Part):
     """Agents made, saved, loaded and cleaned up; messages; lookahead."""
+
+    STATE = ("_all",)
 
     def __init__(self, tables: Tables, instances: Instances, runs: Runs) -> None:
         self._tables = tables
@@ -44,8 +47,6 @@ class Requests:
         self._runs = runs
         self._all: dict[int, Request] = {}
         """By the broker's ``id``."""
-        self.done: Callable[[Request, bytes | None, str, float], None] = lambda *answer: None
-        """Takes the answer to a request of the broker's own: a state, or why it failed."""
 
     # -- what is asked ---------------------------------------------------------------------------
 
@@ -207,11 +208,11 @@ class Requests:
         asker.held += request.size
         self._all[message.id] = request
         peer.outbox.ask(message)
-        self._tables.timers.watch(request, self._overdue)
+        self._tables.timers.watch(request)
         return request
 
     def internal(self, peer: Peer, message: m.Create | m.Load | m.Save) -> None:
-        """Ask for something on behalf of the broker; ``done`` takes the answer."""
+        """Ask for something on behalf of the broker; ``Answered`` brings the answer."""
         request = Request(peer, message, peer, 0, None, FOREVER, internal=True)
         self._all[message.id] = request
         peer.outbox.ask(message)
@@ -219,7 +220,7 @@ class Requests:
     # -- the answers -----------------------------------------------------------------------------
 
     def on_reply(self, peer: Peer, reply: m.Reply, now: float) -> None:
-        request = self._fits(peer, reply, now)
+        request = self._fits(peer, reply)
         if request is None:
             return
         body, message = reply.body, request.message
@@ -228,16 +229,16 @@ class Requests:
                 instance.ready = True
             body = {"instance": message.instance}
         if request.internal:
-            self.done(request, None, "", now)
+            self._tables.events.append(Answered(request, None, ""))
         else:
             request.asker.reply(request.id, body)
 
     def on_saved(self, peer: Peer, saved: m.Saved, now: float) -> None:
-        request = self._fits(peer, saved, now)
+        request = self._fits(peer, saved)
         if request is None:
             return
         if request.internal:
-            self.done(request, saved.state, "", now)
+            self._tables.events.append(Answered(request, saved.state, ""))
             return
         name, asker = request.state_name, request.asker
         size = len(saved.state)
@@ -253,15 +254,15 @@ class Requests:
             self._tables.store(asker, name, request.agent, saved.state, shared=request.shared)
         asker.outbox.deliver(m.Saved(request.id, saved.state))
 
-    def failed(self, peer: Peer, number: int, code: str, text: str, now: float) -> None:
+    def failed(self, peer: Peer, number: int, code: str, text: str) -> None:
         """Take a peer's word that it could not do what was asked."""
         request = self._answered(peer, number)
         if request is not None:
-            self._failed(request, code, text, now)
+            self._failed(request, code, text)
 
-    def _failed(self, request: Request, code: str, text: str, now: float) -> None:
+    def _failed(self, request: Request, code: str, text: str) -> None:
         if request.internal:
-            self.done(request, None, text, now)
+            self._tables.events.append(Answered(request, None, text))
             return
         self._unmade(request)
         if not request.given_up:
@@ -269,13 +270,13 @@ class Requests:
             known: Code = "crashed" if code == "crashed" else "unavailable"
             request.asker.refuse(request.id, known, text)
 
-    def _fits(self, peer: Peer, answer: m.Reply | m.Saved, now: float) -> Request | None:
+    def _fits(self, peer: Peer, answer: m.Reply | m.Saved) -> Request | None:
         """Return what an answer is for, if it is of the right kind and something waits for it."""
         request = self._answered(peer, answer.id, answer)
         saves = request is not None and isinstance(request.message, m.Save)
         if request is not None and saves != isinstance(answer, m.Saved):
             asked, given = (type(e).__struct_config__.tag for e in (request.message, answer))
-            self._failed(request, "crashed", f"{peer.name} answered `{asked}` with `{given}`", now)
+            self._failed(request, "crashed", f"{peer.name} answered `{asked}` with `{given}`")
             return None
         return None if request is None or request.given_up else request
 
@@ -307,7 +308,7 @@ class Requests:
                 return True
         return False
 
-    def _overdue(self, request: Request, now: float) -> None:
+    def on_overdue(self, request: Request, now: float) -> None:
         self._give_up(request)
         text = f"{request.peer.name} did not answer within {request.seconds:g} s"
         request.asker.refuse(request.id, "timeout", text)
@@ -337,10 +338,13 @@ class Requests:
         cleanup = m.Cleanup(self._tables.number(), instance.number)
         instance.peer.outbox.release(instance.peer.outbox.ask(cleanup))
 
-    def rewatch(self) -> None:
-        """Watch the deadline of each again."""
-        for request in self._all.values():
-            self._tables.timers.rewatch(request, self._overdue)
+    def on_orphaned(self, event: Orphaned, now: float) -> None:
+        if self._instances.get(event.instance.number) is event.instance:  # it may have ended since
+            self.dismiss(event.instance)
+
+    def timed(self) -> Iterable[Request]:
+        """Return those whose deadlines are watched."""
+        return self._all.values()
 
     def abandon(self, peer: Peer, what: str) -> None:
         """Give up all that was asked of a peer, or by it, that is gone."""

@@ -40,7 +40,6 @@ class Sessions:
         self._watching = watching
         self._remaking = remaking
         self._secret = secret
-        runs.orphaned = requests.dismiss
 
     # -- hello -----------------------------------------------------------------------------------
 

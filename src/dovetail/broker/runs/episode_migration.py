@@ -6,7 +6,7 @@ say the same of who is to act.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +15,12 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from dovetail.broker.matches.match import Match, Play, opening
+from dovetail.broker.matches.matches import Matches
 from dovetail.broker.matches.run import Run
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import Part, Tables
 from dovetail.broker.rules.clocks import FOREVER
+from dovetail.broker.runs.events import Silent
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import Machine, MatchState
 
@@ -56,24 +58,19 @@ class Rebuild:
     """The last turn that was played again."""
 
 
-class Rebuilding:
-    """All of them.
+class Rebuilding(Part):
+    """All episodes that migrate.
 
     Args:
         tables: shared with the other parts.
-        failed: called when one did not succeed, with the reason.
-        resumed: called when one did.
+        matches: those whose deadlines are watched.
     """
 
-    def __init__(
-        self,
-        tables: Tables,
-        failed: Callable[[Run, Match, str, float], None],
-        resumed: Callable[[Match], None],
-    ) -> None:
+    STATE = ("all",)
+
+    def __init__(self, tables: Tables, matches: Matches) -> None:
         self._tables = tables
-        self._failed = failed
-        self._resumed = resumed
+        self._matches = matches
         self.all: dict[int, Rebuild] = {}
         """By the number of the match."""
 
@@ -95,7 +92,7 @@ class Rebuilding:
         seq = peer.outbox.ask(m.Open(match.number, asked.environment, asked.configuration))
         rebuild = Rebuild(run, play, seq, now + run.rules.patience)
         self.all[match.number] = rebuild
-        self._tables.timers.watch(rebuild, self._overdue)
+        self._tables.timers.watch(rebuild)
 
     def end(self, match: Match) -> None:
         """Stop one."""
@@ -115,7 +112,7 @@ class Rebuilding:
         spec.match = match.number
         if _plain(spec) != _plain(match.spec):
             text = f"environment {match.environment.name} describes another game"
-            self._failed(rebuild.run, match, text, now)
+            self._failed(rebuild, text)
             return
         rebuild.machine.on("start")
         rebuild.asked = match.environment.outbox.ask(replace(rebuild.play.start))
@@ -137,7 +134,7 @@ class Rebuilding:
         before = [seat for seat, _ in episode.history[number]] if not last else episode.to_act
         if turn.to_act != before:
             text = f"environment {match.environment.name} plays turn {number} otherwise"
-            self._failed(rebuild.run, match, f"{text}; are its episodes decided by the seed?", now)
+            self._failed(rebuild, f"{text}; are its episodes decided by the seed?")
             return
         rebuild.machine.on("turn")
         rebuild.deadline = now + rebuild.run.rules.patience
@@ -164,14 +161,15 @@ class Rebuilding:
             play.asked = match.environment.outbox.ask(step)
         if rebuild.machine.state == "transition":
             episode.restart(now)
-        self._resumed(match)
+        self._matches.watch(match)
 
-    def _overdue(self, rebuild: Rebuild, now: float) -> None:
-        match = rebuild.play.match
-        text = f"environment {match.environment.name} did not answer while it caught up"
-        self._failed(rebuild.run, match, text, now)
+    def _failed(self, rebuild: Rebuild, text: str) -> None:
+        self._tables.events.append(Silent(rebuild.run, rebuild.play.match, text))
 
-    def rewatch(self) -> None:
-        """Watch the deadline of each again."""
-        for rebuild in self.all.values():
-            self._tables.timers.rewatch(rebuild, self._overdue)
+    def on_overdue(self, rebuild: Rebuild, now: float) -> None:
+        name = rebuild.play.match.environment.name
+        self._failed(rebuild, f"environment {name} did not answer while it caught up")
+
+    def timed(self) -> Iterable[Rebuild]:
+        """Return those whose deadlines are watched."""
+        return self.all.values()

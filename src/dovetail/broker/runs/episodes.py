@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import sha256
 
 from msgspec.structs import replace
@@ -12,9 +11,10 @@ from dovetail.broker.matches.matches import Matches
 from dovetail.broker.matches.run import Run
 from dovetail.broker.peers.limits import ACTIONS
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import Part, Tables
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.episode_migration import Rebuilding
+from dovetail.broker.runs.events import Ended, Heard, Silent
 from dovetail.broker.watch.watching import Watching, shown
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -22,35 +22,23 @@ from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.journal import EpisodeRecord
 
 
-class Episodes:
+class Episodes(Part):
     """Those in progress, by number.
 
     Args:
         tables: shared with the other parts.
-        watching: who sees the turns.
-        matches: whose deadlines are watched.
-        over: called when an episode is over, so that its run can continue.
-        silent: called when an environment did not answer in time, or cannot take an episode over.
-        heard: called when a peer answers what is over long ago.
+        watching: the watchers of their turns.
+        matches: those whose deadlines are watched.
     """
 
-    def __init__(
-        self,
-        tables: Tables,
-        watching: Watching,
-        matches: Matches,
-        over: Callable[[Run, Match, float], None],
-        silent: Callable[[Run, Match, str, float], None],
-        heard: Callable[[Peer, float], None],
-    ) -> None:
+    STATE = ("_all",)
+
+    def __init__(self, tables: Tables, watching: Watching, matches: Matches) -> None:
         self._tables = tables
         self._watching = watching
         self._matches = matches
-        self._over = over
-        self._silent = silent
-        self._heard = heard
         self._all: dict[int, tuple[Run, Play]] = {}
-        self.rebuilding = Rebuilding(tables, silent, matches.watch)
+        self.rebuilding = Rebuilding(tables, matches)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -111,7 +99,7 @@ class Episodes:
         except ProtocolError as error:
             text = f"{peer.name} sent an invalid turn {number}: {error}"
             peer.complain(error.code, text)
-            self._end(run, play, Ending("environment-failed", message=text), now)
+            self._end(run, play, Ending("environment-failed", message=text))
             return
         if ending is None and number < episode.opening.turns:
             self._open(run, play, now)
@@ -126,7 +114,7 @@ class Episodes:
         if episode.thoughts:
             episode.thoughts.clear()
         if ending is not None:
-            self._end(run, play, ending, now)
+            self._end(run, play, ending)
         elif episode.deadline < play.match.timer:
             self._matches.watch(play.match)
 
@@ -136,7 +124,7 @@ class Episodes:
             self._watching.show(run, play, now=now)
         ending = play.episode.open()
         if ending is not None:
-            self._end(run, play, ending, now)
+            self._end(run, play, ending)
             return
         play.step(now, self._pace(run, play, now))
         if play.episode.deadline < play.match.timer:
@@ -146,7 +134,7 @@ class Episodes:
         found = self._all.get(action.episode)
         if found is None:
             self._tables.ignore(peer, action)
-            self._heard(peer, now)
+            self._tables.events.append(Heard(peer))
             return
         run, play = found
         sitters = play.match.sitters
@@ -173,7 +161,7 @@ class Episodes:
             )
             ending = Ending("truncated", message=text)
         if ending is not None:
-            self._end(run, play, ending, now)
+            self._end(run, play, ending)
             return
         if not episode.owing:
             play.step(now, self._pace(run, play, now))
@@ -192,7 +180,7 @@ class Episodes:
         run, play = self._all[asked.episode]
         episode = play.episode
         if play.match.moving and isinstance(asked, m.EnvironmentStart | m.EnvironmentStep):
-            self._silent(run, play.match, error.message, now)
+            self._tables.events.append(Silent(run, play.match, error.message))
             return
         if isinstance(asked, m.AgentStart | m.AgentStep):
             ending = episode.crashed(asked.seat, error)
@@ -200,7 +188,7 @@ class Episodes:
             ending = episode.refused(error.seat, error.message)
         else:
             ending = episode.failed(error.message)
-        self._end(run, play, ending, now)
+        self._end(run, play, ending)
 
     def watched(self, peer: Peer, asked: m.Watch, now: float) -> None:
         """Let a new watcher see the episodes in progress: the present turns, and more from the next."""
@@ -290,9 +278,9 @@ class Episodes:
             number, run.request = run.request, None
             run.experiment.refuse(number, "wrong-state", f"{ending.reason}: {ending.message}")
 
-    def _end(self, run: Run, play: Play, ending: Ending, now: float) -> None:
+    def _end(self, run: Run, play: Play, ending: Ending) -> None:
         self.finish(run, play, ending)
-        self._over(run, play.match, now)
+        self._tables.events.append(Ended(run, play.match))
 
     def overdue(self, run: Run, play: Play, now: float) -> None:
         """Act upon an answer that is overdue."""
@@ -300,11 +288,11 @@ class Episodes:
             if not play.match.moving:
                 what = f"was silent for {run.rules.answer_timeout} s"
                 text = f"environment {play.match.environment.name} {what}"
-                self._silent(run, play.match, text, now)
+                self._tables.events.append(Silent(run, play.match, text))
             return
         ending = play.overdue(now, self._pace(run, play, now))
         if ending is not None:
-            self._end(run, play, ending, now)
+            self._end(run, play, ending)
 
     def _pace(self, run: Run, play: Play, now: float) -> Pace | None:
         """Return what watchers at a pace want of an episode; None if they are not shown the next turn."""

@@ -15,10 +15,11 @@ from dovetail.broker.matches.run import Run
 from dovetail.broker.matches.stack import Slot
 from dovetail.broker.matches.stack_reading import problem as unsuitable
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import Part, Tables
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.episode_migration import MOVES
 from dovetail.broker.runs.episodes import Episodes
+from dovetail.broker.runs.events import BatchEnded, Ended, Heard, Orphaned, Silent
 from dovetail.broker.runs.stacked import Stacked, groups
 from dovetail.broker.runs.stalled_runs import waiting
 from dovetail.broker.watch.watching import Watching
@@ -37,21 +38,19 @@ EVENTS: dict[m.DoneReason, Literal["finished", "cancel", "failed"]] = {
 """The event of a run's machine by the reason why it is over."""
 
 
-class Runs:
+class Runs(Part):
     """All runs in progress and their matches."""
+
+    STATE = ("_runs",)
 
     def __init__(self, tables: Tables, instances: Instances, watching: Watching) -> None:
         self._tables = tables
         self._instances = instances
         self._watching = watching
         self._runs: dict[int, Run] = {}
-        self.matches = matches = Matches(tables, self._overdue)
-        self.ended: Callable[[Run], None] = lambda run: None
-        """Called after each episode of a run whose agents are saved, or made again."""
-        self.orphaned: Callable[[Instance], None] = lambda instance: None
-        """Called with an agent whose owner left before its last run was over."""
-        self.episodes = Episodes(tables, watching, matches, self.go_on, self._replace, self.revive)
-        self.stacked = Stacked(tables, watching, self._went_on, self._replace, self.revive)
+        self.matches = Matches(tables)
+        self.episodes = Episodes(tables, watching, self.matches)
+        self.stacked = Stacked(tables, watching)
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs.values())
@@ -126,7 +125,7 @@ class Runs:
             blame = numbers.index(asked.instance) if asked.instance in numbers else None
         self.finish(run, "failed", error.message, now, blame=blame, code=error.code)
 
-    def _overdue(self, match: Match, now: float) -> None:
+    def on_overdue(self, match: Match, now: float) -> None:
         run = self._runs[match.run]
         if match.play is not None:
             self.episodes.overdue(run, match.play, now)
@@ -166,10 +165,20 @@ class Runs:
         for run in list(self):
             self.advance(run, now)
 
+    def on_ended(self, event: Ended, now: float) -> None:
+        self.go_on(event.run, event.match, now)
+
+    def on_batch_ended(self, event: BatchEnded, now: float) -> None:
+        self._went_on(event.run, now)
+
+    def on_silent(self, event: Silent, now: float) -> None:
+        self._replace(event.run, event.match, event.text, now)
+
+    def on_heard(self, event: Heard, now: float) -> None:
+        self.revive(event.peer, now)
+
     def go_on(self, run: Run, match: Match, now: float) -> None:
         """Continue after an episode."""
-        if run.asked.save_every or run.waits:
-            self.ended(run)
         if match.moving:  # it ended before the other environment had caught up
             self._replace(run, match, f"no environment {run.asked.environment!r} is left", now)
             return
@@ -222,7 +231,7 @@ class Runs:
             instance.runs.discard(run.number)
             made = instance.made is not None
             if made and not instance.runs and instance.owner.machine.state == "gone":
-                self.orphaned(instance)
+                self._tables.events.append(Orphaned(instance))
         if run.request is not None:
             run.experiment.refuse(run.request, "wrong-state", "the run is over")
         message = "; ".join(filter(None, [message, *run.remarks[-REMARKS:]]))

@@ -7,7 +7,7 @@ few messages; what an episode is, and how it ends, does not differ from ``episod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ from dovetail.broker.matches.run import Run, waits
 from dovetail.broker.matches.stack import Over, Slot, Stack
 from dovetail.broker.matches.stack_batch import Asked
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import Part, Tables
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import Ending
+from dovetail.broker.runs.events import BatchEnded, Heard, Silent
 from dovetail.broker.runs.stacked_results import Results
 from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import messages as m
@@ -67,30 +68,19 @@ def groups(asked: m.Run, agents: list[Instance], peer: Peer | None, most: int) -
     return [slots] if local or slots < PAIR else [slots - slots // 2, slots // 2]
 
 
-class Stacked:
+class Stacked(Part):
     """The groups of all runs.
 
     Args:
         tables: shared with the other parts.
-        watching: who is told of results.
-        over: called when episodes of a run are over, so that it can continue or end.
-        silent: called when an environment did not answer in time.
-        heard: called when a peer answers what is over long ago.
+        watching: the watchers, who are told of results.
     """
 
-    def __init__(
-        self,
-        tables: Tables,
-        watching: Watching,
-        over: Callable[[Run, float], None],
-        silent: Callable[[Run, Match, str, float], None],
-        heard: Callable[[Peer, float], None],
-    ) -> None:
+    STATE = ("_all",)
+
+    def __init__(self, tables: Tables, watching: Watching) -> None:
         self._tables = tables
         self._results = Results(tables, watching)
-        self._over = over
-        self._silent = silent
-        self._heard = heard
         self._all: dict[int, tuple[Run, Stack]] = {}
         """By the number of the match."""
 
@@ -190,7 +180,7 @@ class Stacked:
         run, stack = self._all.get(answer.match, (None, None))
         if run is None or stack is None:
             self._tables.ignore(peer, answer)
-            self._heard(peer, now)
+            self._tables.events.append(Heard(peer))
             return
         numbers = [instance.number for instance in stack.instances]
         holder = numbers.index(answer.instance) if answer.instance in numbers else -1
@@ -263,18 +253,18 @@ class Stacked:
             steps.mode = modes[instance]
             stack.asked[holder] = Asked(instance.peer.outbox.ask(steps), rows, now)
         if stack.asked:
-            self._tables.timers.watch(stack, self._overdue)
+            self._tables.timers.watch(stack)
         else:
             self._step(run, stack, now)
         if overs:
-            self._over(run, now)
+            self._tables.events.append(BatchEnded(run))
 
     def _acted(self, run: Run, stack: Stack, overs: list[Over], now: float) -> None:
         self._results.end(run, stack, overs)
         if not stack.asked:
             self._step(run, stack, now)
         if overs:
-            self._over(run, now)
+            self._tables.events.append(BatchEnded(run))
 
     def _step(self, run: Run, stack: Stack, now: float) -> None:
         """Send the environment the actions, and the episodes that begin."""
@@ -288,7 +278,7 @@ class Stacked:
             return
         match.machine.on("start" if match.machine.state == "idle" else "step")
         stack.seq = match.environment.outbox.ask(step)
-        self._tables.timers.watch(stack, self._overdue)
+        self._tables.timers.watch(stack)
 
     def _begin(self, run: Run, stack: Stack) -> Any:
         """Begin an episode in each free slot, as far as the run has any."""
@@ -305,12 +295,12 @@ class Stacked:
             stack.begin(begun, numbers, indices, schedule.seeds(indices), schedule.places(indices))
         return begun
 
-    def _overdue(self, stack: Stack, now: float) -> None:
+    def on_overdue(self, stack: Stack, now: float) -> None:
         run, _ = self._all[stack.match.number]
         if stack.match.machine.state == "transition":
             what = f"was silent for {run.rules.answer_timeout} s"
             text = f"environment {stack.match.environment.name} {what}"
-            self._silent(run, stack.match, text, now)
+            self._tables.events.append(Silent(run, stack.match, text))
             return
         overs: list[Over] = []
         for holder, asked in list(stack.asked.items()):
@@ -322,10 +312,9 @@ class Stacked:
 
     # -- when the broker was started again --------------------------------------------------------
 
-    def rewatch(self) -> None:
-        """Watch the deadline of each again."""
-        for _, stack in self._all.values():
-            self._tables.timers.rewatch(stack, self._overdue)
+    def timed(self) -> Iterable[Stack]:
+        """Return those whose deadlines are watched."""
+        return (stack for _, stack in self._all.values())
 
     def restarted(self, now: float) -> None:
         """Stop the clocks: every peer must come back first."""
@@ -346,4 +335,4 @@ class Stacked:
                 stack.deadline = now + run.rules.patience
             elif stack.asked and all(asked.stood is None for asked in stack.asked.values()):
                 stack.deadline = max(asked.sent for asked in stack.asked.values()) + stack.most
-            self._tables.timers.watch(stack, self._overdue)
+            self._tables.timers.watch(stack)

@@ -11,6 +11,7 @@ from dovetail.broker.matches.match import Pace, Play
 from dovetail.broker.matches.run import Run
 from dovetail.broker.peers.outbox import Audience, Out, Outbox
 from dovetail.broker.peers.peers import Peer
+from dovetail.broker.peers.state import Part
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
 from dovetail.protocol import messages as m
@@ -31,8 +32,10 @@ class Interest(NamedTuple):
     """Whether anyone may see thoughts and wants them, in an episode that those at a pace do not see or do."""
 
 
-class Watching:
+class Watching(Part):
     """The peers that watch; nothing else changes what they see."""
+
+    STATE = ("peers",)
 
     def __init__(self, out: Out) -> None:
         self._out = out
