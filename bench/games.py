@@ -32,8 +32,8 @@ from dovetail.protocol import legal as masks
 from dovetail_games.amazons import AmazonsBoard as Amazons
 from dovetail_games.amazons import start_position
 from dovetail_games.connect_four import ConnectFourBoard as ConnectFour
+from dovetail_games.dominion import Configuration
 from dovetail_games.dominion import DominionGame as Dominion
-from dovetail_games.dominion import Options
 from dovetail_games.dots import DotsBoard as Dots
 from dovetail_games.game_2048 import Board2048 as Game2048
 from dovetail_games.rlgame import RLGameBoard as RLGame
@@ -98,7 +98,7 @@ def amazons_steps(rng: random.Random) -> Iterator[int]:
 
 def dominion(rng: random.Random) -> Iterator[int]:
     while True:
-        game, moves = Dominion(Options(), rng), 0
+        game, moves = Dominion(Configuration(), rng), 0
         while not game.over:
             game.act(_pick(game.legal(), rng))
             moves += 1

@@ -13,7 +13,7 @@ from dovetail.peer import options
 from dovetail.peer.environments.environment import IllegalAction
 from dovetail_agents.games.dominion import bots
 from dovetail_experiments.statistics import mean, wilson
-from dovetail_games.dominion import CARDS, Configuration, Dominion, DominionGame, Options
+from dovetail_games.dominion import CARDS, Configuration, Dominion, DominionGame
 from dovetail_games.dominion.cards import (
     ADVENTURER,
     CHAPEL,
@@ -38,7 +38,7 @@ WOODCUTTER, WORKERS = NUMBER["Woodcutter"], NUMBER["Workers village"]
 
 def rigged(hand: list[int], draw: list[int] | None = None, **given: Any) -> DominionGame:
     """A game whose first player has these cards; the deck's top is the list's end."""
-    game = DominionGame(Options(first="seat-0", **given), random.Random(1))
+    game = DominionGame(Configuration(first="seat-0", **given), random.Random(1))
     player = game.player
     player.hand = [hand.count(kind) for kind in range(KINDS)]
     player.draw = draw if draw is not None else [COPPER] * 10
@@ -61,7 +61,7 @@ def test_the_cards_are_the_studys() -> None:
 
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_the_set_up_is_the_studys(players: int) -> None:
-    game = DominionGame(Options(players), random.Random(1))
+    game = DominionGame(Configuration(players), random.Random(1))
     assert game.supply[:7] == [60 - 7 * players, 40, 30, 12, 12, 12, 10 * (players - 1)]
     assert game.supply[7:] == [10] * 10
     for player in game.players:
@@ -166,7 +166,7 @@ def test_the_game_ends_with_the_provinces_or_three_piles(piles: list[int], end: 
 
 
 def test_ties() -> None:
-    game = DominionGame(Options(), random.Random(1))
+    game = DominionGame(Configuration(), random.Random(1))
     assert game.outcome("shared") == [0.5, 0.5]
     assert game.outcome("highest-seat") == [0.0, 1.0]
     game.players[0].turns = 1
@@ -334,7 +334,7 @@ def test_it_agrees_with_slow_rules_decision_by_decision(seed: int) -> None:
     """The same choices, supply, hands and coins at every decision, and the same points at the end."""
     players = 2 + seed % 3
     game, slow = (
-        DominionGame(Options(players), random.Random(seed)),
+        DominionGame(Configuration(players), random.Random(seed)),
         Slow(players, random.Random(seed)),
     )
     rng = random.Random(seed)
@@ -375,7 +375,7 @@ def random_games(games: int) -> float:
     rounds = 0
     for seed in range(games):
         rng = random.Random(seed)
-        game = DominionGame(Options(2 + seed % 3), rng)
+        game = DominionGame(Configuration(2 + seed % 3), rng)
         total = [a + b for a, b in zip(game.supply, game.trash, strict=True)]
         for player in game.players:
             total = [a + b for a, b in zip(total, player.counts(), strict=True)]

@@ -85,7 +85,7 @@ def real(
     rng = Draws(seed, game)
     environment = Dominion(configuration)
     spec = environment.init()
-    state = environment.game = DominionGame(environment.options, rng)
+    state = environment.game = DominionGame(configuration, rng)
     agents = [learner if name == "learner" else BOTS[name]() for name in seats]
     places = [Seat(1, number, spec) for number in range(len(seats))]
     memories = [agent.Memory() for agent in agents]

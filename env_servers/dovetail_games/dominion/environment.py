@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dovetail.peer.environments.environment import Scene, Spec, Turn, View, sole_action
@@ -15,17 +14,16 @@ from dovetail.protocol.scenes import Card as ShownCard
 from dovetail.protocol.scenes import Choice, Mark, Seated, Zone
 from dovetail.protocol.spaces import Box, Discrete
 from dovetail_games.board_game import ArrayGame
-from dovetail_games.dominion.cards import CARDS, KINDS, KINGDOM, NUMBER
+from dovetail_games.dominion.cards import CARDS, KINDS, NUMBER
 from dovetail_games.dominion.rules import (
     ACTIONS,
     BUY,
     ENDS,
     PASS,
     TRASH,
+    Configuration,
     DominionGame,
-    Options,
-    Tie,
-    checked,
+    check,
     describe,
 )
 
@@ -35,60 +33,6 @@ if TYPE_CHECKING:
 PHASES = ("action", "trash", "buy")
 MANY = 1_000
 """More of anything than a game has."""
-
-
-class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
-    """The options of Dominion."""
-
-    players: Annotated[
-        int, Meta(ge=2, le=4, description="how many play", extra_json_schema={"x-seats": True})
-    ] = 2
-    kingdom: Annotated[
-        tuple[str, ...], Meta(description="the kinds of kingdom cards in the supply, by name")
-    ] = KINGDOM
-    kingdom_size: Annotated[
-        int, Meta(ge=0, le=10, description="how many kinds `kingdom` must name")
-    ] = 10
-    victory_pile: Annotated[
-        int, Meta(ge=1, le=100, description="Estates, Duchies and Provinces in the supply, each")
-    ] = 12
-    kingdom_pile: Annotated[int, Meta(ge=1, le=100, description="cards of each kingdom pile")] = 10
-    curses: Annotated[
-        int, Meta(ge=-1, le=100, description="Curses; -1 for ten for each player but one")
-    ] = -1
-    first: Annotated[Literal["random", "seat-0"], Meta(description="who begins")] = "random"
-    end: Annotated[
-        Literal["turn", "round"],
-        Meta(
-            description="turn: the game ends at the end of the turn; round: once all have had the same number of turns"
-        ),
-    ] = "turn"
-    tie: Annotated[
-        Tie,
-        Meta(
-            description="among equal points: fair: who had fewer turns, then at random; shared; "
-            "highest-seat"
-        ),
-    ] = "fair"
-    played: Annotated[
-        Literal["aside", "discard"],
-        Meta(description="where played cards lie until the end of the turn"),
-    ] = "aside"
-    chapel: Annotated[int, Meta(ge=1, le=10, description="cards that a Chapel may trash")] = 4
-    conspirator: Annotated[
-        int,
-        Meta(ge=1, le=10, description="actions played, itself included, that give its bonus"),
-    ] = 3
-    max_rounds: Annotated[
-        int, Meta(ge=1, le=100_000, description="rounds after which a game is truncated")
-    ] = 300
-    rewards: Annotated[
-        Literal["win", "difference", "purchase"],
-        Meta(
-            description="win: at the end, 1 and shares of -1; difference: at the end, own points minus "
-            "the mean of the others'; purchase: the points of each card when it is bought"
-        ),
-    ] = "win"
 
 
 class Dominion(ArrayGame):
@@ -110,24 +54,8 @@ class Dominion(ArrayGame):
         """The last action."""
         self._told = ""
         """The last action in words."""
-        options = self.configuration
-        self.options = checked(
-            Options(
-                options.players,
-                options.kingdom,
-                options.victory_pile,
-                options.kingdom_pile,
-                options.curses,
-                options.first,
-                options.end,
-                options.played,
-                options.chapel,
-                options.conspirator,
-                options.max_rounds,
-            ),
-            options.kingdom_size,
-        )
-        self.game = DominionGame(self.options, random.Random(0))
+        check(self.configuration)
+        self.game = DominionGame(self.configuration, random.Random(0))
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
@@ -154,7 +82,7 @@ class Dominion(ArrayGame):
         )
 
     def start(self, seed: int) -> Turn:
-        self.game = DominionGame(self.options, random.Random(seed))
+        self.game = DominionGame(self.configuration, random.Random(seed))
         self._moved, self._told = None, ""
         return self._turn(self.game.seat)
 

@@ -43,7 +43,7 @@ FAIR, SHARED, HIGHEST = range(3)
 
 
 class Rules(NamedTuple):
-    """The options of ``rules.Options``."""
+    """The options that play depends on, as compiled code takes them."""
 
     supply: Array
     """int64, shape (kinds,): at the start."""

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
 
 from dovetail.peer.environments.environment import DovetailError, IllegalAction
 from dovetail_games.dominion.cards import (
@@ -27,6 +29,7 @@ from dovetail_games.dominion.cards import (
     ESTATE,
     GOLD,
     KINDS,
+    KINGDOM,
     MONEYLENDER,
     NUMBER,
     PROVINCE,
@@ -41,22 +44,58 @@ Phase = Literal["action", "trash", "buy"]
 Tie = Literal["fair", "shared", "highest-seat"]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a game is set up; the defaults are the study's, or this project's where it is silent."""
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of Dominion."""
 
-    players: int = 2
-    kingdom: tuple[str, ...] = tuple(card.name for card in CARDS[BASIC:])
-    victory_pile: int = 12
-    kingdom_pile: int = 10
-    curses: int = -1
-    """-1 for ten for each player but one."""
-    first: Literal["random", "seat-0"] = "random"
-    end: Literal["turn", "round"] = "turn"
-    played: Literal["aside", "discard"] = "aside"
-    chapel: int = 4
-    conspirator: int = 3
-    max_rounds: int = 300
+    players: Annotated[
+        int, Meta(ge=2, le=4, description="how many play", extra_json_schema={"x-seats": True})
+    ] = 2
+    kingdom: Annotated[
+        tuple[str, ...], Meta(description="the kinds of kingdom cards in the supply, by name")
+    ] = KINGDOM
+    kingdom_size: Annotated[
+        int, Meta(ge=0, le=10, description="how many kinds `kingdom` must name")
+    ] = 10
+    victory_pile: Annotated[
+        int, Meta(ge=1, le=100, description="Estates, Duchies and Provinces in the supply, each")
+    ] = 12
+    kingdom_pile: Annotated[int, Meta(ge=1, le=100, description="cards of each kingdom pile")] = 10
+    curses: Annotated[
+        int, Meta(ge=-1, le=100, description="Curses; -1 for ten for each player but one")
+    ] = -1
+    first: Annotated[Literal["random", "seat-0"], Meta(description="who begins")] = "random"
+    end: Annotated[
+        Literal["turn", "round"],
+        Meta(
+            description="turn: the game ends at the end of the turn; round: once all have had the same number of turns"
+        ),
+    ] = "turn"
+    tie: Annotated[
+        Tie,
+        Meta(
+            description="among equal points: fair: who had fewer turns, then at random; shared; "
+            "highest-seat"
+        ),
+    ] = "fair"
+    played: Annotated[
+        Literal["aside", "discard"],
+        Meta(description="where played cards lie until the end of the turn"),
+    ] = "aside"
+    chapel: Annotated[int, Meta(ge=1, le=10, description="cards that a Chapel may trash")] = 4
+    conspirator: Annotated[
+        int,
+        Meta(ge=1, le=10, description="actions played, itself included, that give its bonus"),
+    ] = 3
+    max_rounds: Annotated[
+        int, Meta(ge=1, le=100_000, description="rounds after which a game is truncated")
+    ] = 300
+    rewards: Annotated[
+        Literal["win", "difference", "purchase"],
+        Meta(
+            description="win: at the end, 1 and shares of -1; difference: at the end, own points minus "
+            "the mean of the others'; purchase: the points of each card when it is bought"
+        ),
+    ] = "win"
 
 
 @dataclass(slots=True)
@@ -92,7 +131,7 @@ class DominionGame:
         rng: shuffles, and draws who begins.
     """
 
-    def __init__(self, options: Options, rng: random.Random) -> None:
+    def __init__(self, options: Configuration, rng: random.Random) -> None:
         self.options = options
         self.rng = rng
         count = options.players
@@ -326,8 +365,8 @@ def describe(action: object) -> str:
     return f"{verb} {CARDS[action % KINDS].name}"
 
 
-def checked(options: Options, kingdom_size: int) -> Options:
-    """Return the options if they make a game.
+def check(options: Configuration) -> None:
+    """Check that the options make a game.
 
     Raises:
         DovetailError: they do not; the line names the option.
@@ -340,9 +379,8 @@ def checked(options: Options, kingdom_size: int) -> Options:
         )
     if len(set(options.kingdom)) != len(options.kingdom):
         raise DovetailError("environment dominion, option 'kingdom': a kind is named twice")
-    if len(options.kingdom) != kingdom_size:
+    if len(options.kingdom) != options.kingdom_size:
         raise DovetailError(
             f"environment dominion, option 'kingdom': it names {len(options.kingdom)} kinds, but "
-            f"kingdom_size is {kingdom_size}; make them agree"
+            f"kingdom_size is {options.kingdom_size}; make them agree"
         )
-    return options

@@ -24,7 +24,7 @@ class DominionArrays(TurnBased):
 
     def __init__(self, configuration: Any, slots: int, scalar: Dominion) -> None:
         super().__init__(configuration, slots, scalar.init())
-        seats, options = self.spec.seats, scalar.options
+        seats, options = self.spec.seats, configuration
         self._chance = Twisters(slots)
         self._rules = kernels.Rules(
             np.array(scalar.game.supply),

@@ -44,7 +44,7 @@ _AT_ONCE = 8
 
 
 class Rules(NamedTuple):
-    """The options of ``rules.Options``, and the tie rule."""
+    """The options that play depends on, as compiled code takes them."""
 
     players: int
     kingdom: Array

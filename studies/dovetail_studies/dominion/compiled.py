@@ -69,7 +69,7 @@ def rules(configuration: Configuration) -> Rules:
     Raises:
         DovetailError: it makes no game.
     """
-    options = Dominion(configuration).options
+    options = Dominion(configuration).configuration
     endless = [n for n in options.kingdom if CARDS[NUMBER[n]].actions or n == "Conspirator"]
     if endless and options.played == "discard":
         raise DovetailError(
