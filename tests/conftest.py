@@ -1,4 +1,8 @@
-"""Give each test the marker of its file's group, and keep the fast ones to their word."""
+"""Give each test the marker of its group, and keep the fast ones to their word.
+
+A file names its group by ``pytestmark``; the others are in the ``GROUP`` of the conftest.py of their
+folder, or of the nearest one above it that has one.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,16 @@ import zmq
 
 from dovetail.peer import provenance
 from tests.forking import Forker
-from tests.groups import GROUPS, TOGETHER, group
 
-TOP = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parent
+GROUPS = {
+    "fast": "no socket and no other program",
+    "learners": "plays or trains for seconds, in one process",
+    "processes": "sockets, threads and programs",
+    "clients": "builds the clients of the other languages",
+}
+"""Marker and meaning.  `slow` is apart: it marks single tests, which only `make test-slow` runs."""
+GROUP = "processes"
 _fast = False
 provenance.here()  # asks git once, before fast tests may start no program
 
@@ -38,14 +49,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test with its group."""
     for item in items:
-        path = item.path.relative_to(TOP).as_posix()
-        try:
-            name = group(path)
-        except LookupError as error:
-            raise pytest.UsageError(str(error)) from None
-        item.add_marker(getattr(pytest.mark, name))
-        if name == "learners":  # so that one worker alone compiles what a file needs
-            item.add_marker(pytest.mark.xdist_group(TOGETHER.get(path, path)))
+        if not any(mark.name in GROUPS for mark in item.iter_markers()):
+            item.add_marker(getattr(pytest.mark, group_of(item.path.parent, item.config)))
+        if item.get_closest_marker("learners") and not item.get_closest_marker("xdist_group"):
+            # so that one worker alone compiles what a file needs
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()))
+
+
+def group_of(folder: Path, config: pytest.Config) -> str:
+    """Return the group of the files of a folder that name none."""
+    plugin = config.pluginmanager.get_plugin(str(folder / "conftest.py"))
+    group: str | None = getattr(plugin, "GROUP", None)
+    return group or group_of(folder.parent, config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -79,7 +94,7 @@ def forker() -> Iterator[Forker]:
 def _refused(what: str, original: Any) -> Any:
     def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
         if _fast:
-            raise RuntimeError(f"a fast test {what}; name its file in tests/groups.py")
+            raise RuntimeError(f"a fast test {what}; mark it otherwise (docs/testing.md)")
         return original(self, *args, **kwargs)
 
     return checked

@@ -11,6 +11,8 @@ from bench.driven import Rates
 from bench.groups import GROUPS, Bar, Group, Least, Subject
 from bench.subjects import KINDS
 
+pytestmark = pytest.mark.fast
+
 GROUP = Group(
     {name: Subject("matches tcp 1") for name in ("ours", "slow", "base", "gone")},
     [

@@ -14,6 +14,8 @@ import pytest
 
 from dovetail.testing import check_agent
 
+pytestmark = pytest.mark.learners
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

@@ -6,39 +6,49 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import zmq
 
-from tests.groups import GROUPS, PLACES, TOGETHER, group, places
+pytestmark = pytest.mark.fast
 
 TESTS = Path(__file__).resolve().parent
-FILES = sorted(each.relative_to(TESTS.parent).as_posix() for each in TESTS.rglob("test_*.py"))
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_a_file_belongs_to_one_group(file: str, request: pytest.FixtureRequest) -> None:
-    assert group(file) in GROUPS
-    assert len(places(file)) <= 2, "more than a file's and a folder's line name it"
+@pytest.fixture
+def conftest(request: pytest.FixtureRequest) -> Any:
+    """Return tests/conftest.py."""
+    return request.config.pluginmanager.get_plugin(str(TESTS / "conftest.py"))
 
 
-def test_every_line_names_a_file_or_folder_that_is_there_and_says_something_new() -> None:
-    for place, name in PLACES.items():
-        assert name in GROUPS, place
-        assert any(file == place or file.startswith(f"{place}/") for file in FILES), place
-        over = places(place)[1:]
-        assert not over or PLACES[over[0]] != name, f"{place}: its folder says so already"
-
-
-def test_files_that_one_worker_runs_together_are_there_and_learn() -> None:
-    assert set(TOGETHER) <= set(FILES)
-    assert {group(file) for file in TOGETHER} == {"learners"}
-
-
-def test_a_test_has_the_marker_of_its_group_and_no_other(request: pytest.FixtureRequest) -> None:
+def test_a_test_has_the_marker_of_one_group(conftest: Any, request: pytest.FixtureRequest) -> None:
     for item in request.session.items:
-        marks = {mark.name for mark in item.iter_markers()} & set(GROUPS)
-        assert marks == {group(item.path.relative_to(TESTS.parent).as_posix())}, item.nodeid
+        names = {mark.name for mark in item.iter_markers()}
+        assert len(names & set(conftest.GROUPS)) == 1, item.nodeid
+
+
+def test_a_file_that_names_no_group_is_in_that_of_the_nearest_folder(conftest: Any) -> None:
+    named = {
+        "": "processes",
+        "broker": "fast",
+        "experiments": "learners",
+        "experiments/arena": None,
+    }
+    plugins = {
+        str(TESTS / folder / "conftest.py"): SimpleNamespace(GROUP=group) if group else object()
+        for folder, group in named.items()
+    }
+    config: Any = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=plugins.get))
+    found = {each: conftest.group_of(TESTS / each, config) for each in (*named, "web/new")}
+    assert found == {
+        "": "processes",
+        "broker": "fast",
+        "experiments": "learners",
+        "experiments/arena": "learners",
+        "web/new": "processes",
+    }
 
 
 def test_a_worker_gets_the_tests_of_an_xdist_group_together(request: pytest.FixtureRequest) -> None:
@@ -48,11 +58,6 @@ def test_a_worker_gets_the_tests_of_an_xdist_group_together(request: pytest.Fixt
     for item in request.session.items:
         names = {mark.args[0] for mark in item.iter_markers("xdist_group")}
         assert not names or item.nodeid.endswith(f"@{'_'.join(sorted(names))}")
-
-
-def test_a_file_that_is_in_no_group_says_where_to_name_it() -> None:
-    with pytest.raises(LookupError, match=r"tests/elsewhere\.py is in no group; name it"):
-        group("tests/elsewhere.py")
 
 
 def test_a_fast_test_opens_no_socket_and_starts_no_program() -> None:

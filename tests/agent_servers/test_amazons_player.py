@@ -22,6 +22,8 @@ from dovetail_games.amazons.kernels import act, listed
 from dovetail_games.connect_four import ConnectFour
 from dovetail_studies.keeping import KeepAmazons, kept
 
+pytestmark = pytest.mark.xdist_group("every agent")
+
 MP = np.array(WEIGHTS["mp"])
 
 

@@ -13,6 +13,8 @@ from dovetail.peer.agents.host import AgentHost
 from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol import messages as m
 
+pytestmark = pytest.mark.xdist_group("every agent")
+
 SMALL: dict[str, dict[str, Any]] = {
     "alpha-beta": {"depth": 1},
     "rollouts": {"depth": 1, "candidates": 2, "rollout_depth": 1, "rollout_actions": 1},

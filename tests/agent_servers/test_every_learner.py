@@ -13,6 +13,8 @@ from dovetail.peer.agents.random_agent import Random
 from dovetail.testing import check_agent
 from dovetail.testing.agents import CHECKS
 
+pytestmark = pytest.mark.xdist_group("every agent")
+
 LEARNERS: dict[str, tuple[str, dict[str, Any], dict[str, Any], int]] = {
     "td": ("connect_four", {"hidden": 8}, {}, 6),
     "td-batch": ("connect_four", {"hidden": 8, "traces": "dutch"}, {}, 6),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+import pytest
+
 from dovetail import Agent, Decision, Spec, spaces
 from dovetail.peer.agents.agent import Lookahead
 from dovetail.peer.agents.host import LATER, AgentHost
 from dovetail.protocol import messages as m
+
+pytestmark = pytest.mark.fast
 
 
 class Slow(Agent):

@@ -12,6 +12,8 @@ from dovetail.protocol.scenes import Choice, Scene
 from dovetail.protocol.spaces import Box, Discrete, MultiDiscrete, Space, Text
 from dovetail_agents.general.human import Human, PersonLeft
 
+pytestmark = pytest.mark.fast
+
 
 def human(typed: str) -> tuple[Human, io.StringIO]:
     agent = Human()

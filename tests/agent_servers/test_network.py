@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from dovetail_agents.learning import network as learning_network
 from dovetail_agents.learning.network import Activation, Linear, Network, Output, size
 
+pytestmark = pytest.mark.fast
+
 KINDS = [(a, o) for a in get_args(Activation) for o in get_args(Output)]
 
 

@@ -14,6 +14,8 @@ from dovetail_agents.general.recorded import Recorded
 from dovetail_games.connect_four import ConnectFour
 from dovetail_games.dots import Dots
 
+pytestmark = pytest.mark.fast
+
 
 def played(journal: Path) -> list[EpisodeRecord]:
     return [each for each in read(journal) if isinstance(each, EpisodeRecord)]

@@ -6,6 +6,8 @@ from dovetail import DovetailError, InProcess
 from dovetail_agents.general.scripted import Scripted, ScriptedParameters
 from dovetail_games.connect_four import ConnectFour
 
+pytestmark = pytest.mark.fast
+
 
 def play(first: list[int], second: list[int], after: str = "fail") -> tuple[str, str, int]:
     with InProcess([ConnectFour], [Scripted]) as experiment:

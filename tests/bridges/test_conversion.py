@@ -15,6 +15,8 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import conversion as c
 from dovetail_bridges.outcomes import from_returns
 
+pytestmark = pytest.mark.fast
+
 OURS = [
     spaces.Discrete(5),
     spaces.Discrete(3, start=-4),

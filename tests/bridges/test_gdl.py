@@ -27,6 +27,8 @@ from dovetail_bridges.gdl.kif import Term
 from dovetail_bridges.gdl.rules import BadRules
 from dovetail_games.connect_four.rules import ConnectFourBoard
 
+pytestmark = pytest.mark.learners
+
 # -- syntax and checks ---------------------------------------------------------------------------------
 
 

@@ -24,6 +24,8 @@ from dovetail_bridges.openspiel.environment import OpenSpiel, Options
 from dovetail_bridges.openspiel.players import OpenSpielMCTS, OpenSpielPolicy
 from dovetail_bridges.openspiel.to_openspiel import bot
 
+pytestmark = pytest.mark.learners
+
 EVERY = [each.short_name for each in pyspiel.registered_games() if each.default_loadable]
 REFUSED = {
     "crossword": "cannot be played by numbered actions",

@@ -32,6 +32,8 @@ from dovetail.protocol.spaces import Discrete
 from dovetail_bridges import arguments
 from dovetail_bridges.pettingzoo.from_pettingzoo import PettingZoo
 
+pytestmark = pytest.mark.learners
+
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in GAMES if name not in QUICK]
 
 

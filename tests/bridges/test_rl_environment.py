@@ -13,6 +13,8 @@ from open_spiel.python.rl_tools import ConstantSchedule
 from dovetail import DovetailError, IllegalAction
 from dovetail_bridges.openspiel.rl_environment import Environment
 
+pytestmark = pytest.mark.learners
+
 
 def test_our_game_is_an_rl_environment_as_theirs_is() -> None:
 

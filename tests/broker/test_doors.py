@@ -19,6 +19,8 @@ from dovetail.broker.core.local import light
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 
+pytestmark = pytest.mark.processes
+
 
 class Shows(Environment):
     """One decision; a class attribute is what the seat sees."""

@@ -38,6 +38,8 @@ from dovetail.protocol.spaces import Discrete
 from dovetail.transport import VARIABLE
 from dovetail_agents.general.q_learning import QLearning
 
+pytestmark = pytest.mark.processes
+
 
 class Count(Environment):
     """Two seats count to ten in turns; each earns 1 a turn."""

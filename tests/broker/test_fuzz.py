@@ -6,6 +6,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import event, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.broker.anarchy import CONNECTIONS, Crowd
@@ -205,5 +206,5 @@ class Anarchy(RuleBasedStateMachine):
         event(f"episodes: {min(self.crowd.core.tables.counters['episodes'], 5)}")
 
 
-TestAnarchy = Anarchy.TestCase
+TestAnarchy = pytest.mark.learners(Anarchy.TestCase)
 TestAnarchy.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

@@ -56,6 +56,7 @@ def test_a_journal_says_what_wrote_it_and_where_that_changes(
     ]
 
 
+@pytest.mark.learners
 def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
     path, bad = tmp_path / "whole", tmp_path / "flipped"
     play(path)

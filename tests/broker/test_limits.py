@@ -31,6 +31,8 @@ from dovetail.protocol import messages as m
 from dovetail.transport.dealer import Dealer
 from dovetail.transport.router import Router
 
+pytestmark = pytest.mark.processes
+
 
 def hello(**fields: Any) -> m.Hello:
     return m.Hello(m.VERSION, fields.pop("role", "environment"), **fields)

@@ -24,6 +24,8 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Refused
 from dovetail.protocol.spaces import Discrete
 
+pytestmark = pytest.mark.processes
+
 
 class Thrice(Environment):
     """One seat acts three times."""

@@ -26,6 +26,8 @@ from dovetail.peer.environments.serve import serve as serve_environment
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.records import database
 
+pytestmark = pytest.mark.processes
+
 ENDLESS = 10**6
 SOON = 20.0
 """Seconds within which something happens on a busy machine, where it is a matter of milliseconds."""

@@ -274,6 +274,7 @@ def some(first: int, then: int) -> pytest.MarkDecorator:
 
 
 @some(600, 1000)
+@pytest.mark.learners
 def test_invariants_hold_under_random_schedules(reference: Reference, seeds: range) -> None:
     reasons = Counter(play(seed, reference) for seed in seeds)
     assert reasons["finished"] > len(seeds) / 6
@@ -281,6 +282,7 @@ def test_invariants_hold_under_random_schedules(reference: Reference, seeds: ran
 
 
 @some(200, 400)
+@pytest.mark.learners
 def test_invariants_hold_if_programs_stand_still(reference: Reference, seeds: range) -> None:
     gentle = {play(seed, reference, STALLS) for seed in seeds if not seed % 3}
     assert gentle == {"finished"}, "standing still for less than the peer timeout cost a run"
@@ -301,6 +303,7 @@ def deaths(reference: Reference, seeds: range) -> None:
 
 
 @some(200, 400)
+@pytest.mark.learners
 def test_invariants_hold_if_the_broker_dies(reference: Reference, seeds: range) -> None:
     deaths(reference, seeds)
 

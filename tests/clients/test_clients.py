@@ -53,7 +53,7 @@ from dovetail_games.connect_four import ConnectFour
 ONLY = os.environ.get("DOVETAIL_CLIENT", "")
 CHOSEN = [ONLY] if ONLY else list(TOOLS)
 
-pytestmark = [pytest.mark.timeout(BUILD)]
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(BUILD)]
 if ONLY and ONLY not in TOOLS:
     raise pytest.UsageError(f"no client {ONLY!r}; LANG is one of {', '.join(TOOLS)}")
 STAMPS = Stamps(ROOT, Path(sys.prefix) / "passed")

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dovetail import Agent, Environment, InProcess, Spec, Turn, View, spaces
+
+pytestmark = pytest.mark.fast
 
 
 class Loose(Environment):

@@ -10,6 +10,8 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files.file import read
 from dovetail_experiments.stages.schedule import stages
 
+pytestmark = pytest.mark.fast
+
 FILES = Path(__file__).parents[2] / "experiments/dovetail_experiments/examples"
 
 

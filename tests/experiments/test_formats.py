@@ -18,6 +18,8 @@ from dovetail_experiments.stages.formats.tournaments import (
 )
 from dovetail_experiments.statistics.sprt import Sprt
 
+pytestmark = pytest.mark.fast
+
 NAMES = list("abcdefgh")
 
 

@@ -24,7 +24,11 @@ from dovetail_experiments.stages.runner import Options
 from dovetail_experiments.stages.trials import execute
 
 # One worker plays the undisturbed runs once.
-pytestmark = [pytest.mark.usefixtures("undrawn", "forked"), pytest.mark.xdist_group("killed runs")]
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.usefixtures("undrawn", "forked"),
+    pytest.mark.xdist_group("killed runs"),
+]
 
 SMALL = """
 seed = 3

@@ -13,6 +13,8 @@ from dovetail_experiments.files.checking import check
 from dovetail_experiments.files.file import located
 from dovetail_experiments.stages import places, runner, trials
 
+pytestmark = pytest.mark.processes
+
 
 def test_the_files_of_the_project_name_options_that_exist() -> None:
     files = Path(__file__).parents[2] / "experiments/dovetail_experiments/examples"

@@ -15,6 +15,8 @@ from dovetail.protocol.messages import Episode
 from dovetail_experiments.stages.processes import Processes
 from dovetail_experiments.stages.shards import Shard, Shards
 
+pytestmark = pytest.mark.processes
+
 
 @dataclass(frozen=True, eq=False)
 class Case:

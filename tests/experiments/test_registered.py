@@ -11,6 +11,8 @@ from dovetail import DovetailError
 from dovetail_experiments.files.file import ExperimentFile, read
 from dovetail_experiments.stages import places
 
+pytestmark = pytest.mark.processes
+
 CODE = """
 def first(observation, seat):
     return int(observation.reshape(-1)[0])

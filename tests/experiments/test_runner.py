@@ -38,6 +38,8 @@ from dovetail_experiments.stages.processes import Processes
 from dovetail_experiments.stages.runner import Execution, Options, execute, to_resume, told
 from dovetail_games.connect_four import ConnectFour
 
+pytestmark = pytest.mark.processes
+
 
 def account(execution: Execution) -> list[Any]:
     """Everything that must be the same wherever an experiment is played."""

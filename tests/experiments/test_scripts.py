@@ -20,6 +20,8 @@ from dovetail.protocol.messages import ClockRule, Episode, Run, SeatResult
 from dovetail_experiments.files.openings import draw
 from dovetail_games.connect_four import ConnectFour
 
+pytestmark = pytest.mark.processes
+
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
 
 

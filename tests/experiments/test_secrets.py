@@ -24,6 +24,8 @@ from dovetail_experiments.stages.runner import execute
 from dovetail_games.connect_four import ConnectFour
 from dovetail_studies.rlgame import work
 
+pytestmark = pytest.mark.processes
+
 GAME = '''
 import random
 from dovetail import Agent, Environment, Spec, Turn, spaces

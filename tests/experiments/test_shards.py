@@ -23,7 +23,7 @@ from dovetail_experiments.stages.runner import Execution, Options, execute
 from dovetail_experiments.stages.shards import Shard, Shards
 from dovetail_experiments.stages.trials import execute as execute_all
 
-pytestmark = pytest.mark.usefixtures("undrawn")
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("undrawn")]
 FILE = """
 name = "dealt"
 seed = 5

@@ -30,6 +30,8 @@ from dovetail.protocol.messages import Episode
 from dovetail.protocol.spaces import Discrete
 from dovetail_games.connect_four import ConnectFour
 
+pytestmark = pytest.mark.processes
+
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
 
 

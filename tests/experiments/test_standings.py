@@ -25,6 +25,8 @@ from dovetail_experiments.statistics.scores import Sample, interval, performance
 from dovetail_experiments.statistics.sprt import MOST, Model, Sprt
 from dovetail_experiments.statistics.units import games, units
 
+pytestmark = pytest.mark.fast
+
 
 def game(
     index: int, scores: list[float] | None, digest: str = "", opening: str = "", **fields: object

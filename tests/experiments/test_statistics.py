@@ -18,6 +18,8 @@ from dovetail_experiments.statistics import (
     wilson,
 )
 
+pytestmark = pytest.mark.fast
+
 
 def episode(index: int, outcome: list[float] | None, **fields: object) -> Episode:
     totals = [0.0, 0.0] if outcome is None else [2 * score - 1 for score in outcome]

@@ -25,6 +25,8 @@ from dovetail_experiments.statistics.scores import (
 from dovetail_experiments.statistics.sprt import Model, Sprt
 from dovetail_experiments.statistics.units import distinct
 
+pytestmark = pytest.mark.fast
+
 # -- two players: fastchess's own tests and what it printed -----------------------------------------
 
 

@@ -10,6 +10,8 @@ import pytest
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files import sweep
 
+pytestmark = pytest.mark.fast
+
 SWEEP = """
 [sweep]
 method = "{method}"

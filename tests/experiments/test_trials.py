@@ -27,6 +27,8 @@ from dovetail_experiments.stages.runner import Execution, Options
 from dovetail_experiments.stages.trials import Trials, execute, show
 from dovetail_games.connect_four import ConnectFour
 
+pytestmark = pytest.mark.processes
+
 FILE = """
 name = "seeded"
 seeds = [1, 2]

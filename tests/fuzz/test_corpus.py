@@ -11,6 +11,7 @@ from dovetail.protocol import messages as m
 from dovetail.transport.curve import Server
 
 
+@pytest.mark.learners
 @pytest.mark.parametrize("target", sorted(targets.TARGETS))
 def test_every_input_of_the_corpus_passes(target: str) -> None:
     kept = inputs(target)

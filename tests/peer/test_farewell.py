@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 PROGRAMS = {
     "agent": (
         "from dovetail import Agent\n"

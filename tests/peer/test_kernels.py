@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.processes
+
 CALLER = """
 from dovetail.peer.kernels import njit
 from dovetail.called import (

@@ -13,6 +13,8 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 
+pytestmark = pytest.mark.processes
+
 FULL = "cannot write the journal games: No space left on device; make room"
 
 

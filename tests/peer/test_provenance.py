@@ -9,6 +9,8 @@ import pytest
 
 from dovetail.peer import provenance
 
+pytestmark = pytest.mark.processes
+
 
 def git(folder: Path, *words: str) -> None:
     who = ("-c", "user.name=x", "-c", "user.email=x@y")

@@ -11,6 +11,8 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 
+pytestmark = pytest.mark.processes
+
 READ = codec.Decoder[Any](m.FromAgent)
 
 

@@ -125,6 +125,7 @@ def test_other_text_is_no_offence(source: str) -> None:
     assert offences(source) == []
 
 
+@pytest.mark.learners
 def test_no_source_formats_a_name_into_another_syntax() -> None:
     files = [each for name in FOLDERS for each in (TOP / name).rglob("*.py")]
     assert len(files) > 300
@@ -185,6 +186,7 @@ def test_a_file_name_is_one_name_of_a_file(name: str) -> None:
     assert re.fullmatch(r"[\x20-\x7e]+", found)
 
 
+@pytest.mark.learners
 @given(st.lists(st.text(), min_size=2, max_size=2, unique=True))
 def test_different_names_have_different_files(names: list[str]) -> None:
     one, other = (file_name(each) for each in names)

@@ -2,5 +2,7 @@
 
 from hypothesis import settings
 
+GROUP = "fast"
+
 settings.register_profile("protocol", deadline=None)
 settings.load_profile("protocol")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
+import pytest
 import zmq
 
 from dovetail.broker.core.core import Settings
@@ -21,6 +22,8 @@ from dovetail.peer.environments.environment import Environment
 from dovetail.peer.environments.serve import serve
 from dovetail.protocol.messages import Spec, Turn, View
 from dovetail.protocol.spaces import Discrete
+
+pytestmark = pytest.mark.processes
 
 SPEC = Path(__file__).resolve().parents[2] / "protocol" / "SPEC.md"
 

@@ -12,6 +12,8 @@ import pytest
 
 from dovetail.protocol.ready import ready
 
+pytestmark = pytest.mark.processes
+
 COMPLETE = """
 import gc
 from {module} import {name}

@@ -15,6 +15,8 @@ from dovetail.transport.curve import Client, Server
 from dovetail.transport.keys import Guard, Key
 from dovetail.transport.zmtp import Mismatch, Told, Wire, WireError
 
+pytestmark = pytest.mark.fast
+
 MOST = 10_000
 
 

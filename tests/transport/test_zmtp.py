@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from dovetail.transport import zmtp
 from dovetail.transport.zmtp import Wire, WireError
 
+pytestmark = pytest.mark.fast
+
 # Figures 2 and 3 of https://rfc.zeromq.org/spec/23/: a greeting and a READY, byte by byte.
 GREETING = bytes.fromhex("ff00000000000000017f03004e554c4c") + bytes(16) + bytes(1 + 31)
 READY = bytes.fromhex(

@@ -15,6 +15,8 @@ from dovetail.protocol.messages import Spec
 from dovetail.protocol.scenes import Cell, Choice, Piece, Scene
 from dovetail_web.chairs import Chair
 
+pytestmark = pytest.mark.fast
+
 CELLS = [Cell(0, 0), Cell(1, 0)]
 NAMED = [Choice(9, "right", [1]), Choice(7, "left", [0])]
 

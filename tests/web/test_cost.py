@@ -25,6 +25,8 @@ from dovetail_games.connect_four import ConnectFour
 from dovetail_web.games import CLOSE
 from dovetail_web.hub import Hub
 
+pytestmark = pytest.mark.fast
+
 SECONDS = 4
 RATE = 500
 """Turns a second of one lock-step game."""

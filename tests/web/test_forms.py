@@ -10,6 +10,8 @@ from dovetail_games.amazons import Amazons
 from dovetail_games.dominion import Dominion
 from dovetail_web.forms import fields, of_agent, read
 
+pytestmark = pytest.mark.fast
+
 PARAMETERS: dict[str, Any] = options.describe(Amazons.Configuration)
 
 

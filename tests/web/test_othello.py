@@ -14,6 +14,8 @@ from tests.clients.building import BUILD, CLIENTS, build, program
 from .conftest import Served
 from .playing import begin, play_on
 
+pytestmark = pytest.mark.clients
+
 
 @pytest.mark.slow
 @pytest.mark.timeout(BUILD)

@@ -11,6 +11,8 @@ import pytest
 from dovetail.protocol.scenes import Card, Cell, Choice, Mark, Piece, Scene, Seated
 from dovetail_web.positions import MOST_PIXELS, drawn, encode, picture, plain
 
+pytestmark = pytest.mark.fast
+
 CELLS = [Cell(0, 0), Cell(1, 0)]
 
 

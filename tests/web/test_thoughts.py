@@ -20,6 +20,8 @@ from dovetail_web.hub import Hub
 from dovetail_web.tables import Plan, Sitter, Table
 from dovetail_web.thoughts import MOST, choices, thought
 
+pytestmark = pytest.mark.fast
+
 CELLS = [Cell(0, 0, name="a"), Cell(1, 0, name="b")]
 NAMED = [Choice(7, "left", [0], shows=[1]), Choice(9, "right", cards=[1]), Choice(4, "pass")]
 

@@ -27,6 +27,8 @@ from dovetail_bridges.rlglue.layout import legacy, native
 from dovetail_bridges.rlglue.taskspec import Arrays, Range, TaskSpec
 from dovetail_bridges.rlglue.wire import Adt
 
+pytestmark = pytest.mark.fast
+
 TICTACTOE = (
     "VERSION RL-Glue-3.0 PROBLEMTYPE episodic DISCOUNTFACTOR 1.0 OBSERVATIONS INTS (9 0 2) "
     "ACTIONS INTS (0 8) REWARDS (-1.0 1.0) EXTRA seats=2 mask=chars"

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from dovetail_bridges.rlglue import wire
 from dovetail_bridges.rlglue.wire import Adt, Code, Frames, WireError
 
+pytestmark = pytest.mark.fast
+
 GOLDEN = [
     (Code.AGENT, b"", "00000002 00000000"),
     (Code.ENVIRONMENT, b"", "00000003 00000000"),

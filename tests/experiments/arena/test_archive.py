@@ -16,6 +16,8 @@ from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.description import read
 from dovetail_experiments.arena.store import FILE, Store
 
+pytestmark = pytest.mark.fast
+
 ARENA = 'name = "Course"\n[[ladders]]\nname = "four"\ngame = "connect_four"\n'
 Files = dict[str, bytes]
 

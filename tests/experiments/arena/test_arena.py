@@ -19,6 +19,8 @@ from dovetail_experiments.statistics.ranked import ladder
 
 from .programs import Programs, port, until
 
+pytestmark = pytest.mark.processes
+
 ARENA = """
 name = "test"
 seed = 3

@@ -29,6 +29,8 @@ from dovetail_web.hub import Hub
 
 from .programs import Programs, port, until
 
+pytestmark = pytest.mark.processes
+
 ARENA = """
 name = "test"
 keys = true

@@ -18,6 +18,8 @@ from dovetail_experiments.arena.store import Player
 from dovetail_experiments.statistics.ranked import after
 from dovetail_experiments.statistics.ratings import SCALE
 
+pytestmark = pytest.mark.fast
+
 
 def simulated(
     players: int, units: int, seats: int, seed: int, width: float, uniform: float

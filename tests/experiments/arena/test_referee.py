@@ -25,6 +25,8 @@ from dovetail_experiments.arena.referee import Referee, baseline
 from dovetail_experiments.arena.store import FILE, Store
 from dovetail_games.connect_four import ConnectFour
 
+pytestmark = pytest.mark.processes
+
 LADDER = Ladder(
     "four",
     "connect_four",

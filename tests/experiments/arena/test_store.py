@@ -26,6 +26,8 @@ from dovetail_experiments.arena.store import FILE, Store
 from dovetail_experiments.commands import arena as cli
 from dovetail_experiments.statistics.ranked import ladder
 
+pytestmark = pytest.mark.fast
+
 ARENA = """
 name = "test"
 

@@ -1,0 +1,3 @@
+"""The group of the tests in this folder."""
+
+GROUP = "fast"
