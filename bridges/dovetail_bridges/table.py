@@ -16,9 +16,9 @@ from typing import Any
 from dovetail._version import __version__
 from dovetail.client.client import Connection, Experiment
 from dovetail.peer import options, plugins
-from dovetail.peer.agents.agent import RESIGN, Agent, Decision, End
-from dovetail.peer.agents.agent import Seat as Seated
-from dovetail.peer.agents.host import LATER, AgentHost
+from dovetail.peer.agents.agent import Decision, End, Seat
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.agents.remote_seat import Answer, RemoteAgent
 from dovetail.peer.extras import absent
 from dovetail.peer.presets import declared, preset
 from dovetail.protocol import messages as m
@@ -38,8 +38,8 @@ class Refused(DovetailError):
     """What a caller wants cannot be done; the text says why and what can be."""
 
 
-class _Player(Agent):
-    """The agent in an open seat; its caller decides when it likes."""
+class _Player(RemoteAgent):
+    """The agent in an open seat; its caller decides at any time."""
 
     name = "open-seat"
     wants = ("text", "scene")
@@ -47,29 +47,16 @@ class _Player(Agent):
     def __init__(self, seat: int) -> None:
         super().__init__()
         self.number = seat
-        self.seated: Seated | None = None
-        self.decision: Decision | None = None
-        self.ended: End | None = None
         self.previous: dict[str, Any] | None = None
         """The result of the game before this one, until its caller has seen it."""
-        self.refused = 0
-        self.resigned = False
         self.game = 0
-        """How many games have begun."""
+        """The number of games begun."""
 
-    def init(self, seat: Seated) -> None:
+    def init(self, seat: Seat) -> None:
         if self.ended is not None:
             self.previous = result(self, self.ended)
-        self.seated, self.decision, self.ended = seat, None, None
-        self.refused, self.resigned = 0, False
+        super().init(seat)
         self.game += 1
-
-    def step(self, decision: Decision) -> Any:
-        self.decision = decision
-        return LATER
-
-    def end(self, end: End) -> None:
-        self.decision, self.ended = None, end
 
 
 class Table:
@@ -119,7 +106,7 @@ class Table:
         self._clock, self._connect, self._token = clock, connect, token
         self._players = {seat: _Player(seat) for seat in sorted(seats)}
         self._changed = threading.Condition()
-        self._answers: queue.SimpleQueue[tuple[_Player, Decision, Any, int]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[int, Answer]] = queue.SimpleQueue()
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._together = together
@@ -201,7 +188,7 @@ class Table:
             if not is_legal(decision, action) and not force:
                 player.refused += 1
                 raise Refused(f"{str(action)[:60]!r} is not legal; {self._allowed(decision)}")
-            self._answer(player, decision, action)
+            self._answer(seat, player.act(action))
 
     def resign(self, seat: int) -> None:
         """Give the game up, now or when the seat must act next.
@@ -214,14 +201,12 @@ class Table:
             self._check()
             if player.ended is not None:
                 raise Refused("the game is over")
-            player.resigned = True
-            if player.decision is not None:
-                self._answer(player, player.decision, RESIGN)
+            answer = player.resign()
+            if answer is not None:
+                self._answer(seat, answer)
 
-    def _answer(self, player: _Player, decision: Decision, action: Any) -> None:
-        player.decision = None
-        self._answers.put((player, decision, action, player.refused))
-        player.refused = 0
+    def _answer(self, seat: int, answer: Answer) -> None:
+        self._answers.put((seat, answer))
         self._wake.set()
 
     def again(self, seat: int, *, seed: int | None = None, wait: float = START) -> bool:
@@ -413,10 +398,6 @@ class Table:
             index += 1
             while not self._stop.is_set():
                 self._attend(links)
-                with self._changed:
-                    for player in self._players.values():
-                        if player.resigned and player.decision is not None:
-                            self._answer(player, player.decision, RESIGN)
                 sent = self._send(hosts)
                 if run.poll(0.0) is None:
                     break
@@ -472,11 +453,11 @@ class Table:
         sent = False
         while True:
             try:
-                player, decision, action, refused = self._answers.get_nowait()
+                seat, answer = self._answers.get_nowait()
             except queue.Empty:
                 return sent
-            link, host = hosts[player.number]
-            link.send(host.answer(decision, action, refused))
+            link, host = hosts[seat]
+            link.send(host.answer(*answer))
             sent = True
 
     def _create(self, experiment: Experiment, name: str, seat: int) -> int | str:

@@ -24,7 +24,7 @@ NAMED = [Choice(9, "right", [1]), Choice(7, "left", [0])]
 def seated(scene: Any) -> Chair:
     """Return the chair of a person who may take 7 or 9."""
     chair = Chair("Ann", lambda: None)
-    chair.see(
+    chair.step(
         Decision(
             Seat(1, 0, Spec()), 1, 0, 0, [7, 9], 0.0, "evaluate", random.Random(1), scene=scene
         )

@@ -247,7 +247,7 @@ def asked(page: Page, to_act: list[int]) -> Future[Any]:
     )
     chair = Chair("Ann", lambda: None)
     seat = Seat(1, 1, m.Spec())
-    chair.see(Decision(seat, 1, 0, 0, [7, 9], 0.0, "evaluate", random.Random(1)))
+    chair.step(Decision(seat, 1, 0, 0, [7, 9], 0.0, "evaluate", random.Random(1)))
     table = Table(Plan("four", {}, (*AGENTS, Sitter("person", "Ann")), 1, m.ClockRule()), [])
     table.heard(m.WatchedTurn(1, 1, 0, 7, 0, to_act=to_act))
     with ThreadPoolExecutor(1) as pool:

@@ -202,7 +202,7 @@ class Browser:
             about["can"] = {
                 "undo": table.plan.undo and table.decided(chair.seat) is not None,
                 "hint": table.plan.hints and chair.decision is not None,
-                "resign": not (table.done or chair.resigning),
+                "resign": not (table.done or chair.resigned),
                 "again": table.done,
             }
         if table is not None and table.again is not None:

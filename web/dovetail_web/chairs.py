@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from dovetail._version import __version__
 from dovetail.peer.agents.agent import RESIGN, Agent, Decision, End, Seat
-from dovetail.peer.agents.host import LATER, AgentHost
+from dovetail.peer.agents.host import AgentHost
+from dovetail.peer.agents.remote_seat import Answer, RemoteSeat
 from dovetail.peer.link import Link
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -27,7 +28,7 @@ LOOK = 0.01
 """Seconds between two looks at what people have chosen."""
 
 
-class Chair:
+class Chair(RemoteSeat):
     """A person's seat.
 
     Args:
@@ -36,29 +37,29 @@ class Chair:
     """
 
     def __init__(self, name: str, changed: Callable[[], None]) -> None:
+        super().__init__()
         self.key = secrets.token_urlsafe(16)
-        """Who knows it holds the seat."""
+        """Secret that authorises this seat."""
         self.name = name
         self.changed = changed
         self.seat: int | None = None
         self.number = 0
         """Counts what the person has been shown."""
-        self.decision: Decision | None = None
-        """The decision that waits for the person."""
         self.actions: list[Any] = []
-        """What the choices mean that the person is shown, in their order."""
+        """The action behind each displayed choice."""
         self.shown: dict[str, Any] | None = None
         """The last position as the seat may see it."""
         self.hint: dict[str, Any] | None = None
         """What an agent would do: ``number`` of the position and ``by``, then ``choice`` and ``label``, or ``problem``."""
-        self.resigning = False
         self.seen = time.monotonic()
         """When the person's page was last heard."""
 
-    def see(self, decision: Decision) -> None:
+    def step(self, decision: Decision) -> Any:
         """Put a decision before the person."""
+        answer = super().step(decision)
+        if answer is RESIGN:
+            return answer
         self.seat = decision.seat.seat
-        self.decision = decision
         self.hint = None
         legal = decision.legal
         scene, problem = drawn(decision.scene, legal if legal is not None else [])
@@ -79,10 +80,11 @@ class Chair:
             problem,
             clock=None if clock is None else [clock.decision, clock.left],
         )
+        return answer
 
-    def hear(self, end: End) -> None:
+    def end(self, end: End) -> None:
         """Show the person the end."""
-        self.decision = None
+        super().end(end)
         scene, problem = drawn(end.scene)
         if scene is not None or end.text:
             self._show(None, scene, end.text, problem)
@@ -111,8 +113,8 @@ class Chair:
         }
         self.changed()
 
-    def chosen(self, number: int, choice: int) -> tuple[Decision, Any]:
-        """Return the decision and the action that a choice means.
+    def chosen(self, number: int, choice: int) -> Answer:
+        """Answer the open decision with a choice.
 
         Args:
             number: of what the person saw.
@@ -127,14 +129,14 @@ class Chair:
         if not 0 <= choice < len(self.actions):
             raise DovetailError(f"There is no choice {choice}; choose a highlighted one")
         action = self.actions[choice]
-        self.decision = None
+        answer = self.act(action)
         if self.shown is not None:
             scene = dict(self.shown["scene"] or {})
             scene.pop("choices", None)
             self.number += 1
             self.shown = {**self.shown, "number": self.number, "scene": scene, "turn": None}
         self.changed()
-        return decision, action
+        return answer
 
     def hinted(self, number: int, agent: str, action: Any) -> None:
         """Show what an agent would do in the position of this number."""
@@ -159,7 +161,7 @@ class Chairs:
 
     def __init__(self, address: str, token: str | None, name: str) -> None:
         self._chairs: dict[str, Chair] = {}
-        self._answers: queue.SimpleQueue[tuple[Decision, Any]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         chairs = self._chairs
 
         class Person(Agent[Chosen]):
@@ -174,14 +176,10 @@ class Chairs:
                     raise DovetailError("only the page seats people; start a game there")
 
             def step(self, decision: Decision) -> Any:
-                chair = chairs[self.parameters.chair]
-                if chair.resigning:
-                    return RESIGN
-                chair.see(decision)
-                return LATER
+                return chairs[self.parameters.chair].step(decision)
 
             def end(self, end: End) -> None:
-                chairs[self.parameters.chair].hear(end)
+                chairs[self.parameters.chair].end(end)
 
         self.agent = Person.name
         self.name = name
@@ -203,9 +201,9 @@ class Chairs:
         """Forget a chair."""
         self._chairs.pop(key, None)
 
-    def answer(self, decision: Decision, action: Any) -> None:
-        """Send what a person has chosen."""
-        self._answers.put((decision, action))
+    def answer(self, answer: Answer) -> None:
+        """Send a person's answer."""
+        self._answers.put(answer)
 
     def close(self) -> None:
         """Leave the broker."""
@@ -218,10 +216,10 @@ class Chairs:
                 out = self._host.handle(self._link.receive(LOOK))
                 for _ in itertools.repeat(None):
                     try:
-                        decision, action = self._answers.get_nowait()
+                        answer = self._answers.get_nowait()
                     except queue.Empty:
                         break
-                    out += self._host.answer(decision, action)
+                    out += self._host.answer(*answer)
                 if out:
                     self._link.send(out)
         except DovetailError as error:

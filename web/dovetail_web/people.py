@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dovetail.client.client import Experiment as Client
-from dovetail.peer.agents.agent import RESIGN
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
@@ -351,11 +350,9 @@ class People:
         """Give a person's seat up, at the latest when it is to act."""
         if table.done:
             raise DovetailError("The game is over")
-        chair.resigning = True
-        decision = chair.decision
-        if decision is not None:
-            chair.decision = None
-            self._present().answer(decision, RESIGN)
+        answer = chair.resign()
+        if answer is not None:
+            self._present().answer(answer)
 
     def again(self, table: Table) -> Table:
         """Return the next game of the same people, each one seat further; it begins unless it has begun."""
@@ -368,8 +365,8 @@ class People:
             return table.again
 
     def act(self, chair: Chair, number: int, choice: int) -> None:
-        """Take what a person has chosen; errors as of ``Chair.chosen``."""
-        self._present().answer(*chair.chosen(number, choice))
+        """Answer with a person's choice; raises what ``Chair.chosen`` does."""
+        self._present().answer(chair.chosen(number, choice))
 
     def leave(self, table: Table) -> None:
         """Break a game off."""

@@ -147,7 +147,7 @@ class Table:
         """Forget the game, which begins again."""
         self.run, self.done, self.problem, self.abandoned = None, False, "", False
         for chair in self.people:
-            chair.resigning = False
+            chair.resigned = False
         self._acting.clear()
         self._joint.clear()
 

@@ -24,7 +24,8 @@ from dovetail.peer import coercion as given
 from dovetail.peer import options, plugins
 from dovetail.peer.agents.agent import Agent, Decision, End
 from dovetail.peer.agents.agent import Seat as Seated
-from dovetail.peer.agents.host import LATER, AgentHost, type_name
+from dovetail.peer.agents.host import AgentHost, type_name
+from dovetail.peer.agents.remote_seat import RemoteAgent
 from dovetail.peer.presets import declared
 from dovetail.peer.validation_messages import among
 from dovetail.protocol import messages as m
@@ -54,29 +55,6 @@ class Opponent(Struct, frozen=True):
     """Seeds its choices outside episodes; derived from the sitting's seed and its place if None."""
     state: bytes | None = None
     """A saved state to begin from."""
-
-
-class _Sitter(Agent):
-    """A player whose program decides when it likes."""
-
-    name = "sitter"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seated: Seated | None = None
-        self.decision: Decision | None = None
-        self.ended: End | None = None
-
-    def init(self, seat: Seated) -> None:
-        self.seated = seat
-
-    def step(self, decision: Decision) -> Any:
-        self.decision = decision
-        return LATER
-
-    def end(self, end: End) -> None:
-        self.decision = None
-        self.ended = end
 
 
 class Sitting:
@@ -159,9 +137,8 @@ class Sitting:
         """The index of the next episode."""
         self._begun = True
         """Whether the episode in progress is one that no ``reset`` has asked for."""
-        self._refused = 0
         experiment.catalogue()  # brings the experiment's name
-        self._sitter: _Sitter = type("_Sitter", (_Sitter,), {"wants": tuple(wants)})()
+        self._sitter: RemoteAgent = type("Sitter", (RemoteAgent,), {"wants": tuple(wants)})()
         self._name = name or f"{experiment.name}-seat-{next(_numbers)}"
         self._host = AgentHost(single=self._sitter, name=self._name)
         hello = m.Hello(
@@ -282,9 +259,7 @@ class Sitting:
             action = given.action(action, self.action_space, listed=legal is not None)
             if self._illegal == "raise":
                 self._check(decision, action)
-            self._sitter.decision = None
-            self._link.send(self._host.answer(decision, action, self._refused))
-            self._refused = 0
+            self._link.send(self._host.answer(*self._sitter.act(action)))
             self._awaited = False
             self._advance()
         following, end = self._sitter.decision, self._sitter.ended
@@ -406,7 +381,6 @@ class Sitting:
         self._forget()
         self._sitter.ended = None
         self._over = False
-        self._refused = 0
         self._episode, self._awaited = None, False
         self._first += 1
         self._posted = self.experiment.post(m.ExperimentStart(0, self._run.number, abandon=True))
@@ -518,7 +492,7 @@ class Sitting:
             fine = self.action_space.contains(action)
             what = "any action of the space"
         if not fine:
-            self._refused += 1
+            self._sitter.refused += 1
             raise IllegalAction(f"action {action!r} is not legal; legal: {what}", self.seat)
 
     def _info(self) -> dict[str, Any]:
