@@ -60,59 +60,34 @@ type Run struct {
 	Environment string
 	// For each seat, an instance number or the name of a program that is one agent.
 	Agents []any
-	// Options by name; the others have the defaults of the offer when the run begins.
+	// The environment's options by name; the others keep their defaults.
 	Configuration map[string]any
-	// How many episodes to play. Zero stands for 1.
+	// The number of episodes to play. Zero stands for 1.
 	Episodes int64
-	// The master seed of the run.
+	// The master seed, from which the seeds of the episodes are derived.
 	Seed int64
-	// The environment seed of each episode instead of derived ones.
+	// The environment seed of each episode, in place of derived ones.
 	Seeds []int64
 	// The index of the first episode, to continue an earlier run.
 	FirstIndex int64
-	// Whether agents may change. Empty stands for ModeLearn.
-	Mode Mode
-	// How many episodes to play at once, up to the agents' capacity; each is a separate match. Zero
-	// stands for 1.
-	Concurrency int
-	// Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed.
+	// Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
+	// rotation share an environment seed.
 	Rotate bool
-	// The seats' clocks.
-	Clock ClockRule
-	// Seconds for any answer without a clock; nil waits forever. Zero stands for 60, math.Inf(1) for
-	// nil.
-	AnswerTimeout float64
-	// Truncate episodes after this many turns. Zero stands for nil.
-	MaxTurns int64
-	// What a late answer costs. Empty stands for BreachForfeit.
-	OnTimeout Breach
-	// What an illegal action costs. Empty stands for BreachForfeit.
-	OnIllegal Breach
-	// What it costs that an agent fails at a decision. Empty stands for CrashInterrupt.
-	OnCrash Crash
-	// How many times to play an interrupted episode again. Nil stands for 1.
+	// How often an interrupted episode is played again. Nil stands for 1.
 	Retries *int64
-	// Whether to check observations, legal actions and rewards against the declared spaces and range.
-	Check bool
-	// Whether the experiment drives the run with `start` and `step`.
-	Stepwise bool
 	// Whether watching is forbidden.
 	Secret bool
-	// Whether agents may send `lookahead`.
-	Lookahead bool
 	// The mode of each of `agents`, if they differ; empty for `mode` for all.
 	Modes []Mode
-	// Lines of joint actions that the broker plays at the beginning of episodes, in place of the
-	// seats.
+	// Lines of joint actions with which the broker begins episodes, in place of the seats.
 	Openings [][][]any
-	// Without `openings`: in how many first turns the broker plays random legal actions.
-	OpeningTurns int64
-	// What the experiment calls the run; goes into the journal with each episode.
+	// The run's name in the journal, recorded with each episode.
 	Label string
-	// What happens if an agent does not come back. Empty stands for AgentLostFail.
+	// The consequence if an agent's program does not come back; see docs/durable.md. Empty stands for
+	// AgentLostFail.
 	OnAgentLost AgentLost
-	// After how many episodes the broker saves each agent that learns, to recreate a lost one from; 0
-	// for never.
+	// Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0 for
+	// never.
 	SaveEvery int64
 	// Whether every watcher may see what the agents think; otherwise only this experiment may.
 	Thoughts bool
@@ -121,20 +96,51 @@ type Run struct {
 	Texts *bool
 	// The name of the peer that serves the environment, if several offer it; nil for any.
 	Peer *string
-	// Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md,
-	// Stacked turns.
-	Stacked bool
-	// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or
-	// one for all.
+	// With `on_agent_lost` `substitute`: the agents that take a lost agent's seat until it is back;
+	// one for each of `agents`, or one for all.
 	Substitutes []any
 	// The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered
 	// names.
 	Names []string
-	// The master of the seats' seeds; nil derives it from `seed`.
+	// The master of the seats' seeds; nil derives it from `seed`, which a player may then find if it
+	// can be guessed.
 	AgentsSeed *int64
-	// How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md,
-	// Seeds. Zero stands for 2.
+	// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
+	// SPEC.md, Seeds. Zero stands for 2.
 	Derivation int64
+	// The seats' clocks: seconds for `decision`, `episode` (all decisions together), `increment`
+	// (added after each) and `margin` (for the network).
+	Clock ClockRule
+	// The turn after which an episode is truncated. Zero stands for nil.
+	MaxTurns int64
+	// The cost of a late answer: the seat loses (`forfeit`), a random legal action is played
+	// (`random`), or the episode is truncated (`truncate`). Empty stands for BreachForfeit.
+	OnTimeout Breach
+	// The cost of an illegal action, in the same words. Empty stands for BreachForfeit.
+	OnIllegal Breach
+	// The cost of an agent's failure at a decision: the episode is not scored and may be played again
+	// (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`). Empty
+	// stands for CrashInterrupt.
+	OnCrash Crash
+	// Whether agents may ask the environment what would follow; see `lookahead`.
+	Lookahead bool
+	// Episodes in progress at once, up to the agents' capacity; each is a separate match. Zero stands
+	// for 1.
+	Concurrency int
+	// Whether the turns of many episodes share a message, if environment, agents and the other fields
+	// allow it; see SPEC.md, Stacked turns.
+	Stacked bool
+	// Whether agents may change. Empty stands for ModeLearn.
+	Mode Mode
+	// Seconds for any answer without a clock; nil waits forever. Zero stands for 60, math.Inf(1) for
+	// nil.
+	AnswerTimeout float64
+	// Whether to check observations, legal actions and rewards against the declared spaces and range.
+	Check bool
+	// Whether the experiment drives the run with `start` and `step`.
+	Stepwise bool
+	// Without `openings`: the number of first turns with random legal actions.
+	OpeningTurns int64
 }
 
 func (m *Run) wire(w *wire) {
@@ -146,34 +152,34 @@ func (m *Run) wire(w *wire) {
 	opt(w, "seed", &m.Seed, 0, integer)
 	orNone(w, "seeds", &m.Seeds, arrayOf(integer[int64]))
 	opt(w, "first_index", &m.FirstIndex, 0, integer)
-	orDefault(w, "mode", &m.Mode, ModeLearn, formMode)
-	orDefault(w, "concurrency", &m.Concurrency, 1, integer)
 	opt(w, "rotate", &m.Rotate, false, boolean)
-	part(w, "clock", &m.Clock)
-	limit(w, "answer_timeout", &m.AnswerTimeout, 60, number)
-	orZero(w, "max_turns", &m.MaxTurns, integer)
-	orDefault(w, "on_timeout", &m.OnTimeout, BreachForfeit, formBreach)
-	orDefault(w, "on_illegal", &m.OnIllegal, BreachForfeit, formBreach)
-	orDefault(w, "on_crash", &m.OnCrash, CrashInterrupt, formCrash)
 	orPointer(w, "retries", &m.Retries, 1, integer)
-	opt(w, "check", &m.Check, false, boolean)
-	opt(w, "stepwise", &m.Stepwise, false, boolean)
 	opt(w, "secret", &m.Secret, false, boolean)
-	opt(w, "lookahead", &m.Lookahead, false, boolean)
 	array(w, "modes", &m.Modes, formMode)
 	array(w, "openings", &m.Openings, arrayOf(arrayOf(value)))
-	opt(w, "opening_turns", &m.OpeningTurns, 0, integer)
 	opt(w, "label", &m.Label, "", text)
 	orDefault(w, "on_agent_lost", &m.OnAgentLost, AgentLostFail, formAgentLost)
 	opt(w, "save_every", &m.SaveEvery, 0, integer)
 	opt(w, "thoughts", &m.Thoughts, false, boolean)
 	orPointer(w, "texts", &m.Texts, true, boolean)
 	orNil(w, "peer", &m.Peer, text)
-	opt(w, "stacked", &m.Stacked, false, boolean)
 	array(w, "substitutes", &m.Substitutes, value)
 	array(w, "names", &m.Names, text)
 	orNil(w, "agents_seed", &m.AgentsSeed, integer)
 	orDefault(w, "derivation", &m.Derivation, 2, integer)
+	part(w, "clock", &m.Clock)
+	orZero(w, "max_turns", &m.MaxTurns, integer)
+	orDefault(w, "on_timeout", &m.OnTimeout, BreachForfeit, formBreach)
+	orDefault(w, "on_illegal", &m.OnIllegal, BreachForfeit, formBreach)
+	orDefault(w, "on_crash", &m.OnCrash, CrashInterrupt, formCrash)
+	opt(w, "lookahead", &m.Lookahead, false, boolean)
+	orDefault(w, "concurrency", &m.Concurrency, 1, integer)
+	opt(w, "stacked", &m.Stacked, false, boolean)
+	orDefault(w, "mode", &m.Mode, ModeLearn, formMode)
+	limit(w, "answer_timeout", &m.AnswerTimeout, 60, number)
+	opt(w, "check", &m.Check, false, boolean)
+	opt(w, "stepwise", &m.Stepwise, false, boolean)
+	opt(w, "opening_turns", &m.OpeningTurns, 0, integer)
 }
 
 func (*Run) kind() string { return "run" }

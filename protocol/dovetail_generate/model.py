@@ -241,7 +241,7 @@ def declarations(
         if not (isinstance(node, ast.ClassDef) and kind and issubclass(kind, msgspec.Struct)):
             continue
         bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-        fields = [field for base in bases if base in found for field in found[base][2]]
+        declared = {f.info.name: f for base in bases if base in found for f in found[base][2]}
         known = {field.name: field for field in msgspec.structs.fields(kind)}
         for place, line in enumerate(node.body):
             if not (isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)):
@@ -250,7 +250,8 @@ def declarations(
             meaning = _text(node.body[place + 1]) if place + 1 < len(node.body) else ""
             if not meaning:
                 raise ValueError(f"{module.__name__}.{node.name}.{name} has no docstring")
-            fields.append(Declaration(known[name], line.annotation, meaning))
+            declared[name] = Declaration(known[name], line.annotation, meaning)
+        fields = [declared[name] for name in kind.__struct_fields__]
         found[node.name] = kind, _text(node.body[0]), fields
     return found
 
@@ -279,7 +280,7 @@ def _records(
             tuple(role for role in ROLES if kind in get_args(codec.AT_PEER[role])),
             name,
         )
-    abstract = {"Message", "Part", "_Space", "RunCommand"}
+    abstract = {"Message", "Part", "_Space", "RunCommand", "GameRules", "PlayRules", "RunRules"}
     return [each for each in records.values() if each.name not in abstract]
 
 

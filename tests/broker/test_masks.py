@@ -15,7 +15,6 @@ from dovetail.broker.rules.clocks import SeatClock
 from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.legality import _short, chosen
 from dovetail.broker.rules.place import Place
-from dovetail.broker.rules.rules import Rules
 from dovetail.peer.agents.agent import Preview
 from dovetail.peer.agents.host import AgentHost
 from dovetail.protocol import messages as m
@@ -40,18 +39,7 @@ def peak(work: Callable[[], Any]) -> tuple[Any, int]:
 
 def episode(price: m.Breach, n: int = 2**27) -> Episode:
     """Return an episode in which one seat is to act."""
-    rules = Rules(
-        mode="learn",
-        clock=m.ClockRule(),
-        answer_timeout=None,
-        max_turns=None,
-        on_timeout=price,
-        on_illegal=price,
-        on_crash="interrupt",
-        check=True,
-        stepwise=False,
-        lookahead=False,
-    )
+    rules = m.RunRules(answer_timeout=None, on_timeout=price, on_illegal=price, check=True)
     spec = m.Spec(action_spaces=[Discrete(n)], observation_spaces=[Discrete(1)])
     clock = SeatClock(rules.clock, None)
     places = [Place(0, Machine(SEAT, "seated"), 5, clock, spec.action_spaces[0], "learn")]

@@ -8,6 +8,7 @@ I/O or keeps state.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -1048,7 +1049,58 @@ class ClockRule(Struct, omit_defaults=True, frozen=True):
     """Added to every limit, for the network's delay."""
 
 
-class Run(Message):
+class GameRules(Struct, omit_defaults=True, gc=False, kw_only=True):
+    """How each game is played: in ``run``, experiment files, arena files and the page's form."""
+
+    clock: ClockRule = ClockRule()
+    """The seats' clocks: seconds for ``decision``, ``episode`` (all decisions together), ``increment``
+    (added after each) and ``margin`` (for the network)."""
+    max_turns: Positive | None = None
+    """The turn after which an episode is truncated."""
+    on_timeout: Breach = "forfeit"
+    """The cost of a late answer: the seat loses (``forfeit``), a random legal action is played
+    (``random``), or the episode is truncated (``truncate``)."""
+    on_illegal: Breach = "forfeit"
+    """The cost of an illegal action, in the same words."""
+    on_crash: Crash = "interrupt"
+    """The cost of an agent's failure at a decision: the episode is not scored and may be played
+    again (``interrupt``), the seat loses (``forfeit``), or the episode is truncated (``truncate``)."""
+    lookahead: bool = False
+    """Whether agents may ask the environment what would follow; see ``lookahead``."""
+
+
+class PlayRules(GameRules, kw_only=True):
+    """How many games are played at a time; in ``run`` and experiment files."""
+
+    concurrency: Positive = 1
+    """Episodes in progress at once, up to the agents' capacity; each is a separate match."""
+    stacked: bool = False
+    """Whether the turns of many episodes share a message, if environment, agents and the other
+    fields allow it; see SPEC.md, Stacked turns."""
+
+
+class RunRules(PlayRules, kw_only=True):
+    """All of a run that binds its episodes."""
+
+    mode: Mode = "learn"
+    """Whether agents may change."""
+    answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
+    """Seconds for any answer without a clock; nil waits forever."""
+    check: bool = False
+    """Whether to check observations, legal actions and rewards against the declared spaces and
+    range."""
+    stepwise: bool = False
+    """Whether the experiment drives the run with ``start`` and ``step``."""
+    opening_turns: Natural = 0
+    """Without ``openings``: the number of first turns with random legal actions."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds for any answer without a clock; infinite if there is no limit."""
+        return math.inf if self.answer_timeout is None else self.answer_timeout
+
+
+class Run(RunRules, Message):
     """Plays episodes; the reply is ``{"run": number}``."""
 
     id: int
@@ -1058,73 +1110,52 @@ class Run(Message):
     agents: list[int | str]
     """For each seat, an instance number or the name of a program that is one agent."""
     configuration: dict[str, Any] = {}
-    """Options by name; the others have the defaults of the offer when the run begins."""
+    """The environment's options by name; the others keep their defaults."""
     episodes: Positive = 1
-    """How many episodes to play."""
+    """The number of episodes to play."""
     seed: int = 0
-    """The master seed of the run."""
+    """The master seed, from which the seeds of the episodes are derived."""
     seeds: list[int] | None = None
-    """The environment seed of each episode instead of derived ones."""
+    """The environment seed of each episode, in place of derived ones."""
     first_index: Natural = 0
     """The index of the first episode, to continue an earlier run."""
-    mode: Mode = "learn"
-    """Whether agents may change."""
-    concurrency: Positive = 1
-    """How many episodes to play at once, up to the agents' capacity; each is a separate match."""
     rotate: bool = False
-    """Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed."""
-    clock: ClockRule = ClockRule()
-    """The seats' clocks."""
-    answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
-    """Seconds for any answer without a clock; nil waits forever."""
-    max_turns: Positive | None = None
-    """Truncate episodes after this many turns."""
-    on_timeout: Breach = "forfeit"
-    """What a late answer costs."""
-    on_illegal: Breach = "forfeit"
-    """What an illegal action costs."""
-    on_crash: Crash = "interrupt"
-    """What it costs that an agent fails at a decision."""
+    """Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
+    rotation share an environment seed."""
     retries: Natural = 1
-    """How many times to play an interrupted episode again."""
-    check: bool = False
-    """Whether to check observations, legal actions and rewards against the declared spaces and range."""
-    stepwise: bool = False
-    """Whether the experiment drives the run with ``start`` and ``step``."""
+    """How often an interrupted episode is played again."""
     secret: bool = False
     """Whether watching is forbidden."""
-    lookahead: bool = False
-    """Whether agents may send ``lookahead``."""
     modes: list[Mode] = []
     """The mode of each of ``agents``, if they differ; empty for ``mode`` for all."""
     openings: list[list[list[Any]]] = []
-    """Lines of joint actions that the broker plays at the beginning of episodes, in place of the seats."""
-    opening_turns: Natural = 0
-    """Without ``openings``: in how many first turns the broker plays random legal actions."""
+    """Lines of joint actions with which the broker begins episodes, in place of the seats."""
     label: str = ""
-    """What the experiment calls the run; goes into the journal with each episode."""
+    """The run's name in the journal, recorded with each episode."""
     on_agent_lost: AgentLost = "fail"
-    """What happens if an agent does not come back."""
+    """The consequence if an agent's program does not come back; see docs/durable.md."""
     save_every: Natural = 0
-    """After how many episodes the broker saves each agent that learns, to recreate a lost one from;
+    """Episodes between the broker's saves of each agent that learns, to recreate lost ones from;
     0 for never."""
     thoughts: bool = False
     """Whether every watcher may see what the agents think; otherwise only this experiment may."""
     texts: bool = True
-    """In a stepwise run: whether each turn has the position as text.  Watchers get it in any case."""
+    """In a stepwise run: whether each turn has the position as text.  Watchers get it in any
+    case."""
     peer: str | None = None
     """The name of the peer that serves the environment, if several offer it; nil for any."""
-    stacked: bool = False
-    """Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked turns."""
     substitutes: list[int | str] = []
-    """With ``on_agent_lost`` ``substitute``: who takes a lost agent's seat, as in ``agents``; one each, or one for all."""
+    """With ``on_agent_lost`` ``substitute``: the agents that take a lost agent's seat until it is
+    back; one for each of ``agents``, or one for all."""
     names: list[str] = []
-    """The name of each of ``agents`` for watchers, the catalogue and the journal; empty for the offered
-    names."""
+    """The name of each of ``agents`` for watchers, the catalogue and the journal; empty for the
+    offered names."""
     agents_seed: int | None = None
-    """The master of the seats' seeds; nil derives it from ``seed``."""
+    """The master of the seats' seeds; nil derives it from ``seed``, which a player may then find
+    if it can be guessed."""
     derivation: Annotated[int, Meta(ge=1, le=2)] = 2
-    """How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md, Seeds."""
+    """The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
+    SPEC.md, Seeds."""
 
 
 class RunCommand(Message):

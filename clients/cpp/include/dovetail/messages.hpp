@@ -837,55 +837,32 @@ struct Run {
     std::string environment = {};
     /// For each seat, an instance number or the name of a program that is one agent.
     std::vector<std::variant<std::int64_t, std::string>> agents = {};
-    /// Options by name; the others have the defaults of the offer when the run begins.
+    /// The environment's options by name; the others keep their defaults.
     Map configuration = {};
-    /// How many episodes to play. At least 1.
+    /// The number of episodes to play. At least 1.
     std::int64_t episodes = 1;
-    /// The master seed of the run.
+    /// The master seed, from which the seeds of the episodes are derived.
     std::int64_t seed = 0;
-    /// The environment seed of each episode instead of derived ones.
+    /// The environment seed of each episode, in place of derived ones.
     std::optional<std::vector<std::int64_t>> seeds = {};
     /// The index of the first episode, to continue an earlier run. At least 0.
     std::int64_t first_index = 0;
-    /// Whether agents may change.
-    Mode mode = Mode::learn;
-    /// How many episodes to play at once, up to the agents' capacity; each is a separate match. At least 1.
-    std::int64_t concurrency = 1;
-    /// Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed.
+    /// Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full rotation
+    /// share an environment seed.
     bool rotate = false;
-    /// The seats' clocks.
-    ClockRule clock = {};
-    /// Seconds for any answer without a clock; nil waits forever. Above 0.
-    std::optional<double> answer_timeout = 60.0;
-    /// Truncate episodes after this many turns. At least 1.
-    std::optional<std::int64_t> max_turns = {};
-    /// What a late answer costs.
-    Breach on_timeout = Breach::forfeit;
-    /// What an illegal action costs.
-    Breach on_illegal = Breach::forfeit;
-    /// What it costs that an agent fails at a decision.
-    Crash on_crash = Crash::interrupt;
-    /// How many times to play an interrupted episode again. At least 0.
+    /// How often an interrupted episode is played again. At least 0.
     std::int64_t retries = 1;
-    /// Whether to check observations, legal actions and rewards against the declared spaces and range.
-    bool check = false;
-    /// Whether the experiment drives the run with `start` and `step`.
-    bool stepwise = false;
     /// Whether watching is forbidden.
     bool secret = false;
-    /// Whether agents may send `lookahead`.
-    bool lookahead = false;
     /// The mode of each of `agents`, if they differ; empty for `mode` for all.
     std::vector<Mode> modes = {};
-    /// Lines of joint actions that the broker plays at the beginning of episodes, in place of the seats.
+    /// Lines of joint actions with which the broker begins episodes, in place of the seats.
     std::vector<std::vector<std::vector<Value>>> openings = {};
-    /// Without `openings`: in how many first turns the broker plays random legal actions. At least 0.
-    std::int64_t opening_turns = 0;
-    /// What the experiment calls the run; goes into the journal with each episode.
+    /// The run's name in the journal, recorded with each episode.
     std::string label = {};
-    /// What happens if an agent does not come back.
+    /// The consequence if an agent's program does not come back; see docs/durable.md.
     AgentLost on_agent_lost = AgentLost::fail;
-    /// After how many episodes the broker saves each agent that learns, to recreate a lost one from; 0 for
+    /// Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0 for
     /// never. At least 0.
     std::int64_t save_every = 0;
     /// Whether every watcher may see what the agents think; otherwise only this experiment may.
@@ -894,19 +871,47 @@ struct Run {
     bool texts = true;
     /// The name of the peer that serves the environment, if several offer it; nil for any.
     std::optional<std::string> peer = {};
-    /// Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked
-    /// turns.
-    bool stacked = false;
-    /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or one for
-    /// all.
+    /// With `on_agent_lost` `substitute`: the agents that take a lost agent's seat until it is back; one for
+    /// each of `agents`, or one for all.
     std::vector<std::variant<std::int64_t, std::string>> substitutes = {};
     /// The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered names.
     std::vector<std::string> names = {};
-    /// The master of the seats' seeds; nil derives it from `seed`.
+    /// The master of the seats' seeds; nil derives it from `seed`, which a player may then find if it can be
+    /// guessed.
     std::optional<std::int64_t> agents_seed = {};
-    /// How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md, Seeds.
-    /// At least 1 and at most 2.
+    /// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md,
+    /// Seeds. At least 1 and at most 2.
     std::int64_t derivation = 2;
+    /// The seats' clocks: seconds for `decision`, `episode` (all decisions together), `increment` (added
+    /// after each) and `margin` (for the network).
+    ClockRule clock = {};
+    /// The turn after which an episode is truncated. At least 1.
+    std::optional<std::int64_t> max_turns = {};
+    /// The cost of a late answer: the seat loses (`forfeit`), a random legal action is played (`random`), or
+    /// the episode is truncated (`truncate`).
+    Breach on_timeout = Breach::forfeit;
+    /// The cost of an illegal action, in the same words.
+    Breach on_illegal = Breach::forfeit;
+    /// The cost of an agent's failure at a decision: the episode is not scored and may be played again
+    /// (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`).
+    Crash on_crash = Crash::interrupt;
+    /// Whether agents may ask the environment what would follow; see `lookahead`.
+    bool lookahead = false;
+    /// Episodes in progress at once, up to the agents' capacity; each is a separate match. At least 1.
+    std::int64_t concurrency = 1;
+    /// Whether the turns of many episodes share a message, if environment, agents and the other fields allow
+    /// it; see SPEC.md, Stacked turns.
+    bool stacked = false;
+    /// Whether agents may change.
+    Mode mode = Mode::learn;
+    /// Seconds for any answer without a clock; nil waits forever. Above 0.
+    std::optional<double> answer_timeout = 60.0;
+    /// Whether to check observations, legal actions and rewards against the declared spaces and range.
+    bool check = false;
+    /// Whether the experiment drives the run with `start` and `step`.
+    bool stepwise = false;
+    /// Without `openings`: the number of first turns with random legal actions. At least 0.
+    std::int64_t opening_turns = 0;
 };
 
 /// Pauses or resumes a run: while paused, it starts no episodes. The message `pause`, experiment to broker.

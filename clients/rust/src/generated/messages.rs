@@ -1485,59 +1485,33 @@ pub struct Run {
     pub environment: String,
     /// For each seat, an instance number or the name of a program that is one agent.
     pub agents: Vec<Player>,
-    /// Options by name; the others have the defaults of the offer when the run begins.
+    /// The environment's options by name; the others keep their defaults.
     pub configuration: Map,
-    /// How many episodes to play.
+    /// The number of episodes to play.
     pub episodes: u64,
-    /// The master seed of the run.
+    /// The master seed, from which the seeds of the episodes are derived.
     pub seed: i64,
-    /// The environment seed of each episode instead of derived ones.
+    /// The environment seed of each episode, in place of derived ones.
     pub seeds: Option<Vec<i64>>,
     /// The index of the first episode, to continue an earlier run.
     pub first_index: u64,
-    /// Whether agents may change.
-    pub mode: Mode,
-    /// How many episodes to play at once, up to the agents' capacity; each is a separate match.
-    pub concurrency: u64,
-    /// Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a
-    /// seed.
+    /// Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
+    /// rotation share an environment seed.
     pub rotate: bool,
-    /// The seats' clocks.
-    pub clock: ClockRule,
-    /// Seconds for any answer without a clock; `None` waits forever.
-    pub answer_timeout: Option<f64>,
-    /// Truncate episodes after this many turns.
-    pub max_turns: Option<u64>,
-    /// What a late answer costs.
-    pub on_timeout: Breach,
-    /// What an illegal action costs.
-    pub on_illegal: Breach,
-    /// What it costs that an agent fails at a decision.
-    pub on_crash: Crash,
-    /// How many times to play an interrupted episode again.
+    /// How often an interrupted episode is played again.
     pub retries: u64,
-    /// Whether to check observations, legal actions and rewards against the declared spaces and
-    /// range.
-    pub check: bool,
-    /// Whether the experiment drives the run with `start` and `step`.
-    pub stepwise: bool,
     /// Whether watching is forbidden.
     pub secret: bool,
-    /// Whether agents may send `lookahead`.
-    pub lookahead: bool,
     /// The mode of each of `agents`, if they differ; empty for `mode` for all.
     pub modes: Vec<Mode>,
-    /// Lines of joint actions that the broker plays at the beginning of episodes, in place of the
-    /// seats.
+    /// Lines of joint actions with which the broker begins episodes, in place of the seats.
     pub openings: Vec<Vec<Vec<Value>>>,
-    /// Without `openings`: in how many first turns the broker plays random legal actions.
-    pub opening_turns: u64,
-    /// What the experiment calls the run; goes into the journal with each episode.
+    /// The run's name in the journal, recorded with each episode.
     pub label: String,
-    /// What happens if an agent does not come back.
+    /// The consequence if an agent's program does not come back; see docs/durable.md.
     pub on_agent_lost: AgentLost,
-    /// After how many episodes the broker saves each agent that learns, to recreate a lost one
-    /// from; 0 for never.
+    /// Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0
+    /// for never.
     pub save_every: u64,
     /// Whether every watcher may see what the agents think; otherwise only this experiment may.
     pub thoughts: bool,
@@ -1545,20 +1519,49 @@ pub struct Run {
     pub texts: bool,
     /// The name of the peer that serves the environment, if several offer it; `None` for any.
     pub peer: Option<String>,
-    /// Whether to play in groups, if environment, agents and the other fields allow it; see
-    /// SPEC.md, Stacked turns.
-    pub stacked: bool,
-    /// With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each,
-    /// or one for all.
+    /// With `on_agent_lost` `substitute`: the agents that take a lost agent's seat until it is
+    /// back; one for each of `agents`, or one for all.
     pub substitutes: Vec<Player>,
     /// The name of each of `agents` for watchers, the catalogue and the journal; empty for the
     /// offered names.
     pub names: Vec<String>,
-    /// The master of the seats' seeds; `None` derives it from `seed`.
+    /// The master of the seats' seeds; `None` derives it from `seed`, which a player may then find
+    /// if it can be guessed.
     pub agents_seed: Option<i64>,
-    /// How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
+    /// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
     /// SPEC.md, Seeds.
     pub derivation: u64,
+    /// The seats' clocks: seconds for `decision`, `episode` (all decisions together), `increment`
+    /// (added after each) and `margin` (for the network).
+    pub clock: ClockRule,
+    /// The turn after which an episode is truncated.
+    pub max_turns: Option<u64>,
+    /// The cost of a late answer: the seat loses (`forfeit`), a random legal action is played
+    /// (`random`), or the episode is truncated (`truncate`).
+    pub on_timeout: Breach,
+    /// The cost of an illegal action, in the same words.
+    pub on_illegal: Breach,
+    /// The cost of an agent's failure at a decision: the episode is not scored and may be played
+    /// again (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`).
+    pub on_crash: Crash,
+    /// Whether agents may ask the environment what would follow; see `lookahead`.
+    pub lookahead: bool,
+    /// Episodes in progress at once, up to the agents' capacity; each is a separate match.
+    pub concurrency: u64,
+    /// Whether the turns of many episodes share a message, if environment, agents and the other
+    /// fields allow it; see SPEC.md, Stacked turns.
+    pub stacked: bool,
+    /// Whether agents may change.
+    pub mode: Mode,
+    /// Seconds for any answer without a clock; `None` waits forever.
+    pub answer_timeout: Option<f64>,
+    /// Whether to check observations, legal actions and rewards against the declared spaces and
+    /// range.
+    pub check: bool,
+    /// Whether the experiment drives the run with `start` and `step`.
+    pub stepwise: bool,
+    /// Without `openings`: the number of first turns with random legal actions.
+    pub opening_turns: u64,
 }
 
 record! { Run "type" = "run";
@@ -1570,34 +1573,34 @@ record! { Run "type" = "run";
     seed "seed" = 0,
     seeds "seeds" = None,
     first_index "first_index" = 0,
-    mode "mode" = Mode::Learn,
-    concurrency "concurrency" = 1,
     rotate "rotate" = false,
-    clock "clock" = ClockRule::default(),
-    answer_timeout "answer_timeout" = Some(60.0),
-    max_turns "max_turns" = None,
-    on_timeout "on_timeout" = Breach::Forfeit,
-    on_illegal "on_illegal" = Breach::Forfeit,
-    on_crash "on_crash" = Crash::Interrupt,
     retries "retries" = 1,
-    check "check" = false,
-    stepwise "stepwise" = false,
     secret "secret" = false,
-    lookahead "lookahead" = false,
     modes "modes" = Default::default(),
     openings "openings" = Default::default(),
-    opening_turns "opening_turns" = 0,
     label "label" = Default::default(),
     on_agent_lost "on_agent_lost" = AgentLost::Fail,
     save_every "save_every" = 0,
     thoughts "thoughts" = false,
     texts "texts" = true,
     peer "peer" = None,
-    stacked "stacked" = false,
     substitutes "substitutes" = Default::default(),
     names "names" = Default::default(),
     agents_seed "agents_seed" = None,
     derivation "derivation" = 2,
+    clock "clock" = ClockRule::default(),
+    max_turns "max_turns" = None,
+    on_timeout "on_timeout" = Breach::Forfeit,
+    on_illegal "on_illegal" = Breach::Forfeit,
+    on_crash "on_crash" = Crash::Interrupt,
+    lookahead "lookahead" = false,
+    concurrency "concurrency" = 1,
+    stacked "stacked" = false,
+    mode "mode" = Mode::Learn,
+    answer_timeout "answer_timeout" = Some(60.0),
+    check "check" = false,
+    stepwise "stepwise" = false,
+    opening_turns "opening_turns" = 0,
 }
 
 /// Pauses or resumes a run: while paused, it starts no episodes.

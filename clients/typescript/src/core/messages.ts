@@ -1490,19 +1490,19 @@ export interface Run {
   environment: string;
   /** For each seat, an instance number or the name of a program that is one agent. */
   agents: readonly (Int | string)[];
-  /** Options by name; the others have the defaults of the offer when the run begins. */
+  /** The environment's options by name; the others keep their defaults. */
   configuration?: Record<string, any>;
   /**
-   * How many episodes to play.
+   * The number of episodes to play.
    * @defaultValue 1
    */
   episodes?: number;
   /**
-   * The master seed of the run.
+   * The master seed, from which the seeds of the episodes are derived.
    * @defaultValue 0
    */
   seed?: Int;
-  /** The environment seed of each episode instead of derived ones. */
+  /** The environment seed of each episode, in place of derived ones. */
   seeds?: readonly Int[] | null;
   /**
    * The index of the first episode, to continue an earlier run.
@@ -1510,88 +1510,34 @@ export interface Run {
    */
   first_index?: number;
   /**
-   * Whether agents may change.
-   * @defaultValue "learn"
-   */
-  mode?: Mode;
-  /**
-   * How many episodes to play at once, up to the agents' capacity; each is a separate match.
-   * @defaultValue 1
-   */
-  concurrency?: number;
-  /**
-   * Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed.
+   * Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full rotation share
+   * an environment seed.
    * @defaultValue false
    */
   rotate?: boolean;
-  /** The seats' clocks. */
-  clock?: ClockRule;
   /**
-   * Seconds for any answer without a clock; null waits forever.
-   * @defaultValue 60
-   */
-  answer_timeout?: number | null;
-  /** Truncate episodes after this many turns. */
-  max_turns?: number | null;
-  /**
-   * What a late answer costs.
-   * @defaultValue "forfeit"
-   */
-  on_timeout?: Breach;
-  /**
-   * What an illegal action costs.
-   * @defaultValue "forfeit"
-   */
-  on_illegal?: Breach;
-  /**
-   * What it costs that an agent fails at a decision.
-   * @defaultValue "interrupt"
-   */
-  on_crash?: Crash;
-  /**
-   * How many times to play an interrupted episode again.
+   * How often an interrupted episode is played again.
    * @defaultValue 1
    */
   retries?: number;
-  /**
-   * Whether to check observations, legal actions and rewards against the declared spaces and range.
-   * @defaultValue false
-   */
-  check?: boolean;
-  /**
-   * Whether the experiment drives the run with `start` and `step`.
-   * @defaultValue false
-   */
-  stepwise?: boolean;
   /**
    * Whether watching is forbidden.
    * @defaultValue false
    */
   secret?: boolean;
-  /**
-   * Whether agents may send `lookahead`.
-   * @defaultValue false
-   */
-  lookahead?: boolean;
   /** The mode of each of `agents`, if they differ; empty for `mode` for all. */
   modes?: readonly Mode[];
-  /** Lines of joint actions that the broker plays at the beginning of episodes, in place of the seats. */
+  /** Lines of joint actions with which the broker begins episodes, in place of the seats. */
   openings?: readonly any[][][];
-  /**
-   * Without `openings`: in how many first turns the broker plays random legal actions.
-   * @defaultValue 0
-   */
-  opening_turns?: number;
-  /** What the experiment calls the run; goes into the journal with each episode. */
+  /** The run's name in the journal, recorded with each episode. */
   label?: string;
   /**
-   * What happens if an agent does not come back.
+   * The consequence if an agent's program does not come back; see docs/durable.md.
    * @defaultValue "fail"
    */
   on_agent_lost?: AgentLost;
   /**
-   * After how many episodes the broker saves each agent that learns, to recreate a lost one from; 0 for
-   * never.
+   * Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0 for never.
    * @defaultValue 0
    */
   save_every?: number;
@@ -1608,27 +1554,89 @@ export interface Run {
   /** The name of the peer that serves the environment, if several offer it; null for any. */
   peer?: string | null;
   /**
-   * Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md, Stacked
-   * turns.
-   * @defaultValue false
-   */
-  stacked?: boolean;
-  /**
-   * With `on_agent_lost` `substitute`: who takes a lost agent's seat, as in `agents`; one each, or one for
-   * all.
+   * With `on_agent_lost` `substitute`: the agents that take a lost agent's seat until it is back; one for
+   * each of `agents`, or one for all.
    */
   substitutes?: readonly (number | string)[];
   /**
    * The name of each of `agents` for watchers, the catalogue and the journal; empty for the offered names.
    */
   names?: readonly string[];
-  /** The master of the seats' seeds; null derives it from `seed`. */
+  /**
+   * The master of the seats' seeds; null derives it from `seed`, which a player may then find if it can be
+   * guessed.
+   */
   agents_seed?: number | null;
   /**
-   * How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md, Seeds.
+   * The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md, Seeds.
    * @defaultValue 2
    */
   derivation?: number;
+  /**
+   * The seats' clocks: seconds for `decision`, `episode` (all decisions together), `increment` (added after
+   * each) and `margin` (for the network).
+   */
+  clock?: ClockRule;
+  /** The turn after which an episode is truncated. */
+  max_turns?: number | null;
+  /**
+   * The cost of a late answer: the seat loses (`forfeit`), a random legal action is played (`random`), or the
+   * episode is truncated (`truncate`).
+   * @defaultValue "forfeit"
+   */
+  on_timeout?: Breach;
+  /**
+   * The cost of an illegal action, in the same words.
+   * @defaultValue "forfeit"
+   */
+  on_illegal?: Breach;
+  /**
+   * The cost of an agent's failure at a decision: the episode is not scored and may be played again
+   * (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`).
+   * @defaultValue "interrupt"
+   */
+  on_crash?: Crash;
+  /**
+   * Whether agents may ask the environment what would follow; see `lookahead`.
+   * @defaultValue false
+   */
+  lookahead?: boolean;
+  /**
+   * Episodes in progress at once, up to the agents' capacity; each is a separate match.
+   * @defaultValue 1
+   */
+  concurrency?: number;
+  /**
+   * Whether the turns of many episodes share a message, if environment, agents and the other fields allow it;
+   * see SPEC.md, Stacked turns.
+   * @defaultValue false
+   */
+  stacked?: boolean;
+  /**
+   * Whether agents may change.
+   * @defaultValue "learn"
+   */
+  mode?: Mode;
+  /**
+   * Seconds for any answer without a clock; null waits forever.
+   * @defaultValue 60
+   */
+  answer_timeout?: number | null;
+  /**
+   * Whether to check observations, legal actions and rewards against the declared spaces and range.
+   * @defaultValue false
+   */
+  check?: boolean;
+  /**
+   * Whether the experiment drives the run with `start` and `step`.
+   * @defaultValue false
+   */
+  stepwise?: boolean;
+  /**
+   * Without `openings`: the number of first turns with random legal actions.
+   * @defaultValue 0
+   */
+  opening_turns?: number;
 }
 
 /** Pauses or resumes a run: while paused, it starts no episodes. */

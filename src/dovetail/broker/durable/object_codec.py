@@ -145,7 +145,9 @@ class Graph:
                 return made[int.from_bytes(each.data, "big")]
             if each.code == _STRUCT:
                 name, *fields = msgspec.msgpack.decode(each.data)
-                return self._classes[name](*map(value, fields))
+                struct: Any = self._classes[name]
+                names = struct.__struct_fields__
+                return struct(**dict(zip(names, map(value, fields), strict=True)))
             if each.code == _WHOLE:
                 name, data = msgspec.msgpack.decode(each.data, type=tuple[str, msgspec.Raw])
                 return msgspec.msgpack.decode(data, type=self._classes[name])

@@ -31,13 +31,12 @@ from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.opening import Opening
 from dovetail.broker.rules.place import Place
-from dovetail.broker.rules.rules import Rules
 from dovetail.broker.runs.episode_migration import Rebuild
 from dovetail.protocol import messages, spaces
 from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 
 _STATE = (
-    *(SeatClock, Ending, Episode, Opening, Rules, Instance, Match, Play, Sitter, Outbox, Peer),
+    *(SeatClock, Ending, Episode, Opening, Instance, Match, Play, Sitter, Outbox, Peer),
     *(Place, Rebuild, Request, Run, Schedule, Settings, Machine, Stack, Asked),
     *(Access, Grant, Allowance),
 )

@@ -19,7 +19,6 @@ from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.legality import space_of
 from dovetail.broker.rules.place import Place
-from dovetail.broker.rules.rules import Rules
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, Machine, MatchState
@@ -98,7 +97,7 @@ class Match:
         episode: int,
         index: int,
         seed: int,
-        rules: Rules,
+        rules: m.RunRules,
         seated: list[Chair],
         now: float,
         *,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
+import msgspec
 import numpy as np
 from mypy_extensions import mypyc_attr
 
@@ -17,7 +18,6 @@ from dovetail.broker.matches.sitter import Chair
 from dovetail.broker.matches.stack import Stack
 from dovetail.broker.peers.limits import QUOTED, quoted
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.rules.rules import Rules, rules_of
 from dovetail.protocol import messages as m
 from dovetail.protocol.seats import seated
 from dovetail.protocol.seeds import SeatSeeds, derive, derived
@@ -131,7 +131,7 @@ class Run:
     experiment: Peer
     asked: m.Run
     agents: list[Instance]
-    rules: Rules
+    rules: m.RunRules
     schedule: Schedule
     told: m.Progress
     """The last ``progress``."""
@@ -224,7 +224,8 @@ def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) ->
     """Return a run as an experiment asks for it; those found are its agents, then its substitutes."""
     told = m.Progress(number, 0, 0, asked.episodes)
     seats = len(asked.agents)
-    run = Run(number, experiment, asked, found[:seats], rules_of(asked), Schedule(asked), told)
+    rules = msgspec.convert(asked, m.RunRules, from_attributes=True)
+    run = Run(number, experiment, asked, found[:seats], rules, Schedule(asked), told)
     run.substitutes = found[seats:] * (seats if len(found) == seats + 1 else 1)
     return run
 

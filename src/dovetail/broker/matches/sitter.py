@@ -7,7 +7,6 @@ from typing import NamedTuple
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.matches.instances import Instance
-from dovetail.broker.rules.rules import Rules
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import SEAT, Machine, SeatState
 
@@ -37,7 +36,7 @@ class Sitter:
         self.asked = 0
         """The ``seq`` of its last decision; 0 before the first."""
 
-    def sit(self, match: int, instance: Instance, spec: m.Spec, rules: Rules) -> None:
+    def sit(self, match: int, instance: Instance, spec: m.Spec, rules: m.RunRules) -> None:
         """Give the seat to an instance."""
         self.instance = instance
         self.asked = 0  # the number of a frame to another peer, perhaps

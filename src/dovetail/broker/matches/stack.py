@@ -20,7 +20,6 @@ from dovetail.broker.matches.stack_ledger import NONE
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import Ending, crash, others_win
 from dovetail.broker.rules.legality import chosen, refusal
-from dovetail.broker.rules.rules import Rules
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
@@ -52,7 +51,7 @@ class Stack(Batch):
     """
 
     def __init__(
-        self, match: Match, rules: Rules, agents: list[Instance], draws: SeatSeeds
+        self, match: Match, rules: m.RunRules, agents: list[Instance], draws: SeatSeeds
     ) -> None:
         self.instances = list(dict.fromkeys(agents))
         """Each once; what follows calls them by their number here."""

@@ -17,7 +17,6 @@ from dovetail.broker.rules.ending import Ending, crash, others_win
 from dovetail.broker.rules.legality import allowed, check, check_views, chosen, refusal
 from dovetail.broker.rules.opening import Opening
 from dovetail.broker.rules.place import Place
-from dovetail.broker.rules.rules import Rules
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
@@ -62,7 +61,7 @@ class Episode:
         match: int,
         index: int,
         seed: int,
-        rules: Rules,
+        rules: m.RunRules,
         spec: m.Spec,
         machine: Machine[MatchState],
         places: list[Place],

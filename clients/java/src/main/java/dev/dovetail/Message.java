@@ -2982,45 +2982,49 @@ public sealed interface Message extends Encodable {
      * @param id To be returned in the {@code reply}.
      * @param environment The name of an offered environment.
      * @param agents For each seat, an instance number or the name of a program that is one agent.
-     * @param configuration Options by name; the others have the defaults of the offer when the run begins.
-     * @param episodes How many episodes to play.
-     * @param seed The master seed of the run.
-     * @param seeds The environment seed of each episode instead of derived ones.
+     * @param configuration The environment's options by name; the others keep their defaults.
+     * @param episodes The number of episodes to play.
+     * @param seed The master seed, from which the seeds of the episodes are derived.
+     * @param seeds The environment seed of each episode, in place of derived ones.
      * @param firstIndex The index of the first episode, to continue an earlier run.
-     * @param mode Whether agents may change.
-     * @param concurrency How many episodes to play at once, up to the agents' capacity; each is a separate match.
-     * @param rotate Whether agent k sits at seat (k + i) modulo seats in episode i; each such round shares a seed.
-     * @param clock The seats' clocks.
-     * @param answerTimeout Seconds for any answer without a clock; null waits forever.
-     * @param maxTurns Truncate episodes after this many turns.
-     * @param onTimeout What a late answer costs.
-     * @param onIllegal What an illegal action costs.
-     * @param onCrash What it costs that an agent fails at a decision.
-     * @param retries How many times to play an interrupted episode again.
-     * @param check Whether to check observations, legal actions and rewards against the declared spaces and range.
-     * @param stepwise Whether the experiment drives the run with {@code start} and {@code step}.
+     * @param rotate Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
+     *     rotation share an environment seed.
+     * @param retries How often an interrupted episode is played again.
      * @param secret Whether watching is forbidden.
-     * @param lookahead Whether agents may send {@code lookahead}.
      * @param modes The mode of each of {@code agents}, if they differ; empty for {@code mode} for all.
-     * @param openings Lines of joint actions that the broker plays at the beginning of episodes, in place of the
-     *     seats.
-     * @param openingTurns Without {@code openings}: in how many first turns the broker plays random legal actions.
-     * @param label What the experiment calls the run; goes into the journal with each episode.
-     * @param onAgentLost What happens if an agent does not come back.
-     * @param saveEvery After how many episodes the broker saves each agent that learns, to recreate a lost one
-     *     from; 0 for never.
+     * @param openings Lines of joint actions with which the broker begins episodes, in place of the seats.
+     * @param label The run's name in the journal, recorded with each episode.
+     * @param onAgentLost The consequence if an agent's program does not come back; see docs/durable.md.
+     * @param saveEvery Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0
+     *     for never.
      * @param thoughts Whether every watcher may see what the agents think; otherwise only this experiment may.
      * @param texts In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
      * @param peer The name of the peer that serves the environment, if several offer it; null for any.
-     * @param stacked Whether to play in groups, if environment, agents and the other fields allow it; see SPEC.md,
-     *     Stacked turns.
-     * @param substitutes With {@code on_agent_lost} {@code substitute}: who takes a lost agent's seat, as in {@code
-     *     agents}; one each, or one for all.
+     * @param substitutes With {@code on_agent_lost} {@code substitute}: the agents that take a lost agent's seat
+     *     until it is back; one for each of {@code agents}, or one for all.
      * @param names The name of each of {@code agents} for watchers, the catalogue and the journal; empty for the
      *     offered names.
-     * @param agentsSeed The master of the seats' seeds; null derives it from {@code seed}.
-     * @param derivation How the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
+     * @param agentsSeed The master of the seats' seeds; null derives it from {@code seed}, which a player may then
+     *     find if it can be guessed.
+     * @param derivation The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
      *     SPEC.md, Seeds.
+     * @param clock The seats' clocks: seconds for {@code decision}, {@code episode} (all decisions together),
+     *     {@code increment} (added after each) and {@code margin} (for the network).
+     * @param maxTurns The turn after which an episode is truncated.
+     * @param onTimeout The cost of a late answer: the seat loses ({@code forfeit}), a random legal action is played
+     *     ({@code random}), or the episode is truncated ({@code truncate}).
+     * @param onIllegal The cost of an illegal action, in the same words.
+     * @param onCrash The cost of an agent's failure at a decision: the episode is not scored and may be played
+     *     again ({@code interrupt}), the seat loses ({@code forfeit}), or the episode is truncated ({@code truncate}).
+     * @param lookahead Whether agents may ask the environment what would follow; see {@code lookahead}.
+     * @param concurrency Episodes in progress at once, up to the agents' capacity; each is a separate match.
+     * @param stacked Whether the turns of many episodes share a message, if environment, agents and the other
+     *     fields allow it; see SPEC.md, Stacked turns.
+     * @param mode Whether agents may change.
+     * @param answerTimeout Seconds for any answer without a clock; null waits forever.
+     * @param check Whether to check observations, legal actions and rewards against the declared spaces and range.
+     * @param stepwise Whether the experiment drives the run with {@code start} and {@code step}.
+     * @param openingTurns Without {@code openings}: the number of first turns with random legal actions.
      */
     record Run(
             long id,
@@ -3031,337 +3035,338 @@ public sealed interface Message extends Encodable {
             long seed,
             long[] seeds,
             long firstIndex,
-            Mode mode,
-            long concurrency,
             boolean rotate,
-            ClockRule clock,
-            Double answerTimeout,
-            Long maxTurns,
-            Breach onTimeout,
-            Breach onIllegal,
-            Crash onCrash,
             long retries,
-            boolean check,
-            boolean stepwise,
             boolean secret,
-            boolean lookahead,
             List<Mode> modes,
             List<List<List<Object>>> openings,
-            long openingTurns,
             String label,
             AgentLost onAgentLost,
             long saveEvery,
             boolean thoughts,
             boolean texts,
             String peer,
-            boolean stacked,
             List<Object> substitutes,
             List<String> names,
             Long agentsSeed,
-            long derivation) implements Message {
+            long derivation,
+            ClockRule clock,
+            Long maxTurns,
+            Breach onTimeout,
+            Breach onIllegal,
+            Crash onCrash,
+            boolean lookahead,
+            long concurrency,
+            boolean stacked,
+            Mode mode,
+            Double answerTimeout,
+            boolean check,
+            boolean stepwise,
+            long openingTurns) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
         public static Run of(long id, String environment, List<Object> agents) {
             return new Run(
-                    id, environment, agents, Map.of(), 1L, 0L, null, 0L, Mode.LEARN, 1L, false, ClockRule.of(), 60.0,
-                    null, Breach.FORFEIT, Breach.FORFEIT, Crash.INTERRUPT, 1L, false, false, false, false, List.of(),
-                    List.of(), 0L, "", AgentLost.FAIL, 0L, false, true, null, false, List.of(), List.of(), null, 2L);
+                    id, environment, agents, Map.of(), 1L, 0L, null, 0L, false, 1L, false, List.of(), List.of(), "",
+                    AgentLost.FAIL, 0L, false, true, null, List.of(), List.of(), null, 2L, ClockRule.of(), null,
+                    Breach.FORFEIT, Breach.FORFEIT, Crash.INTERRUPT, false, 1L, false, Mode.LEARN, 60.0, false, false,
+                    0L);
         }
 
         /** {@return a copy with another {@code configuration}} */
         public Run withConfiguration(Map<String, Object> configuration) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code episodes}} */
         public Run withEpisodes(long episodes) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code seed}} */
         public Run withSeed(long seed) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code seeds}} */
         public Run withSeeds(long... seeds) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code firstIndex}} */
         public Run withFirstIndex(long firstIndex) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code mode}} */
-        public Run withMode(Mode mode) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code concurrency}} */
-        public Run withConcurrency(long concurrency) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code rotate}} */
         public Run withRotate(boolean rotate) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code clock}} */
-        public Run withClock(ClockRule clock) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code answerTimeout}} */
-        public Run withAnswerTimeout(Double answerTimeout) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code maxTurns}} */
-        public Run withMaxTurns(Long maxTurns) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code onTimeout}} */
-        public Run withOnTimeout(Breach onTimeout) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code onIllegal}} */
-        public Run withOnIllegal(Breach onIllegal) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code onCrash}} */
-        public Run withOnCrash(Crash onCrash) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code retries}} */
         public Run withRetries(long retries) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code check}} */
-        public Run withCheck(boolean check) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code stepwise}} */
-        public Run withStepwise(boolean stepwise) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code secret}} */
         public Run withSecret(boolean secret) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code lookahead}} */
-        public Run withLookahead(boolean lookahead) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code modes}} */
         public Run withModes(List<Mode> modes) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code openings}} */
         public Run withOpenings(List<List<List<Object>>> openings) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code openingTurns}} */
-        public Run withOpeningTurns(long openingTurns) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code label}} */
         public Run withLabel(String label) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code onAgentLost}} */
         public Run withOnAgentLost(AgentLost onAgentLost) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code saveEvery}} */
         public Run withSaveEvery(long saveEvery) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code thoughts}} */
         public Run withThoughts(boolean thoughts) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code texts}} */
         public Run withTexts(boolean texts) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code peer}} */
         public Run withPeer(String peer) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
-        }
-
-        /** {@return a copy with another {@code stacked}} */
-        public Run withStacked(boolean stacked) {
-            return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code substitutes}} */
         public Run withSubstitutes(List<Object> substitutes) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code names}} */
         public Run withNames(List<String> names) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code agentsSeed}} */
         public Run withAgentsSeed(Long agentsSeed) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         /** {@return a copy with another {@code derivation}} */
         public Run withDerivation(long derivation) {
             return new Run(
-                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, mode, concurrency,
-                    rotate, clock, answerTimeout, maxTurns, onTimeout, onIllegal, onCrash, retries, check, stepwise,
-                    secret, lookahead, modes, openings, openingTurns, label, onAgentLost, saveEvery, thoughts, texts,
-                    peer, stacked, substitutes, names, agentsSeed, derivation);
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code clock}} */
+        public Run withClock(ClockRule clock) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code maxTurns}} */
+        public Run withMaxTurns(Long maxTurns) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code onTimeout}} */
+        public Run withOnTimeout(Breach onTimeout) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code onIllegal}} */
+        public Run withOnIllegal(Breach onIllegal) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code onCrash}} */
+        public Run withOnCrash(Crash onCrash) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code lookahead}} */
+        public Run withLookahead(boolean lookahead) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code concurrency}} */
+        public Run withConcurrency(long concurrency) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code stacked}} */
+        public Run withStacked(boolean stacked) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code mode}} */
+        public Run withMode(Mode mode) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code answerTimeout}} */
+        public Run withAnswerTimeout(Double answerTimeout) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code check}} */
+        public Run withCheck(boolean check) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code stepwise}} */
+        public Run withStepwise(boolean stepwise) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
+        }
+
+        /** {@return a copy with another {@code openingTurns}} */
+        public Run withOpeningTurns(long openingTurns) {
+            return new Run(
+                    id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
+                    modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
+                    agentsSeed, derivation, clock, maxTurns, onTimeout, onIllegal, onCrash, lookahead, concurrency,
+                    stacked, mode, answerTimeout, check, stepwise, openingTurns);
         }
 
         @Override
@@ -3376,34 +3381,34 @@ public sealed interface Message extends Encodable {
                     .put("seed", seed, 0L)
                     .put("seeds", seeds, null)
                     .put("first_index", firstIndex, 0L)
-                    .put("mode", mode, Mode.LEARN)
-                    .put("concurrency", concurrency, 1L)
                     .put("rotate", rotate, false)
-                    .put("clock", clock, ClockRule.of())
-                    .put("answer_timeout", answerTimeout, 60.0)
-                    .put("max_turns", maxTurns, null)
-                    .put("on_timeout", onTimeout, Breach.FORFEIT)
-                    .put("on_illegal", onIllegal, Breach.FORFEIT)
-                    .put("on_crash", onCrash, Crash.INTERRUPT)
                     .put("retries", retries, 1L)
-                    .put("check", check, false)
-                    .put("stepwise", stepwise, false)
                     .put("secret", secret, false)
-                    .put("lookahead", lookahead, false)
                     .put("modes", modes, List.of())
                     .put("openings", openings, List.of())
-                    .put("opening_turns", openingTurns, 0L)
                     .put("label", label, "")
                     .put("on_agent_lost", onAgentLost, AgentLost.FAIL)
                     .put("save_every", saveEvery, 0L)
                     .put("thoughts", thoughts, false)
                     .put("texts", texts, true)
                     .put("peer", peer, null)
-                    .put("stacked", stacked, false)
                     .put("substitutes", substitutes, List.of())
                     .put("names", names, List.of())
                     .put("agents_seed", agentsSeed, null)
                     .put("derivation", derivation, 2L)
+                    .put("clock", clock, ClockRule.of())
+                    .put("max_turns", maxTurns, null)
+                    .put("on_timeout", onTimeout, Breach.FORFEIT)
+                    .put("on_illegal", onIllegal, Breach.FORFEIT)
+                    .put("on_crash", onCrash, Crash.INTERRUPT)
+                    .put("lookahead", lookahead, false)
+                    .put("concurrency", concurrency, 1L)
+                    .put("stacked", stacked, false)
+                    .put("mode", mode, Mode.LEARN)
+                    .put("answer_timeout", answerTimeout, 60.0)
+                    .put("check", check, false)
+                    .put("stepwise", stepwise, false)
+                    .put("opening_turns", openingTurns, 0L)
                     .map();
         }
 
@@ -3418,34 +3423,34 @@ public sealed interface Message extends Encodable {
                     fields.optional("seed", Reader.INTEGER, 0L),
                     fields.optional("seeds", Reader.orNil(Reader.INTEGERS), null),
                     fields.optional("first_index", Reader.atLeast(Reader.INTEGER, 0), 0L),
-                    fields.optional("mode", Reader.word(Mode.class), Mode.LEARN),
-                    fields.optional("concurrency", Reader.atLeast(Reader.INTEGER, 1), 1L),
                     fields.optional("rotate", Reader.BOOLEAN, false),
-                    fields.optional("clock", ClockRule::read, ClockRule.of()),
-                    fields.optional("answer_timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 60.0),
-                    fields.optional("max_turns", Reader.orNil(Reader.atLeast(Reader.INTEGER, 1)), null),
-                    fields.optional("on_timeout", Reader.word(Breach.class), Breach.FORFEIT),
-                    fields.optional("on_illegal", Reader.word(Breach.class), Breach.FORFEIT),
-                    fields.optional("on_crash", Reader.word(Crash.class), Crash.INTERRUPT),
                     fields.optional("retries", Reader.atLeast(Reader.INTEGER, 0), 1L),
-                    fields.optional("check", Reader.BOOLEAN, false),
-                    fields.optional("stepwise", Reader.BOOLEAN, false),
                     fields.optional("secret", Reader.BOOLEAN, false),
-                    fields.optional("lookahead", Reader.BOOLEAN, false),
                     fields.optional("modes", Reader.list(Reader.word(Mode.class)), List.of()),
                     fields.optional("openings", Reader.list(Reader.list(Reader.list(Reader.ANY))), List.of()),
-                    fields.optional("opening_turns", Reader.atLeast(Reader.INTEGER, 0), 0L),
                     fields.optional("label", Reader.TEXT, ""),
                     fields.optional("on_agent_lost", Reader.word(AgentLost.class), AgentLost.FAIL),
                     fields.optional("save_every", Reader.atLeast(Reader.INTEGER, 0), 0L),
                     fields.optional("thoughts", Reader.BOOLEAN, false),
                     fields.optional("texts", Reader.BOOLEAN, true),
                     fields.optional("peer", Reader.orNil(Reader.TEXT), null),
-                    fields.optional("stacked", Reader.BOOLEAN, false),
                     fields.optional("substitutes", Reader.list(Reader.either(Reader.INTEGER, Reader.TEXT)), List.of()),
                     fields.optional("names", Reader.list(Reader.TEXT), List.of()),
                     fields.optional("agents_seed", Reader.orNil(Reader.INTEGER), null),
-                    fields.optional("derivation", Reader.atMost(Reader.atLeast(Reader.INTEGER, 1), 2), 2L));
+                    fields.optional("derivation", Reader.atMost(Reader.atLeast(Reader.INTEGER, 1), 2), 2L),
+                    fields.optional("clock", ClockRule::read, ClockRule.of()),
+                    fields.optional("max_turns", Reader.orNil(Reader.atLeast(Reader.INTEGER, 1)), null),
+                    fields.optional("on_timeout", Reader.word(Breach.class), Breach.FORFEIT),
+                    fields.optional("on_illegal", Reader.word(Breach.class), Breach.FORFEIT),
+                    fields.optional("on_crash", Reader.word(Crash.class), Crash.INTERRUPT),
+                    fields.optional("lookahead", Reader.BOOLEAN, false),
+                    fields.optional("concurrency", Reader.atLeast(Reader.INTEGER, 1), 1L),
+                    fields.optional("stacked", Reader.BOOLEAN, false),
+                    fields.optional("mode", Reader.word(Mode.class), Mode.LEARN),
+                    fields.optional("answer_timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 60.0),
+                    fields.optional("check", Reader.BOOLEAN, false),
+                    fields.optional("stepwise", Reader.BOOLEAN, false),
+                    fields.optional("opening_turns", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
