@@ -83,8 +83,8 @@ type Run struct {
 	Openings [][][]any
 	// The run's name in the journal, recorded with each episode.
 	Label string
-	// The consequence if an agent's program does not come back; see docs/durable.md. Empty stands for
-	// AgentLostFail.
+	// The consequence if an agent's program does not come back: `fail`, `forfeit`, `truncate`, `wait`
+	// or `substitute`; see docs/durable.md. Empty stands for AgentLostFail.
 	OnAgentLost AgentLost
 	// Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0 for
 	// never.
@@ -105,8 +105,8 @@ type Run struct {
 	// The master of the seats' seeds; nil derives it from `seed`, which a player may then find if it
 	// can be guessed.
 	AgentsSeed *int64
-	// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
-	// SPEC.md, Seeds. Zero stands for 2.
+	// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see Seeds
+	// in SPEC.md. Zero stands for 2.
 	Derivation int64
 	// The seats' clocks: seconds for `decision`, `episode` (all decisions together), `increment`
 	// (added after each) and `margin` (for the network).
@@ -116,7 +116,7 @@ type Run struct {
 	// The cost of a late answer: the seat loses (`forfeit`), a random legal action is played
 	// (`random`), or the episode is truncated (`truncate`). Empty stands for BreachForfeit.
 	OnTimeout Breach
-	// The cost of an illegal action, in the same words. Empty stands for BreachForfeit.
+	// The cost of an illegal action: a choice as for `on_timeout`. Empty stands for BreachForfeit.
 	OnIllegal Breach
 	// The cost of an agent's failure at a decision: the episode is not scored and may be played again
 	// (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`). Empty
@@ -128,9 +128,9 @@ type Run struct {
 	// for 1.
 	Concurrency int
 	// Whether the turns of many episodes share a message, if environment, agents and the other fields
-	// allow it; see SPEC.md, Stacked turns.
+	// allow it; see Stacked turns in SPEC.md.
 	Stacked bool
-	// Whether agents may change. Empty stands for ModeLearn.
+	// Whether agents may change (`learn`) or must not (`evaluate`). Empty stands for ModeLearn.
 	Mode Mode
 	// Seconds for any answer without a clock; nil waits forever. Zero stands for 60, math.Inf(1) for
 	// nil.

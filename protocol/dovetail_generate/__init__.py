@@ -10,20 +10,23 @@ import importlib
 import pkgutil
 from pathlib import Path
 
-from dovetail_generate import document, languages, schema, vectors
+from dovetail_generate import document, languages, python, schema, vectors
 from dovetail_generate.model import contract
 
 TOP = Path(__file__).resolve().parents[2]
 CONTRACT = TOP / "protocol"
+CLIENT = TOP / "src/dovetail/client"
 
 
 def files() -> dict[Path, str]:
     """Return the text of every generated file."""
     written = {
         **{
-            CONTRACT / name: document.document(name, (CONTRACT / name).read_text(encoding="utf-8"))
+            TOP / name: document.document(name, (TOP / name).read_text(encoding="utf-8"))
             for name in document.BLOCKS
         },
+        CLIENT / "run_options.py": python.options(),
+        CLIENT / "client.py": python.docstring((CLIENT / "client.py").read_text(encoding="utf-8")),
         CONTRACT / "schema.json": schema.schema(),
         CONTRACT / "vectors" / "valid.json": vectors.valid_vectors(),
         CONTRACT / "vectors" / "malformed.json": vectors.malformed_vectors(),

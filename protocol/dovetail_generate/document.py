@@ -14,6 +14,7 @@ import msgspec
 
 from dovetail.protocol import codec, examples, messages, scenes, spaces, states
 from dovetail.protocol.examples import reading, tag
+from dovetail_generate import python
 from dovetail_generate.model import ROLES, declarations
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -411,7 +412,7 @@ def _lines(said: Iterable[tuple[str, str, Any]]) -> Iterator[str]:
 
 
 BLOCKS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
-    "SPEC.md": {
+    "protocol/SPEC.md": {
         "an agent's episode": lambda: _lines(examples.exchange()),
         "accepted": _accepted,
         "spaces": _spaces,
@@ -419,18 +420,20 @@ BLOCKS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
         "an episode": _episode_drawn,
         "state machines": _machines,
     },
-    "MESSAGES.md": {
+    "protocol/MESSAGES.md": {
         "messages of a session": _of(_SESSION),
         "messages of an environment": _of(_ENVIRONMENT),
         "messages of an agent": _of(_AGENT),
         "messages of an experiment": _of(_EXPERIMENT),
         "stacked messages": _of(_STACKED),
     },
-    "SCENES.md": {"scenes": _scenes},
-    "EXCHANGE.md": {
+    "protocol/SCENES.md": {"scenes": _scenes},
+    "protocol/EXCHANGE.md": {
         "exchange": _bytes,
         "an agent's lost connection": lambda: _lines(examples.interrupted()[14:26]),
     },
+    "docs/experiments.md": {"rules of play": lambda: python.rules("PlayRules")},
+    "docs/arena.md": {"rules of play": lambda: python.rules("GameRules")},
 }
 """The generated blocks of each document."""
 

@@ -8,7 +8,7 @@ import pytest
 from tests.agent_servers.memory import remembering
 
 from dovetail import Decision, DovetailError, InProcess, Spec
-from dovetail.client.results import RunOptions
+from dovetail.client.run_options import RunOptions
 from dovetail.peer.agents.agent import End, Seat
 from dovetail.peer.registry import register
 from dovetail_agents.games.dominion.bots import DominionRandom, Seen

@@ -14,7 +14,7 @@ from tests.env_servers.moves_of_2048 import after_moves
 from typer.testing import CliRunner
 
 from dovetail import DovetailError, InProcess
-from dovetail.client.results import RunOptions
+from dovetail.client.run_options import RunOptions
 from dovetail.peer.agents.agent import Decision, End, Seat
 from dovetail_agents.games.game_2048 import NTuple2048, kernels, saved
 from dovetail_agents.games.game_2048.networks import Layout, images, layout, lines

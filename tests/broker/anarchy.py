@@ -80,11 +80,11 @@ class Crowd:
         self.sensible()
         made: list[int | str] = [i.number for i in self.core.instances if i.ready]
         if made:
-            run = m.Run(self.request(), "game", made[:1] * 2, episodes=5, concurrency=2)
+            rules: dict[str, Any] = {"episodes": 5, "concurrency": 2}
             if stacked:
-                run.stacked, run.clock = True, m.ClockRule(decision=2.0)
-                run.answer_timeout, run.on_illegal = 5.0, "random"
-            self.say(2, run)
+                rules |= {"stacked": True, "clock": m.ClockRule(decision=2.0)}
+                rules |= {"answer_timeout": 5.0, "on_illegal": "random"}
+            self.say(2, m.Run(self.request(), "game", made[:1] * 2, **rules))
 
     def request(self) -> int:
         self.requests += 1

@@ -94,6 +94,12 @@ def test_the_last_unfinished_execution_of_the_same_file(store: Store) -> None:
     assert store.interrupted("m") is None
 
 
+def test_a_file_is_the_same_whatever_the_order_of_its_keys(store: Store) -> None:
+    number = store.begin("n", '{"a": 1, "b": [2]}', 1)
+    assert store.unfinished("n", '{"b": [2], "a": 1}') == number
+    assert store.unfinished("n", '{"b": [2], "a": 2}') is None
+
+
 @pytest.mark.parametrize(
     "url",
     ["nonsense", "sqlite:////proc/no/results.sqlite", "nosuch://host/x", "postgresql://h:port/x"],

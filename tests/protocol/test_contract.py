@@ -68,7 +68,7 @@ def test_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_lost_block_of_the_spec_is_noticed() -> None:
     with pytest.raises(ValueError, match="accepted"):
-        document.document("SPEC.md", SPEC.replace("<!-- generated: accepted -->", ""))
+        document.document("protocol/SPEC.md", SPEC.replace("<!-- generated: accepted -->", ""))
 
 
 def test_every_error_code_is_in_the_spec() -> None:

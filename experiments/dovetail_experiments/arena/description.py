@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from dovetail.client.results import ClockPart
 from dovetail.peer import presets
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.config_location import Source
@@ -17,7 +18,7 @@ from dovetail.peer.plugins import offered_name
 from dovetail.peer.quoting import command
 from dovetail.peer.validation_messages import explained
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.messages import ClockRule
+from dovetail.protocol.messages import GameRules
 from dovetail_experiments.files.checking import configured, named, parametrised
 from dovetail_experiments.files.file import Mistake, Seed, located, table
 
@@ -45,8 +46,10 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     DOVETAIL_TOKEN say where, as for entrants."""
 
 
-class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[[ladders]]``: a game and who plays it."""
+class Ladder(
+    GameRules, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True
+):
+    """``[[ladders]]``: a game, its rules of play, and its entrants."""
 
     name: str
     game: str
@@ -55,15 +58,11 @@ class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
     seats: Positive = 2
     command: list[str] | None = None
     """A program in any language that offers ``game``."""
-    clock: ClockRule = ClockRule()
+    clock: ClockPart = ClockPart()
     answer_timeout: Annotated[float, Meta(gt=0)] = 30.0
     """Seconds for any answer without a clock."""
-    max_turns: Positive | None = None
-    """Games longer than this are drawn."""
     openings: Annotated[int, Meta(ge=0)] = 0
     """How many first turns are drawn from the seed, the same in all games of a unit."""
-    lookahead: bool = False
-    """Whether agents may ask the environment what would follow, as those that search do."""
     entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
     """Who may enter; ``*`` is everyone who has been invited."""
     programs: Positive = 8
@@ -79,6 +78,10 @@ class Ladder(Struct, frozen=True, forbid_unknown_fields=True):
     uniform: Share = 0.1
     """The share of opponents that are drawn without regard to ratings."""
     baselines: list[Baseline] = []
+
+    def rules(self) -> dict[str, Any]:
+        """Return the rules of play by name."""
+        return {name: getattr(self, name) for name in GameRules.__struct_fields__}
 
     @property
     def offered(self) -> str:

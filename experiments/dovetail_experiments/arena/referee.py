@@ -443,11 +443,9 @@ class Referee:
                     seed=unit.seed,
                     mode=ladder.mode,
                     rotate=not alone,
-                    clock=ladder.clock,
                     answer_timeout=ladder.answer_timeout,
-                    max_turns=ladder.max_turns,
                     retries=0,
-                    lookahead=ladder.lookahead,
+                    **ladder.rules(),
                     check=ladder.name not in self._checked,
                     opening_turns=ladder.openings,
                     # The last part numbers attempts: a journal's reader then leaves earlier ones out.

@@ -19,7 +19,7 @@ from dovetail.peer.config_location import Source, Step
 from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.messages import Breach, Crash, Mode
+from dovetail.protocol.messages import Crash, Mode, PlayRules
 from dovetail.protocol.ready import ready
 from dovetail.protocol.seeds import derive, keyed
 from dovetail_experiments.files.relative_paths import beside
@@ -91,34 +91,37 @@ class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
         return Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
 
 
-class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What phases and evaluations share."""
+class PartRules(
+    PlayRules, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True
+):
+    """The rules of play of a part; ``protocol.messages`` declares those that a run has too."""
+
+    clock: ClockPart = ClockPart()
+    check: bool | None = None
+    """Whether all episodes or none are checked against the game's declarations; by default the
+    first ones are."""
+
+    def rules(self) -> dict[str, Any]:
+        """Return the fields that a run has too, by name."""
+        return {name: getattr(self, name) for name in PlayRules.__struct_fields__}
+
+
+class PlayPart(PartRules, frozen=True, kw_only=True):
+    """The keys that phases and evaluations share."""
 
     name: str
     seats: Annotated[list[str], Meta(min_length=1)]
     """Agents by seat; an agent may have several."""
     episodes: Positive = 100
-    concurrency: Positive = 1
     rotate: bool = False
-    """Seats move on by one each episode."""
+    """Whether every agent moves to the next seat in each episode."""
     seed: Seed | None = None
-    """Derived from the experiment's seed and the name if not given."""
-    clock: ClockPart = ClockPart()
-    max_turns: Positive | None = None
-    on_timeout: Breach = "forfeit"
-    on_illegal: Breach = "forfeit"
-    on_crash: Crash = "interrupt"
-    lookahead: bool = False
-    """Whether agents may ask the environment what would follow."""
-    check: bool | None = None
-    """Whether episodes are checked against what the game declares: all, none, or the first ones if nothing is said."""
-    stacked: bool = False
-    """Whether to play in groups, many episodes in one message, where everything allows it."""
+    """The master seed; by default derived from the experiment's seed and the name."""
     openings: Openings = 0
-    """So many first plies are drawn at random, the same for every seating; or lines of actions, or the name of a
-    file with a line each; or ``auto``: drawn if the players turn out to be deterministic."""
+    """Number of random opening plies, the same for every seating; or lines of actions; or the name
+    of a file with a line each; or ``auto``: random if the players turn out to be deterministic."""
     truncated: Literal["apart", "draw"] = "apart"
-    """What a game counts that is truncated without an outcome: nothing, in a column of its own, or as drawn."""
+    """How a truncated game is scored: in a separate column, or as a draw."""
     substitute: str | None = None
     """At a running broker: the agent that plays in place of one that is lost, until it is back."""
 
@@ -132,7 +135,7 @@ class PlayPart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return len(self.seats) if self.rotate else 1
 
 
-class Phase(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Phase(PlayPart, frozen=True, kw_only=True):
     """``[[phases]]``: played one after the other."""
 
     mode: Mode = "learn"
@@ -142,13 +145,13 @@ class Phase(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Agents that do not learn in it."""
 
 
-class Evaluation(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Evaluation(PlayPart, frozen=True, kw_only=True):
     """``[[evaluations]]``: played with learning off, the same episodes each time."""
 
     openings: Openings = "auto"
 
 
-class Pairing(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Pairing(PlayPart, frozen=True, kw_only=True):
     """Players of a tournament who meet; the file's form of it is ``Tournament``."""
 
     tournament: str
@@ -162,7 +165,7 @@ class Pairing(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
 Format = Literal["round-robin", "gauntlet", "knockout", "swiss"]
 
 
-class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Tournament(PartRules, frozen=True, kw_only=True):
     """``[[tournaments]]``: players meet with learning off, after all phases."""
 
     name: str
@@ -185,16 +188,9 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Meetings at once; 0 for one on each core."""
     truncated: Literal["apart", "draw"] = "apart"
     cap: float | None = None
-    """In games of one seat, the return at which an episode is stopped: truncated episodes reached at least theirs."""
-    concurrency: Positive = 1
-    clock: ClockPart = ClockPart()
-    max_turns: Positive | None = None
-    on_timeout: Breach = "forfeit"
-    on_illegal: Breach = "forfeit"
+    """In games of one seat, the return at which an episode is stopped: truncated episodes reached
+    at least theirs."""
     on_crash: Crash = "forfeit"
-    lookahead: bool = False
-    check: bool | None = None
-    stacked: bool = False
 
     def taking_part(self) -> list[str]:
         """Return the players."""
@@ -246,29 +242,22 @@ class Tournament(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             round_number=number,
             seats=list(players),
             episodes=self.episodes,
-            concurrency=self.concurrency,
             rotate=self.seats > 1,
             seed=derive(seed, "tournament", self.name) if self.seats == 1 else None,
-            clock=self.clock,
-            max_turns=self.max_turns,
-            on_timeout=self.on_timeout,
-            on_illegal=self.on_illegal,
-            on_crash=self.on_crash,
-            lookahead=self.lookahead,
-            check=self.check,
-            stacked=self.stacked,
             openings=0 if self.seats == 1 else self.openings,
             openings_seed=openings_seed,
             truncated=self.truncated,
             sprt=self.sprt,
             best_of=self.best_of,
+            check=self.check,
+            **self.rules(),
         )
 
 
 Policy = Literal["latest", "uniform", "prioritised"]
 
 
-class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class League(PartRules, frozen=True, kw_only=True):
     """``[[leagues]]``: one agent learns against a pool of others and of its own former states."""
 
     name: str
@@ -285,16 +274,7 @@ class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Episodes after which the learner's state joins the pool, and the evaluations are played."""
     keep: Positive = 20
     """Snapshots that stay in the pool; the oldest leave it."""
-    concurrency: Positive = 1
     rotate: bool = True
-    clock: ClockPart = ClockPart()
-    max_turns: Positive | None = None
-    on_timeout: Breach = "forfeit"
-    on_illegal: Breach = "forfeit"
-    on_crash: Crash = "interrupt"
-    lookahead: bool = False
-    check: bool | None = None
-    stacked: bool = False
 
     def taking_part(self) -> list[str]:
         """Return the agents that have a seat from the beginning."""
@@ -305,7 +285,7 @@ class League(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return sorted({*range(0, self.episodes, self.snapshot_every), self.episodes})
 
 
-class Block(PlayPart, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Block(PlayPart, frozen=True, kw_only=True):
     """Episodes of a league against one opponent; the file's form of it is ``League``."""
 
     league: str

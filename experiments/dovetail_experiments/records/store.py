@@ -9,7 +9,7 @@ import platform
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -190,10 +190,7 @@ class Store:
 
     def unfinished(self, name: str, file: str) -> int | None:
         """Return the last execution of exactly this file that did not finish, if there is one."""
-        query = self._like(name, file).where(s.executions.c.finished.is_(None))
-        with self._engine.begin() as connection:
-            found: int | None = connection.execute(query).scalar()
-            return found
+        return next((number for number, done in self._like(name, file) if not done), None)
 
     def started(self, execution: int) -> float:
         """Return when an execution began."""
@@ -259,17 +256,19 @@ class Store:
 
     def last(self, name: str, file: str) -> tuple[int, bool] | None:
         """Return the last execution of exactly this file, and whether it finished, if there is one."""
-        with self._engine.begin() as connection:
-            row = connection.execute(self._like(name, file)).first()
-            return None if row is None else (row.id, row.finished is not None)
+        return next(self._like(name, file), None)
 
-    def _like(self, name: str, file: str) -> sa.Select[Any]:
-        return (
-            sa.select(s.executions.c.id, s.executions.c.finished)
+    def _like(self, name: str, file: str) -> Iterator[tuple[int, bool]]:
+        """Yield the executions of a file, the last first; the order of its keys does not matter."""
+        query = (
+            sa.select(s.executions.c.id, s.executions.c.finished, s.executions.c.file)
             .where(s.executions.c.name == name)
-            .where(s.executions.c.file == file)
             .order_by(s.executions.c.id.desc())
         )
+        with self._engine.begin() as connection:
+            rows = connection.execute(query).all()
+        values = _values(file)
+        return ((row.id, row.finished is not None) for row in rows if _values(row.file) == values)
 
     def finished_stages(self, execution: int) -> dict[int, int]:
         """Return the finished stages of an execution: number in the schedule, and id."""
@@ -455,6 +454,13 @@ class Store:
         return DovetailError(
             f"cannot write the store {database.shown(self.url)}: {database.line(error)}"
         )
+
+
+def _values(file: str) -> Any:
+    """Return what a file as JSON says; the text itself if it is none."""
+    with suppress(msgspec.DecodeError):
+        return msgspec.json.decode(file)
+    return file
 
 
 def _save(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from dovetail.client.client import Experiment, Run
-from dovetail.client.results import RunOptions
+from dovetail.client.run_options import RunOptions
 from dovetail.peer import plugins
 from dovetail.peer.address import AGENTS
 from dovetail.peer.broker_watchdog import GIVE_UP

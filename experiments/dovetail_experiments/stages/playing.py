@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dovetail.client.client import Run, RunFailed
 from dovetail.client.results import substituted
@@ -235,7 +234,7 @@ class Playing:
             count, check = min(count, part.round), True
         first = stage.first + job.asked
         job.asked += count
-        options: dict[str, Any] = {}
+        options = part.rules()
         if job.book is not None and job.book.lines:
             options["openings"] = job.book.lines
             options["seeds"] = job.book.of(first, count, part.round)
@@ -259,16 +258,8 @@ class Playing:
                 seed=self._file.play_seed(part),
                 mode=stage.mode,
                 modes=stage.modes,
-                concurrency=part.concurrency,
                 rotate=part.rotate,
-                clock=part.clock,
-                max_turns=part.max_turns,
-                on_timeout=part.on_timeout,
-                on_illegal=part.on_illegal,
-                on_crash=part.on_crash,
-                lookahead=part.lookahead,
                 check=bool(check),
-                stacked=part.stacked,
                 label=self._store.label(job.row),
                 names=list(part.seats),
                 derivation=self._file.derivation,

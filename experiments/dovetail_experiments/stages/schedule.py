@@ -178,16 +178,9 @@ def _block(
         last=last,
         seats=[league.learner, *[name] * (league.seats - 1)],
         episodes=length,
-        concurrency=league.concurrency,
         rotate=league.rotate,
-        clock=league.clock,
-        max_turns=league.max_turns,
-        on_timeout=league.on_timeout,
-        on_illegal=league.on_illegal,
-        on_crash=league.on_crash,
-        lookahead=league.lookahead,
         check=league.check,
-        stacked=league.stacked,
+        **league.rules(),
     )
     return part, done, length
 

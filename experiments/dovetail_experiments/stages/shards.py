@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Unpack
 
 from dovetail.client.client import Experiment, Run, RunFailed
-from dovetail.client.results import RunOptions
+from dovetail.client.run_options import RunOptions
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.messages import Episode
 from dovetail_experiments.files.file import Evaluation, ExperimentFile, Mistake, Phase, Tournament

@@ -26,7 +26,8 @@ from msgspec import structs
 from dovetail._version import __version__
 from dovetail.client.instance import Instance
 from dovetail.client.progress_line import Ticker
-from dovetail.client.results import ClockPart, Results, RunOptions, unplayed
+from dovetail.client.results import ClockPart, Results, unplayed
+from dovetail.client.run_options import RunOptions
 from dovetail.peer import options, plugins
 from dovetail.peer.address import broker
 from dovetail.peer.broker_watchdog import GIVE_UP
@@ -435,51 +436,71 @@ class Experiment:
         Args:
             environment: the name of an offered environment.
             agents: for each seat what ``create`` returned, or the name of a program that is one agent.
-            **options: any of the options below.
+            **options: any of the options below; with ``substitutes``, ``on_agent_lost`` is
+                ``substitute`` by default.
 
         Options:
-            configuration: options of the environment by name; the others keep their defaults. Default {}.
-            episodes: how many episodes to play. Default 1.
-            seed: the master seed, from which the seeds of the episodes are derived. Default 0.
-            seeds: the environment seed of each episode, in place of derived ones. Default None.
-            agents_seed: what the seats' seeds are derived from; from ``seed`` if None, which a player may then
-                find if it is a number that can be guessed. Default None.
-            derivation: how the seats' seeds are derived; 1 repeats what former versions played. Default 2.
-            first_index: the index of the first episode, to continue an earlier run. Default 0.
-            mode: ``learn`` or ``evaluate``, in which agents must not change. Default "learn".
-            modes: the mode of each agent, if they differ. Default [].
-            concurrency: how many episodes to play at once, up to the agents' capacity. Default 1.
-            stacked: whether to play in groups, with the turns of many episodes in one message, if
-                environment, agents and options allow it; docs/stacked.md. Default False.
-            rotate: whether every agent moves to the next seat in each episode; the episodes of one
-                full rotation share an environment seed. Default False.
-            clock: seconds that a seat may think, a dict of ``decision``, ``episode`` (all its decisions),
-                ``increment`` (added after each) and ``margin`` (for the network). Default: no limit.
-            answer_timeout: seconds for any answer without a clock; None waits forever. Default 60.0.
-            max_turns: truncate episodes after this many turns. Default None.
-            on_timeout: what a late answer costs: ``forfeit``, ``random`` (a random legal action is played)
-                or ``truncate``. Default "forfeit".
-            on_illegal: what an illegal action costs, in the same words. Default "forfeit".
-            on_crash: what it costs that an agent fails at a decision: ``interrupt`` (the episode is not scored,
-                and played again), ``forfeit`` or ``truncate``. Default "interrupt".
-            retries: how many times to play an interrupted episode again. Default 1.
-            on_agent_lost: what happens if an agent's program does not come back: ``fail``, ``forfeit``,
-                ``truncate``, ``wait`` or ``substitute``; docs/durable.md. Default "fail".
-            substitutes: who plays in place of a lost agent until it is back: one for all, or one for each of
-                the agents; with them ``on_agent_lost`` is ``substitute`` by default. Default [].
-            save_every: after how many episodes the broker saves the learners, to recreate lost ones from;
-                0 for never. Default 0.
-            openings: lines of joint actions with which the broker begins episodes. Default [].
-            opening_turns: without ``openings``, how many first turns are random legal actions. Default 0.
-            lookahead: whether agents may ask the environment what would follow. Default False.
-            check: whether to check observations, legal actions and rewards against what the game declares. Default False.
-            stepwise: whether you drive the run with ``start`` and ``step``. Default False.
-            texts: in a stepwise run, whether each turn has the position as text. Default True.
-            secret: whether watching is forbidden. Default False.
-            thoughts: whether all watchers may see agents' thoughts, not only you. Default False.
-            label: what the run is called in the journal. Default "".
-            names: what watchers and the journal call each agent; empty for the offered names. Default [].
-            peer: the program that serves the environment, by its name; None for any. Default None.
+            agents_seed: The master of the seats' seeds; None derives it from ``seed``, which a
+                player may then find if it can be guessed. Default None.
+            answer_timeout: Seconds for any answer without a clock; None waits forever. Default
+                60.0.
+            check: Whether to check observations, legal actions and rewards against the declared
+                spaces and range. Default False.
+            clock: The seats' clocks: seconds for ``decision``, ``episode`` (all decisions
+                together), ``increment`` (added after each) and ``margin`` (for the network).
+                Default no limit.
+            concurrency: Episodes in progress at once, up to the agents' capacity; each is a
+                separate match. Default 1.
+            configuration: The environment's options by name; the others keep their defaults.
+                Default {}.
+            derivation: The way the seats' seeds are derived: 2, or 1 to repeat episodes of former
+                versions; see Seeds in SPEC.md. Default 2.
+            episodes: The number of episodes to play. Default 1.
+            first_index: The index of the first episode, to continue an earlier run. Default 0.
+            label: The run's name in the journal, recorded with each episode. Default "".
+            lookahead: Whether agents may ask the environment what would follow; docs/agents.md.
+                Default False.
+            max_turns: The turn after which an episode is truncated. Default None.
+            mode: Whether agents may change (``learn``) or must not (``evaluate``). Default "learn".
+            modes: The mode of each of ``agents``, if they differ; empty for ``mode`` for all.
+                Default [].
+            names: The name of each of ``agents`` for watchers, the catalogue and the journal; empty
+                for the offered names. Default [].
+            on_agent_lost: The consequence if an agent's program does not come back: ``fail``,
+                ``forfeit``, ``truncate``, ``wait`` or ``substitute``; see docs/durable.md. Default
+                "fail".
+            on_crash: The cost of an agent's failure at a decision: the episode is not scored and
+                may be played again (``interrupt``), the seat loses (``forfeit``), or the episode is
+                truncated (``truncate``). Default "interrupt".
+            on_illegal: The cost of an illegal action: a choice as for ``on_timeout``. Default
+                "forfeit".
+            on_timeout: The cost of a late answer: the seat loses (``forfeit``), a random legal
+                action is played (``random``), or the episode is truncated (``truncate``). Default
+                "forfeit".
+            opening_turns: Without ``openings``: the number of first turns with random legal
+                actions. Default 0.
+            openings: Lines of joint actions with which the broker begins episodes, in place of the
+                seats. Default [].
+            peer: The name of the peer that serves the environment, if several offer it; None for
+                any. Default None.
+            retries: How often an interrupted episode is played again. Default 1.
+            rotate: Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of
+                one full rotation share an environment seed. Default False.
+            save_every: Episodes between the broker's saves of each agent that learns, to recreate
+                lost ones from; 0 for never. Default 0.
+            secret: Whether watching is forbidden. Default False.
+            seed: The master seed, from which the seeds of the episodes are derived. Default 0.
+            seeds: The environment seed of each episode, in place of derived ones. Default None.
+            stacked: Whether the turns of many episodes share a message, if environment, agents and
+                the other fields allow it; see Stacked turns in SPEC.md. Default False.
+            stepwise: Whether the experiment drives the run with ``start`` and ``step``. Default
+                False.
+            substitutes: With ``on_agent_lost`` ``substitute``: the agents that take a lost agent's
+                seat until it is back; one for each of ``agents``, or one for all. Default [].
+            texts: In a stepwise run: whether each turn has the position as text. Watchers get it in
+                any case. Default True.
+            thoughts: Whether every watcher may see what the agents think; otherwise only this
+                experiment may. Default False.
 
         Raises:
             DovetailError: the environment or an agent does not exist, or the options are invalid.

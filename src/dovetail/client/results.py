@@ -1,13 +1,13 @@
-"""What ``run`` takes and ``wait`` returns, for scripts and notebooks."""
+"""The results of a run, for scripts and notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
 
 from dovetail.peer.extras import needed
-from dovetail.protocol.messages import AgentLost, Breach, ClockRule, Crash, Episode, Mode
+from dovetail.protocol.messages import ClockRule, Episode
 
 if TYPE_CHECKING:
     import pandas
@@ -19,44 +19,6 @@ SHOWN = 10
 
 class ClockPart(ClockRule, frozen=True, forbid_unknown_fields=True):
     """``clock`` as people write it: a key that the contract does not know is a mistake."""
-
-
-class RunOptions(TypedDict, total=False):
-    """The options of ``Experiment.run``, which says what each means; each is a field of the message ``run``."""
-
-    configuration: dict[str, Any]
-    episodes: int
-    seed: int
-    seeds: list[int] | None
-    agents_seed: int | None
-    derivation: int
-    first_index: int
-    mode: Mode
-    modes: list[Mode]
-    concurrency: int
-    rotate: bool
-    clock: ClockRule | dict[str, Any]
-    answer_timeout: float | None
-    max_turns: int | None
-    on_timeout: Breach
-    on_illegal: Breach
-    on_crash: Crash
-    retries: int
-    check: bool
-    stepwise: bool
-    secret: bool
-    lookahead: bool
-    openings: list[list[list[Any]]]
-    opening_turns: int
-    on_agent_lost: AgentLost
-    substitutes: Sequence[int | str]
-    save_every: int
-    peer: str | None
-    thoughts: bool
-    label: str
-    names: list[str]
-    stacked: bool
-    texts: bool
 
 
 class Results(list[Episode]):

@@ -1049,7 +1049,7 @@ class ClockRule(Struct, omit_defaults=True, frozen=True):
     """Added to every limit, for the network's delay."""
 
 
-class GameRules(Struct, omit_defaults=True, gc=False, kw_only=True):
+class GameRules(Struct, omit_defaults=True, gc=False, frozen=True, kw_only=True):
     """How each game is played: in ``run``, experiment files, arena files and the page's form."""
 
     clock: ClockRule = ClockRule()
@@ -1061,7 +1061,7 @@ class GameRules(Struct, omit_defaults=True, gc=False, kw_only=True):
     """The cost of a late answer: the seat loses (``forfeit``), a random legal action is played
     (``random``), or the episode is truncated (``truncate``)."""
     on_illegal: Breach = "forfeit"
-    """The cost of an illegal action, in the same words."""
+    """The cost of an illegal action: a choice as for ``on_timeout``."""
     on_crash: Crash = "interrupt"
     """The cost of an agent's failure at a decision: the episode is not scored and may be played
     again (``interrupt``), the seat loses (``forfeit``), or the episode is truncated (``truncate``)."""
@@ -1069,21 +1069,21 @@ class GameRules(Struct, omit_defaults=True, gc=False, kw_only=True):
     """Whether agents may ask the environment what would follow; see ``lookahead``."""
 
 
-class PlayRules(GameRules, kw_only=True):
+class PlayRules(GameRules, frozen=True, kw_only=True):
     """How many games are played at a time; in ``run`` and experiment files."""
 
     concurrency: Positive = 1
     """Episodes in progress at once, up to the agents' capacity; each is a separate match."""
     stacked: bool = False
     """Whether the turns of many episodes share a message, if environment, agents and the other
-    fields allow it; see SPEC.md, Stacked turns."""
+    fields allow it; see Stacked turns in SPEC.md."""
 
 
-class RunRules(PlayRules, kw_only=True):
+class RunRules(PlayRules, frozen=True, kw_only=True):
     """All of a run that binds its episodes."""
 
     mode: Mode = "learn"
-    """Whether agents may change."""
+    """Whether agents may change (``learn``) or must not (``evaluate``)."""
     answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
     """Seconds for any answer without a clock; nil waits forever."""
     check: bool = False
@@ -1100,7 +1100,7 @@ class RunRules(PlayRules, kw_only=True):
         return math.inf if self.answer_timeout is None else self.answer_timeout
 
 
-class Run(RunRules, Message):
+class Run(RunRules, Message, frozen=False):  # type: ignore[misc]  # ``id`` is set when it is sent
     """Plays episodes; the reply is ``{"run": number}``."""
 
     id: int
@@ -1133,7 +1133,8 @@ class Run(RunRules, Message):
     label: str = ""
     """The run's name in the journal, recorded with each episode."""
     on_agent_lost: AgentLost = "fail"
-    """The consequence if an agent's program does not come back; see docs/durable.md."""
+    """The consequence if an agent's program does not come back: ``fail``, ``forfeit``,
+    ``truncate``, ``wait`` or ``substitute``; see docs/durable.md."""
     save_every: Natural = 0
     """Episodes between the broker's saves of each agent that learns, to recreate lost ones from;
     0 for never."""
@@ -1155,7 +1156,7 @@ class Run(RunRules, Message):
     if it can be guessed."""
     derivation: Annotated[int, Meta(ge=1, le=2)] = 2
     """The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
-    SPEC.md, Seeds."""
+    Seeds in SPEC.md."""
 
 
 class RunCommand(Message):

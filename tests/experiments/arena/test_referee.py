@@ -28,8 +28,8 @@ from dovetail_games.connect_four import ConnectFour
 pytestmark = pytest.mark.processes
 
 LADDER = Ladder(
-    "four",
-    "connect_four",
+    name="four",
+    game="connect_four",
     configuration={"rows": 4, "columns": 4, "connect": 3},
     mode="learn",
     baselines=[Baseline("first", "first")],
@@ -116,7 +116,7 @@ def test_with_room_for_few_units_every_ladder_has_its_turn(
 ) -> None:
     begun: list[str] = []
     with Store(tmp_path / FILE, create=True) as store:
-        arena = Arena("test", [Ladder(name, "connect_four") for name in "abc"], games=1)
+        arena = Arena("test", [Ladder(name=name, game="connect_four") for name in "abc"], games=1)
         judge = Referee(arena, store, cast(Experiment, None))
 
         def play(ladder: Ladder, unit: Any) -> None:
@@ -151,7 +151,7 @@ def test_an_entrant_s_programs_leave_room_for_others(
     with Store(tmp_path / FILE, create=True) as store:
         for name in ("mallory", "bob"):
             store.invite(name)
-        ladder = Ladder("four", "connect_four", programs=3)
+        ladder = Ladder(name="four", game="connect_four", programs=3)
         there = cast(Experiment, SimpleNamespace(catalogue=lambda: body))
         judge = Referee(Arena("test", [ladder]), store, there)
         reads = 0

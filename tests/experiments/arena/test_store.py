@@ -228,7 +228,7 @@ def test_a_table_of_the_latest_units_around_a_baseline(store: Store) -> None:
         unit = store.plan(1, "four", 1, [players[0], players[other]])
         games = [won(n, 0 if wins else 1, digest=f"{number}{n}") for n in (0, 1)]
         store.finish(1, unit, games, 3)
-    ladder = Ladder("four", "connect_four")
+    ladder = Ladder(name="four", game="connect_four")
     middle = standings(store, ladder, 1, 0)
     pinned = standings(store, msgspec.structs.replace(ladder, pinned="zero"), 1, 0)
     shift = next(row.elo.value for row in middle.rows if row.name == "zero")

@@ -860,7 +860,8 @@ struct Run {
     std::vector<std::vector<std::vector<Value>>> openings = {};
     /// The run's name in the journal, recorded with each episode.
     std::string label = {};
-    /// The consequence if an agent's program does not come back; see docs/durable.md.
+    /// The consequence if an agent's program does not come back: `fail`, `forfeit`, `truncate`, `wait` or
+    /// `substitute`; see docs/durable.md.
     AgentLost on_agent_lost = AgentLost::fail;
     /// Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0 for
     /// never. At least 0.
@@ -879,8 +880,8 @@ struct Run {
     /// The master of the seats' seeds; nil derives it from `seed`, which a player may then find if it can be
     /// guessed.
     std::optional<std::int64_t> agents_seed = {};
-    /// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md,
-    /// Seeds. At least 1 and at most 2.
+    /// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see Seeds in
+    /// SPEC.md. At least 1 and at most 2.
     std::int64_t derivation = 2;
     /// The seats' clocks: seconds for `decision`, `episode` (all decisions together), `increment` (added
     /// after each) and `margin` (for the network).
@@ -890,7 +891,7 @@ struct Run {
     /// The cost of a late answer: the seat loses (`forfeit`), a random legal action is played (`random`), or
     /// the episode is truncated (`truncate`).
     Breach on_timeout = Breach::forfeit;
-    /// The cost of an illegal action, in the same words.
+    /// The cost of an illegal action: a choice as for `on_timeout`.
     Breach on_illegal = Breach::forfeit;
     /// The cost of an agent's failure at a decision: the episode is not scored and may be played again
     /// (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`).
@@ -900,9 +901,9 @@ struct Run {
     /// Episodes in progress at once, up to the agents' capacity; each is a separate match. At least 1.
     std::int64_t concurrency = 1;
     /// Whether the turns of many episodes share a message, if environment, agents and the other fields allow
-    /// it; see SPEC.md, Stacked turns.
+    /// it; see Stacked turns in SPEC.md.
     bool stacked = false;
-    /// Whether agents may change.
+    /// Whether agents may change (`learn`) or must not (`evaluate`).
     Mode mode = Mode::learn;
     /// Seconds for any answer without a clock; nil waits forever. Above 0.
     std::optional<double> answer_timeout = 60.0;

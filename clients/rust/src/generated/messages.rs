@@ -1508,7 +1508,8 @@ pub struct Run {
     pub openings: Vec<Vec<Vec<Value>>>,
     /// The run's name in the journal, recorded with each episode.
     pub label: String,
-    /// The consequence if an agent's program does not come back; see docs/durable.md.
+    /// The consequence if an agent's program does not come back: `fail`, `forfeit`, `truncate`,
+    /// `wait` or `substitute`; see docs/durable.md.
     pub on_agent_lost: AgentLost,
     /// Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0
     /// for never.
@@ -1529,7 +1530,7 @@ pub struct Run {
     /// if it can be guessed.
     pub agents_seed: Option<i64>,
     /// The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
-    /// SPEC.md, Seeds.
+    /// Seeds in SPEC.md.
     pub derivation: u64,
     /// The seats' clocks: seconds for `decision`, `episode` (all decisions together), `increment`
     /// (added after each) and `margin` (for the network).
@@ -1539,7 +1540,7 @@ pub struct Run {
     /// The cost of a late answer: the seat loses (`forfeit`), a random legal action is played
     /// (`random`), or the episode is truncated (`truncate`).
     pub on_timeout: Breach,
-    /// The cost of an illegal action, in the same words.
+    /// The cost of an illegal action: a choice as for `on_timeout`.
     pub on_illegal: Breach,
     /// The cost of an agent's failure at a decision: the episode is not scored and may be played
     /// again (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`).
@@ -1549,9 +1550,9 @@ pub struct Run {
     /// Episodes in progress at once, up to the agents' capacity; each is a separate match.
     pub concurrency: u64,
     /// Whether the turns of many episodes share a message, if environment, agents and the other
-    /// fields allow it; see SPEC.md, Stacked turns.
+    /// fields allow it; see Stacked turns in SPEC.md.
     pub stacked: bool,
-    /// Whether agents may change.
+    /// Whether agents may change (`learn`) or must not (`evaluate`).
     pub mode: Mode,
     /// Seconds for any answer without a clock; `None` waits forever.
     pub answer_timeout: Option<f64>,

@@ -1532,7 +1532,8 @@ export interface Run {
   /** The run's name in the journal, recorded with each episode. */
   label?: string;
   /**
-   * The consequence if an agent's program does not come back; see docs/durable.md.
+   * The consequence if an agent's program does not come back: `fail`, `forfeit`, `truncate`, `wait` or
+   * `substitute`; see docs/durable.md.
    * @defaultValue "fail"
    */
   on_agent_lost?: AgentLost;
@@ -1568,7 +1569,8 @@ export interface Run {
    */
   agents_seed?: number | null;
   /**
-   * The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see SPEC.md, Seeds.
+   * The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see Seeds in
+   * SPEC.md.
    * @defaultValue 2
    */
   derivation?: number;
@@ -1586,7 +1588,7 @@ export interface Run {
    */
   on_timeout?: Breach;
   /**
-   * The cost of an illegal action, in the same words.
+   * The cost of an illegal action: a choice as for `on_timeout`.
    * @defaultValue "forfeit"
    */
   on_illegal?: Breach;
@@ -1608,12 +1610,12 @@ export interface Run {
   concurrency?: number;
   /**
    * Whether the turns of many episodes share a message, if environment, agents and the other fields allow it;
-   * see SPEC.md, Stacked turns.
+   * see Stacked turns in SPEC.md.
    * @defaultValue false
    */
   stacked?: boolean;
   /**
-   * Whether agents may change.
+   * Whether agents may change (`learn`) or must not (`evaluate`).
    * @defaultValue "learn"
    */
   mode?: Mode;

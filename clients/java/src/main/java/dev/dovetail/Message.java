@@ -2994,7 +2994,8 @@ public sealed interface Message extends Encodable {
      * @param modes The mode of each of {@code agents}, if they differ; empty for {@code mode} for all.
      * @param openings Lines of joint actions with which the broker begins episodes, in place of the seats.
      * @param label The run's name in the journal, recorded with each episode.
-     * @param onAgentLost The consequence if an agent's program does not come back; see docs/durable.md.
+     * @param onAgentLost The consequence if an agent's program does not come back: {@code fail}, {@code forfeit},
+     *     {@code truncate}, {@code wait} or {@code substitute}; see docs/durable.md.
      * @param saveEvery Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0
      *     for never.
      * @param thoughts Whether every watcher may see what the agents think; otherwise only this experiment may.
@@ -3007,20 +3008,20 @@ public sealed interface Message extends Encodable {
      * @param agentsSeed The master of the seats' seeds; null derives it from {@code seed}, which a player may then
      *     find if it can be guessed.
      * @param derivation The way the seats' seeds are derived: 2, or 1 to repeat episodes of former versions; see
-     *     SPEC.md, Seeds.
+     *     Seeds in SPEC.md.
      * @param clock The seats' clocks: seconds for {@code decision}, {@code episode} (all decisions together),
      *     {@code increment} (added after each) and {@code margin} (for the network).
      * @param maxTurns The turn after which an episode is truncated.
      * @param onTimeout The cost of a late answer: the seat loses ({@code forfeit}), a random legal action is played
      *     ({@code random}), or the episode is truncated ({@code truncate}).
-     * @param onIllegal The cost of an illegal action, in the same words.
+     * @param onIllegal The cost of an illegal action: a choice as for {@code on_timeout}.
      * @param onCrash The cost of an agent's failure at a decision: the episode is not scored and may be played
      *     again ({@code interrupt}), the seat loses ({@code forfeit}), or the episode is truncated ({@code truncate}).
      * @param lookahead Whether agents may ask the environment what would follow; see {@code lookahead}.
      * @param concurrency Episodes in progress at once, up to the agents' capacity; each is a separate match.
      * @param stacked Whether the turns of many episodes share a message, if environment, agents and the other
-     *     fields allow it; see SPEC.md, Stacked turns.
-     * @param mode Whether agents may change.
+     *     fields allow it; see Stacked turns in SPEC.md.
+     * @param mode Whether agents may change ({@code learn}) or must not ({@code evaluate}).
      * @param answerTimeout Seconds for any answer without a clock; null waits forever.
      * @param check Whether to check observations, legal actions and rewards against the declared spaces and range.
      * @param stepwise Whether the experiment drives the run with {@code start} and {@code step}.
