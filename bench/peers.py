@@ -51,11 +51,10 @@ class BenchConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
     turns: Annotated[int, Meta(ge=1, description="Turns of an episode.")] = 1000
 
 
-class Bench(Environment):
+class Bench(Environment[BenchConfiguration]):
     """What the bench program of every client library serves: two seats in turn, the number 0 to see, two actions."""
 
     name = "bench"
-    Configuration = BenchConfiguration
 
     def __init__(self, configuration: BenchConfiguration | None = None) -> None:
         super().__init__(configuration)

@@ -7,15 +7,19 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
+from msgspec import Struct
+
 from dovetail.peer.environments.environment import Environment, Spec, Turn
 from dovetail.protocol.messages import Symmetry
 from dovetail.protocol.spaces import Box, Discrete
+
+C = TypeVar("C", bound=Struct)
 
 if TYPE_CHECKING:
     from dovetail.peer.environments.vector import VectorEnvironment
 
 
-class ArrayGame(Environment):
+class ArrayGame(Environment[C]):
     """A game that compiled code can also play as arrays, many episodes at once."""
 
     arrays: ClassVar[str] = ""
@@ -49,12 +53,12 @@ class BoardState(Protocol):
 P = TypeVar("P", bound=BoardState)
 
 
-class BoardGame(ArrayGame, Generic[P]):
+class BoardGame(ArrayGame[C], Generic[C, P]):
     """A game of two seats that take turns and see everything; ``board`` is its position."""
 
     seat_counts = (2,)
 
-    def __init__(self, configuration: Any = None) -> None:
+    def __init__(self, configuration: C | None = None) -> None:
         super().__init__(configuration)
         self.board: P = self.first_position()
 

@@ -21,14 +21,13 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Count in a way that depends on the time, not on the seed."""
 
 
-class CountUp(Environment):
+class CountUp(Environment[Options]):
     """Count up in turns by one, two or three; whoever reaches the target wins.
 
     The seed says where it begins.
     """
 
     name = "count_up"
-    Configuration: ClassVar[type[msgspec.Struct]] = Options
 
     def init(self) -> Spec:
         return Spec(

@@ -124,11 +124,10 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     fail: Literal["", "open", "start", "step"] = ""
 
 
-class ConformerGame(Environment):
+class ConformerGame(Environment[Options]):
     """Counts turns."""
 
     name = "conformer"
-    Configuration = Options
     configuration: Options
 
     def init(self) -> m.Spec:

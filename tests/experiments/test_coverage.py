@@ -420,11 +420,10 @@ class World(Struct, frozen=True):
     salt: int = 0
 
 
-class Known(Environment):
+class Known(Environment[World]):
     """Four plies decide what the opening is worth to seat 0, then each seat plays its strength, 0 or 1."""
 
     name = "known"
-    Configuration = World
 
     def init(self) -> Spec:
         return Spec(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from msgspec import Meta, Struct
 
 from dovetail.peer import options
+from dovetail.peer.environments.environment import Environment, NoConfiguration
+from dovetail.peer.options import named_struct
 from dovetail.peer.presets import preset, tried
 from dovetail.protocol.errors import DovetailError
 
@@ -121,3 +123,25 @@ def test_options_are_described_as_json_schema() -> None:
     assert described["first"] == {"enum": ["o", "x"], "default": "x"}
     assert list(described) == ["rows", "first", "rates"]
     assert options.describe(Nothing) == {}
+
+
+def test_the_argument_of_a_base_names_the_options() -> None:
+    bound = TypeVar("bound", bound=Board)
+    free = TypeVar("free")
+    other = TypeVar("other")
+
+    class Family(Environment[bound], Generic[bound, other]):
+        """Its options are at least these."""
+
+    class Open(Environment[free], Generic[free]):  # type: ignore[type-var]
+        """It says nothing of its options."""
+
+    class One(Family[Nothing, int]):  # type: ignore[type-var]
+        """It has other options."""
+
+    assert named_struct(Family, Environment) is Board
+    assert named_struct(Open, Environment) is None
+    assert (Family.Configuration, Open.Configuration) == (Board, NoConfiguration)
+    assert One.Configuration is Nothing
+    assert type("Two", (One,), {}).Configuration is Nothing  # type: ignore[attr-defined]
+    assert type("Three", (One,), {"Configuration": Board}).Configuration is Board  # type: ignore[attr-defined]

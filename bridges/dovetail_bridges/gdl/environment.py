@@ -64,7 +64,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 10_000
 
 
-class GDL(Environment):
+class GDL(Environment[Configuration]):
     """A game in the Game Description Language, GDL or GDL-II; every role but `random` is a seat.
 
     Observation: bits, int8 of shape (n,), what is true of ``Game.propositions`` (in GDL-II what the
@@ -73,7 +73,6 @@ class GDL(Environment):
     """
 
     name = "gdl"
-    Configuration = Configuration
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)

@@ -47,7 +47,7 @@ def no_module(kind: type[Environment], configuration: Any) -> None:
         )
 
 
-class Gymnasium(Environment):
+class Gymnasium(Environment[Options]):
     """Any environment that is registered with Gymnasium, as a game with one seat.
 
     Its time limit truncates; observations are copied.  Other programs name ids that are registered
@@ -57,7 +57,6 @@ class Gymnasium(Environment):
 
     name = "gymnasium"
     packages = ("gymnasium",)
-    Configuration = Options
 
     def init(self) -> Spec:
         options = self.configuration

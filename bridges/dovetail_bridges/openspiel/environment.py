@@ -41,7 +41,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "returns"
 
 
-class OpenSpiel(Environment):
+class OpenSpiel(Environment[Options]):
     """Any game of OpenSpiel, by its game string.
 
     Chance is drawn from the episode's seed; players who choose at once act at once.  Rewards are the
@@ -50,7 +50,6 @@ class OpenSpiel(Environment):
 
     name = "openspiel"
     packages = ("pyspiel",)
-    Configuration = Options
 
     def init(self) -> Spec:
         options = self.configuration

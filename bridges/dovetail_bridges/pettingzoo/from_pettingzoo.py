@@ -48,7 +48,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 31
 
 
-class PettingZoo(Environment):
+class PettingZoo(Environment[Options]):
     """Any environment that is registered with PettingZoo; its possible agents are the seats.
 
     Agents that come and go act while they are there.  A mask of legal actions, in the observation or
@@ -59,7 +59,6 @@ class PettingZoo(Environment):
 
     name = "pettingzoo"
     packages = ("pettingzoo",)
-    Configuration = Options
 
     def init(self) -> Spec:
         options = self.configuration

@@ -55,10 +55,9 @@ def spec_of(task: TaskSpec, observations: Layout, actions: Layout, name: str) ->
     )
 
 
-class Hosted(Environment):
+class Hosted(Environment[MatchOptions]):
     """A legacy RL-Glue environment."""
 
-    Configuration = MatchOptions
     port: ClassVar[Port]
     options: ClassVar[HostOptions]
     taken: ClassVar[list[Hosted]]

@@ -42,7 +42,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
 
-class Amazons(BoardGame[AmazonsBoard]):
+class Amazons(BoardGame[Configuration, AmazonsBoard]):
     """Amazons: two seats move queens that shoot arrows; a seat that cannot move loses.
 
     Observation: uint8, shape (3, rows, columns): the seat's own amazons, the opponent's, arrows;
@@ -51,10 +51,9 @@ class Amazons(BoardGame[AmazonsBoard]):
     """
 
     name = "amazons"
-    Configuration = Configuration
     arrays = "dovetail_games.amazons.vector:AmazonsArrays"
 
-    def __init__(self, configuration: Any = None) -> None:
+    def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         self._number()
         rows, columns = self.board.rows, self.board.columns

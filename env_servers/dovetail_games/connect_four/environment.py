@@ -25,7 +25,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     connect: Annotated[int, Meta(ge=2, le=20, description="discs in a row that win")] = 4
 
 
-class ConnectFour(BoardGame[ConnectFourBoard]):
+class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
     """Connect Four: two seats drop discs in turn; four in a row win.
 
     Observation: uint8, shape (2, rows, columns), row 0 at the bottom; plane 0 has the discs of the
@@ -34,10 +34,9 @@ class ConnectFour(BoardGame[ConnectFourBoard]):
     """
 
     name = "connect_four"
-    Configuration = Configuration
     arrays = "dovetail_games.connect_four.vector:ConnectFourArrays"
 
-    def __init__(self, configuration: Any = None) -> None:
+    def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         self._planes: NDArray[np.uint8] = self._empty()
 

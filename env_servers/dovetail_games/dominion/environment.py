@@ -35,7 +35,7 @@ MANY = 1_000
 """More of anything than a game has."""
 
 
-class Dominion(ArrayGame):
+class Dominion(ArrayGame[Configuration]):
     """Dominion: two to four seats buy cards from a common supply for their decks; most points win.
 
     Observation: int16, shape (n,), the counts that ``layout`` names: own hand, deck, discards and
@@ -45,10 +45,9 @@ class Dominion(ArrayGame):
 
     name = "dominion"
     seat_counts = (2, 3, 4)
-    Configuration = Configuration
     arrays = "dovetail_games.dominion.vector:DominionArrays"
 
-    def __init__(self, configuration: Any = None) -> None:
+    def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         self._moved: int | None = None
         """The last action."""

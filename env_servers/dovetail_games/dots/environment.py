@@ -31,7 +31,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "win"
 
 
-class Dots(BoardGame[DotsBoard]):
+class Dots(BoardGame[Configuration, DotsBoard]):
     """Dots and boxes: two seats draw lines in turn; a seat that completes a box owns it and draws again; most boxes win.
 
     Observation: uint8, shape (lines + 2 boxes + 1,): which lines are drawn, which boxes are the
@@ -40,10 +40,9 @@ class Dots(BoardGame[DotsBoard]):
     """
 
     name = "dots"
-    Configuration = Configuration
     arrays = "dovetail_games.dots.vector:DotsArrays"
 
-    def __init__(self, configuration: Any = None) -> None:
+    def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         self._seen = self._blank()
 

@@ -34,7 +34,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "exponents"
 
 
-class Game2048(ArrayGame):
+class Game2048(ArrayGame[Configuration]):
     """2048: one seat slides tiles until none moves; equal ones that meet become one of twice the value.
 
     Observation: uint8, shape (rows, columns), the tiles' exponents (0 is free); or, as an
@@ -45,10 +45,9 @@ class Game2048(ArrayGame):
 
     name = "2048"
     seat_counts = (1,)
-    Configuration = Configuration
     arrays = "dovetail_games.game_2048.vector:Arrays2048"
 
-    def __init__(self, configuration: Any = None) -> None:
+    def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         options = self.configuration
         squares = options.rows * options.columns

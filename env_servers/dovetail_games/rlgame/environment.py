@@ -59,7 +59,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "own"
 
 
-class RLGame(BoardGame[RLGameBoard]):
+class RLGame(BoardGame[Configuration, RLGameBoard]):
     """RLGame: two seats race pawns from base to base; pawns that cannot move are lost, and the first to enter wins.
 
     Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square
@@ -69,10 +69,9 @@ class RLGame(BoardGame[RLGameBoard]):
     """
 
     name = "rlgame"
-    Configuration = Configuration
     arrays = "dovetail_games.rlgame.vector:RLGameArrays"
 
-    def __init__(self, configuration: Any = None) -> None:
+    def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         self._moved: tuple[int, int] | None = None
         """Who moved last, and how."""

@@ -43,7 +43,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "after"
 
 
-class Tetris(ArrayGame):
+class Tetris(ArrayGame[Configuration]):
     """Tetris with one decision a piece: one seat chooses a rotation and a column; full rows are cleared.
 
     Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``,
@@ -53,10 +53,9 @@ class Tetris(ArrayGame):
 
     name = "tetris"
     seat_counts = (1,)
-    Configuration = Configuration
     arrays = "dovetail_games.tetris.vector:TetrisArrays"
 
-    def __init__(self, configuration: Any = None) -> None:
+    def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         pieces = self.configuration.pieces
         if len(set(pieces)) != len(pieces):

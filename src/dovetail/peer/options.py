@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -19,6 +19,22 @@ from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 
 S = TypeVar("S", bound=msgspec.Struct)
+
+
+def named_struct(cls: type, base: type) -> type[msgspec.Struct] | None:
+    """Return the struct that a class gives its base, as in ``class Nim(Environment[Options])``.
+
+    It is the first argument of the base, or what bounds it; None if the class names none.
+    """
+    found = None
+    for each in vars(cls).get("__orig_bases__", ()):
+        kind = get_origin(each)
+        if isinstance(kind, type) and issubclass(kind, base):
+            given = get_args(each)[0]
+            given = given.__bound__ if isinstance(given, TypeVar) else given
+            found = given if isinstance(given, type) else found
+    return found
+
 
 _first = threading.Lock()
 """As of ``dovetail.protocol.ready``, for types that are not known before."""

@@ -15,11 +15,10 @@ class Heap(Struct, frozen=True, forbid_unknown_fields=True):
     heap: int = 7
 
 
-class Nim(Environment):
+class Nim(Environment[Heap]):
     """Take one to three; who takes the last wins."""
 
     name = "nim"
-    Configuration = Heap
 
     def init(self) -> Spec:
         return Spec(

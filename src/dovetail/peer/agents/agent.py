@@ -13,11 +13,12 @@ import random
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from msgspec import Struct
 
 from dovetail.peer.agents.needs import Needs
+from dovetail.peer.options import named_struct
 from dovetail.protocol.messages import (
     INTERRUPTED,
     Clock,
@@ -172,8 +173,8 @@ class Agent(ABC, Generic[P]):
     ...     epsilon: float = 0.1
     >>> class Player(Agent[Options]):
     ...     pass
-    >>> Player.Parameters is Options, Player().parameters.epsilon
-    (True, 0.1)
+    >>> Player.Parameters is Options
+    True
     """
 
     packages: ClassVar[tuple[str, ...]] = ()
@@ -195,14 +196,8 @@ class Agent(ABC, Generic[P]):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for base in cls.__dict__.get("__orig_bases__", ()):
-            kind = get_origin(base)
-            if isinstance(kind, type) and issubclass(kind, Agent) and "Parameters" not in vars(cls):
-                (given,) = get_args(base)
-                if isinstance(given, TypeVar):
-                    given = given.__bound__
-                if isinstance(given, type):
-                    cls.Parameters = given
+        if "Parameters" not in vars(cls) and (given := named_struct(cls, Agent)):
+            cls.Parameters = given
 
     def __init__(self, parameters: P | None = None, seed: int = 0) -> None:
         made: Any = self.Parameters() if parameters is None else parameters

@@ -9,16 +9,25 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from msgspec import Struct
 
+from dovetail.peer.options import named_struct
 from dovetail.protocol.errors import DovetailError, IllegalAction
 from dovetail.protocol.messages import Spec, Turn, View
 from dovetail.protocol.scenes import Scene
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from dovetail.peer.environments.vector import VectorEnvironment
+
+    C = TypeVar("C", bound=Struct, default=Any)
+else:
+    from typing import TypeVar
+
+    C = TypeVar("C")
 
 __all__ = [
     "DovetailError",
@@ -52,12 +61,21 @@ class NoConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
     """The configuration of an environment that has no options."""
 
 
-class Environment(ABC):
+class Environment(ABC, Generic[C]):
     """The rules of a game.
 
     ``start`` and ``step`` return a ``Turn``, made by one of three constructors: ``Turn.ask`` (one
     seat must act), ``Turn.simultaneous`` (several) or ``Turn.end`` (the episode is over).  Do not
     change an array after you have handed it out.
+
+    With options, name their type once; the class attribute ``Configuration`` follows from it:
+
+    >>> class Options(Struct, frozen=True):
+    ...     heap: int = 7
+    >>> class Nim(Environment[Options]):
+    ...     pass
+    >>> Nim.Configuration is Options
+    True
     """
 
     packages: ClassVar[tuple[str, ...]] = ()
@@ -66,11 +84,17 @@ class Environment(ABC):
     """The environment's name for others; the class name in lower case if empty."""
     seat_counts: ClassVar[tuple[int, ...]] = ()
     """The numbers of seats that the game may have, for the offer; empty to declare none."""
-    Configuration: ClassVar[type[Struct]] = NoConfiguration
+    Configuration: ClassVar[type[Any]] = NoConfiguration
     """A msgspec struct: names, types, limits and defaults of the environment's options."""
 
-    def __init__(self, configuration: Any = None) -> None:
-        self.configuration: Any = self.Configuration() if configuration is None else configuration
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "Configuration" not in vars(cls) and (given := named_struct(cls, Environment)):
+            cls.Configuration = given
+
+    def __init__(self, configuration: C | None = None) -> None:
+        made: Any = self.Configuration() if configuration is None else configuration
+        self.configuration: C = made
 
     @abstractmethod
     def init(self) -> Spec:
