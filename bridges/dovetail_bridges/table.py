@@ -117,6 +117,7 @@ class Table:
         self._failure: str | None = None
         self._ready = False
         self._begun = 0
+        self._spaces: list[Any] = []
         self._thread = threading.Thread(target=self._run, name="table", daemon=True)
         self._thread.start()
         with self._changed:
@@ -129,6 +130,14 @@ class Table:
     def seats(self) -> list[int]:
         """The open seats."""
         return list(self._players)
+
+    def spaces(self) -> dict[int, Any]:
+        """Return the action space of each open seat, as far as it is known before a game; None if not."""
+        listed = self._spaces
+        return {
+            each: (listed[each] if len(listed) > 1 else listed[0]) if listed else None
+            for each in self.seats
+        }
 
     # -- what callers do -------------------------------------------------------------------------------
 
@@ -482,7 +491,9 @@ class Table:
         given = f"environment {self.game}"
         kind = preset(plugins.find("environment", self.game), self._configuration, given)
         read = options.read(kind.Configuration, self._configuration, given)
-        others = self._others(declared(kind(read)).seats)
+        spec = declared(kind(read))
+        self._spaces = list(spec.action_spaces or ())
+        others = self._others(spec.seats)
         kinds = {
             name: preset(plugins.find("agent", name), self._parameters, f"agent {name}")
             for name in dict.fromkeys(others)

@@ -23,6 +23,10 @@ COMMANDS = {
         "dovetail_bridges.commands.mcp",
         "Offer seats in a game to language models and other programs that speak MCP.",
     ),
+    "openenv": (
+        "dovetail_bridges.commands.openenv",
+        "Offer seats in a game to clients and trainers that speak OpenEnv.",
+    ),
     "ggp": (
         "dovetail_bridges.commands.ggp",
         "Play games of the General Game Playing protocol.",

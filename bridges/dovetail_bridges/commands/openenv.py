@@ -1,0 +1,161 @@
+"""``dovetail openenv``: seats for clients and trainers that speak OpenEnv."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.common import (
+    KeyFile,
+    MaybeConnect,
+    Register,
+    Set,
+    Token,
+    UsageError,
+    complete_agent,
+    complete_environment,
+    log_to_stderr,
+    register,
+    settings,
+)
+from dovetail_bridges.commands.mcp import LOOPBACK
+
+FOREVER = 1 << 40
+"""Games of a table that is served until the program ends."""
+
+
+def add(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("openenv")(openenv)
+
+
+def openenv(
+    game: Annotated[
+        str,
+        typer.Option(
+            help="A built-in name, module:Class or path/to/file.py:Class.",
+            autocompletion=complete_environment,
+        ),
+    ] = "connect_four",
+    seat: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=0, help="An open seat; default 0; repeat it for clients that share a game."
+        ),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AGENT",
+            help="Agent for the other seats; default: random; repeat it to name one for each.",
+            autocompletion=complete_agent,
+        ),
+    ] = None,
+    set_: Set = None,
+    set_agent: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Set a parameter of the agents; may be repeated."),
+    ] = None,
+    sessions: Annotated[
+        int, typer.Option(min=1, help="With one seat: sessions at a time, each with its own game.")
+    ] = 8,
+    tables: Annotated[
+        int, typer.Option(min=1, help="With several seats: games that clients share at a time.")
+    ] = 1,
+    illegal: Annotated[
+        str, typer.Option(help="An illegal action: observe, forfeit or error.")
+    ] = "observe",
+    tries: Annotated[
+        int, typer.Option(min=0, help="With observe: refused actions before one costs the game.")
+    ] = 3,
+    observe: Annotated[
+        str, typer.Option(help="Form of the positions: text, values or both.")
+    ] = "both",
+    idle: Annotated[
+        float, typer.Option(min=1.0, help="Seconds without a request that end a session.")
+    ] = 600.0,
+    back: Annotated[
+        float,
+        typer.Option(
+            "--return", min=0.0, help="Seconds in which a client that was lost may come back."
+        ),
+    ] = 10.0,
+    clock: Annotated[
+        float | None,
+        typer.Option(min=1.0, metavar="SECONDS", help="Time for each decision; late loses."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed; the same seed gives the same games.")
+    ] = None,
+    page: Annotated[
+        list[str] | None,
+        typer.Option("--origin", help="Origin of a web page that may connect; may be repeated."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Loopback address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 8000,
+    register_: Register = None,
+    connect: MaybeConnect = None,
+    token: Token = None,
+    key: KeyFile = None,
+) -> None:
+    """Offer seats in a game to clients and trainers that speak OpenEnv.
+
+    Example: dovetail openenv --game connect_four --seat 0 --against td
+
+    Example: dovetail openenv --game dots --seat 0 --seat 1 --tables 4
+    """
+    for name, value, known in (
+        ("--illegal", illegal, ("observe", "forfeit", "error")),
+        ("--observe", observe, ("text", "values", "both")),
+    ):
+        if value not in known:
+            raise UsageError(f"{name} {value!r} is unknown; expected one of {', '.join(known)}")
+    if host not in LOOPBACK:
+        raise UsageError(
+            f"--host {host}: there is no access control, so only loopback addresses are served; "
+            "put a proxy that authenticates in front"
+        )
+    if register_ and connect is not None:
+        raise UsageError("--register works only within this program; remove --connect")
+    log_to_stderr()
+    register(register_)
+    from dovetail_bridges.openenv.server import OpenEnvServer, Seats, serve
+    from dovetail_bridges.openenv.session import Rules
+    from dovetail_bridges.table import Table
+
+    open_ = sorted(set(seat or [0]))
+    parameters, configuration = settings(set_agent, "--set-agent"), settings(set_)
+
+    def make() -> Table:
+        return Table(
+            game,
+            open_,
+            against if against is not None else ["random"],
+            parameters=parameters,
+            configuration=configuration,
+            seed=secrets.randbelow(1 << 53) if seed is None else seed,
+            games=FOREVER,
+            clock=clock,
+            connect=connect,
+            token=token,
+            together=True,
+        )
+
+    with make() as table:  # a wrong option is told before anybody connects
+        spaces, description = table.spaces(), table.description
+    rules = Rules(illegal=illegal, tries=tries, observe=observe)  # type: ignore[arg-type]
+    seats = Seats(make, open_, tables=tables, sessions=sessions, back=back, rules=rules)
+    server = OpenEnvServer(seats, game, description, spaces, origins=page or [], idle=idle)
+
+    def ready(urls: list[str]) -> None:
+        for url in urls:
+            print(f"{game}: {url}", flush=True)
+
+    try:
+        serve(server, host, port, ready)
+    finally:
+        seats.close()

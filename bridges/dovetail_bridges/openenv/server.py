@@ -1,0 +1,350 @@
+"""The OpenEnv server: routes and WebSockets for each base URL, over tables of open seats.
+
+With one open seat each session has a table of its own; with several, sessions share tables, each a seat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from dovetail._version import __version__
+from dovetail.peer.quoting import origin
+from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.openenv import wire
+from dovetail_bridges.openenv.session import Rules, Session
+from dovetail_bridges.openenv.wire import WireError
+from dovetail_bridges.table import Refused, Table
+
+log = logging.getLogger("dovetail.openenv")
+NO_SESSION = "there are no sessions over HTTP here; open a WebSocket at /ws"
+
+
+class Full(DovetailError):
+    """All seats that a client asked for are taken."""
+
+
+class Seats:
+    """The tables and their open seats.
+
+    Args:
+        make: returns a new table.
+        seats: the numbers of the open seats.
+        tables: how many tables there are where several seats are open.
+        sessions: how many sessions may play at a time where one seat is open.
+        back: seconds that the seat of a lost client stays reserved.
+        rules: how sessions answer.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Table],
+        seats: Sequence[int],
+        *,
+        tables: int = 1,
+        sessions: int = 8,
+        back: float = 10.0,
+        rules: Rules | None = None,
+    ) -> None:
+        self.seats, self.rules, self.back = list(seats), rules or Rules(), back
+        self._make = make
+        self._alone = len(seats) == 1
+        self._most = sessions if self._alone else tables
+        self._tables: dict[int, Table] = {}
+        self._taken: set[tuple[int, int]] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def most(self) -> int:
+        """How many sessions may play at a time."""
+        return self._most * len(self.seats)
+
+    @contextmanager
+    def take(self, seat: int, table: int | None) -> Iterator[Session]:
+        """Give a session a seat until the context is left.
+
+        Args:
+            seat: the seat's number.
+            table: the table's number from 0; None for the first where the seat is free.
+
+        Raises:
+            Full: it is taken, or there is no such table.
+            DovetailError: the table cannot be made.
+        """
+        with self._lock:
+            free = [
+                each
+                for each in (range(self._most) if table is None else [table])
+                if each < self._most and (each, seat) not in self._taken
+            ]
+            if not free:
+                raise Full(f"{len(self._taken)} of {self.most} sessions are in use")
+            place = free[0]
+            self._taken.add((place, seat))
+        try:
+            with self._lock:
+                if place not in self._tables:
+                    self._tables[place] = self._make()
+                at = self._tables[place]
+            yield Session(at, seat, self.rules)
+        finally:
+            if self._alone:
+                with self._lock:
+                    mine = self._tables.pop(place, None)
+                if mine is not None:
+                    mine.close()
+            with self._lock:
+                self._taken.discard((place, seat))
+
+    def holds(self, session: Session) -> bool:
+        """Return whether a client has the seat of a session."""
+        with self._lock:
+            tables = [place for place, table in self._tables.items() if table is session.table]
+            return any((place, session.seat) in self._taken for place in tables)
+
+    def close(self) -> None:
+        """End all games."""
+        with self._lock:
+            tables = list(self._tables.values())
+            self._tables.clear()
+        for each in tables:
+            each.close()
+
+
+class OpenEnvServer:
+    """The application of a game's open seats.
+
+    Args:
+        seats: where clients sit.
+        game: the game's name.
+        description: what it is, for ``/metadata``.
+        space: the action space of each open seat; None where the game declares none.
+        origins: the origins of pages that may connect; programs have none.
+        idle: seconds without a request after which a session ends.
+    """
+
+    def __init__(
+        self,
+        seats: Seats,
+        game: str,
+        description: str,
+        space: dict[int, Any],
+        *,
+        origins: Sequence[str] = (),
+        idle: float = 600.0,
+    ) -> None:
+        self._seats, self._game, self._description = seats, game, description
+        self._space, self._origins, self._idle = space, set(origins), idle
+        self._threads = ThreadPoolExecutor(seats.most + 4, thread_name_prefix="session")
+
+    def paths(self) -> dict[str, tuple[int, int | None]]:
+        """Return the seat and the table of each base path."""
+        seats = self._seats.seats
+        if len(seats) == 1:
+            return {"": (seats[0], None)}
+        found: dict[str, tuple[int, int | None]] = {f"/seat-{seat}": (seat, None) for seat in seats}
+        for table in range(self._seats.most // len(seats)):
+            found |= {f"/table-{table}/seat-{seat}": (seat, table) for seat in seats}
+        return found
+
+    def application(self) -> Starlette:
+        """Return the application, with all routes below each base path."""
+        routes: list[BaseRoute] = []
+        for base, (seat, table) in self.paths().items():
+            routes += self._routes(base, seat, table)
+        return Starlette(routes=routes, middleware=[Middleware(_Hosts)])
+
+    def _routes(self, base: str, seat: int, table: int | None) -> list[BaseRoute]:
+        schemas = wire.schemas(self._space.get(seat))
+        metadata = {
+            "name": f"dovetail-{self._game}",
+            "description": self._description or f"{self._game}, seat {seat}, served by Dovetail",
+            "readme_content": None,
+            "version": __version__,
+            "author": None,
+            "documentation_url": None,
+        }
+        listed = ("/health", "/metadata", "/schema", "/reset", "/step", "/state", "/mcp")
+        methods = {"/reset": "post", "/step": "post", "/mcp": "post"}
+        openapi = {
+            "openapi": "3.1.0",
+            "info": {"title": metadata["name"], "version": "1.0.0"},
+            "paths": {
+                each: {methods.get(each, "get"): {"responses": {"200": {"description": "JSON"}}}}
+                for each in listed
+            },
+        }
+
+        def fixed(body: dict[str, Any], status: int = 200) -> Callable[[HttpRequest], Response]:
+            return lambda request: JSONResponse(body, status)
+
+        refused = fixed({"detail": NO_SESSION}, 409)
+        no_tools = {"code": -32601, "message": "no tools are offered here; use /ws"}
+        rpc = fixed({"jsonrpc": "2.0", "id": None, "error": no_tools})
+
+        async def session(websocket: WebSocket) -> None:
+            await self._serve(websocket, seat, table)
+
+        return [
+            Route(f"{base}/health", fixed({"status": "healthy"})),
+            Route(f"{base}/metadata", fixed(metadata)),
+            Route(f"{base}/schema", fixed(schemas)),
+            Route(f"{base}/openapi.json", fixed(openapi)),
+            Route(f"{base}/reset", refused, methods=["POST"]),
+            Route(f"{base}/step", refused, methods=["POST"]),
+            Route(f"{base}/state", refused),
+            Route(f"{base}/mcp", rpc, methods=["POST"]),
+            WebSocketRoute(f"{base}/ws", session),
+        ]
+
+    async def _serve(self, websocket: WebSocket, seat: int, table: int | None) -> None:
+        asked = websocket.headers.get("origin")
+        if not local(websocket.headers.get("host", "")) or (
+            asked is not None and asked not in self._origins
+        ):
+            await websocket.close(1008)
+            return
+        await websocket.accept()
+        loop = asyncio.get_running_loop()
+        try:
+            place = self._seats.take(seat, table)
+            session = await loop.run_in_executor(self._threads, place.__enter__)
+        except Full as full:
+            await _last(websocket, "CAPACITY_REACHED", str(full))
+            return
+        except DovetailError as error:
+            await _last(websocket, "FACTORY_ERROR", str(error))
+            return
+        polite = False
+        try:
+            polite = await self._talk(websocket, session)
+        finally:
+            await loop.run_in_executor(self._threads, self._left, session, place, polite)
+
+    def _left(self, session: Session, place: Any, polite: bool) -> None:
+        """Free the seat: at once after ``close``, after a while where a client was lost."""
+        if polite or len(self._seats.seats) == 1:
+            with suppress(Refused):
+                session.leave()
+            place.__exit__(None, None, None)
+            return
+        game, _, _ = session.table.look(session.seat)
+        place.__exit__(None, None, None)
+
+        def give_up() -> None:
+            with suppress(Refused):
+                now, _, end = session.table.look(session.seat)
+                if now == game and end is None and not self._seats.holds(session):
+                    session.table.resign(session.seat)
+
+        timer = threading.Timer(self._seats.back, give_up)
+        timer.daemon = True
+        timer.start()
+
+    async def _talk(self, websocket: WebSocket, session: Session) -> bool:
+        """Answer requests in order until the client leaves; return whether it said so."""
+        loop = asyncio.get_running_loop()
+        heard = asyncio.ensure_future(websocket.receive())
+        try:
+            while True:
+                done, _ = await asyncio.wait({heard}, timeout=self._idle)
+                if not done:
+                    await _last(websocket, "SESSION_ERROR", f"no request in {self._idle:g} s")
+                    return True
+                said = heard.result()
+                if said["type"] == "websocket.disconnect":
+                    return bool(said.get("code") == 1000)
+                heard = asyncio.ensure_future(websocket.receive())
+                try:
+                    request = wire.read(said.get("text") or said.get("bytes") or "")
+                    if request.kind == "close":
+                        await websocket.close(1000)
+                        return True
+                    work = loop.run_in_executor(self._threads, session.answer, request)
+                    both: set[asyncio.Future[Any]] = {work, heard}
+                    while not work.done():  # a client that leaves while it waits frees its seat
+                        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+                        if heard.done() and heard.result()["type"] == "websocket.disconnect":
+                            return bool(heard.result().get("code") == 1000)
+                        if heard.done():
+                            await asyncio.wait({work})
+                    answer = work.result()
+                except WireError as error:
+                    if error.final:
+                        await _last(websocket, error.code, str(error))
+                        return True
+                    answer = wire.error(error.code, str(error))
+                if answer is not None:
+                    await websocket.send_text(answer)
+        except (WebSocketDisconnect, RuntimeError):
+            return False
+        finally:
+            heard.cancel()
+
+
+async def _last(websocket: WebSocket, code: str, text: str) -> None:
+    """Send an error and close."""
+    with suppress(WebSocketDisconnect, RuntimeError):
+        await websocket.send_text(wire.error(code, text))
+        if websocket.client_state is WebSocketState.CONNECTED:
+            await websocket.close(1000)
+
+
+def local(host: str) -> bool:
+    """Return whether a Host header names this machine: other names may be a page's (DNS rebinding)."""
+    name = urlsplit(f"//{host}").hostname
+    return name in ("127.0.0.1", "localhost", "::1")
+
+
+class _Hosts(BaseHTTPMiddleware):
+    """Refuses requests for other hosts."""
+
+    async def dispatch(self, request: HttpRequest, call_next: RequestResponseEndpoint) -> Response:
+        if not local(request.headers.get("host", "")):
+            return JSONResponse({"detail": "only this machine is served"}, 403)
+        return await call_next(request)
+
+
+def serve(server: OpenEnvServer, host: str, port: int, ready: Callable[[list[str]], None]) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        server: the application's maker.
+        host: a loopback address.
+        port: 0 for any free one.
+        ready: called with the base URLs.
+
+    Raises:
+        DovetailError: the address is not free.
+    """
+    try:
+        listener = socket.create_server((host, port))
+    except OSError as error:
+        raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
+    with listener:
+        at = origin(host, listener.getsockname()[1])
+        ready([f"{at}{base}" for base in server.paths()])
+        config = uvicorn.Config(
+            server.application(),
+            log_level="warning",
+            ws_max_size=wire.LARGEST,
+            ws_ping_interval=None,  # a client that generates for minutes answers no ping
+            limit_concurrency=1024,
+        )
+        uvicorn.Server(config).run(sockets=[listener])

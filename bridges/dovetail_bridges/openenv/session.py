@@ -1,0 +1,143 @@
+"""A client's session: a seat at a table, played by OpenEnv's requests. Its methods block."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from dovetail.peer.agents.agent import Decision, End
+from dovetail_bridges.choices import chosen, is_legal
+from dovetail_bridges.openenv import wire
+from dovetail_bridges.openenv.wire import Observe, Request, WireError
+from dovetail_bridges.table import Refused, Table
+
+LONGEST = 50.0
+"""Seconds that an answer may take; OpenEnv's clients give up after 60."""
+Illegal = Literal["observe", "forfeit", "error"]
+
+
+class Rules(Struct, frozen=True):
+    """How sessions answer."""
+
+    illegal: Illegal = "observe"
+    """An illegal action is refused in the observation, costs the game, or is an error."""
+    tries: int = 3
+    """Refused actions in one decision before the next one costs the game."""
+    observe: Observe = "both"
+    """The forms of a position in an observation."""
+    longest: float = LONGEST
+    """Seconds that an answer may take."""
+
+
+class Session:
+    """A seat at a table.
+
+    Args:
+        table: the table, whose games begin together.
+        seat: the seat's number.
+        rules: how it answers.
+    """
+
+    def __init__(self, table: Table, seat: int, rules: Rules) -> None:
+        self.table, self.seat, self.rules = table, seat, rules
+        self.episode: str | None = None
+        self.steps = 0
+        self._before = 0
+        """The last game that ended before this session, or that this session has seen end."""
+        self._begun = False
+        """Whether this session has begun a game."""
+        self._tried = 0
+
+    def answer(self, request: Request) -> str | None:
+        """Return the answer to a request; None if it has none.
+
+        Raises:
+            WireError: the request is refused.
+        """
+        try:
+            match request.kind:
+                case "reset":
+                    return self._reset(*wire.reset_options(request.data))
+                case "step":
+                    return self._step(wire.action(request.data))
+                case "state":
+                    return wire.state(self.episode, self.steps)
+                case "mcp":
+                    return wire.no_tools(request.data)
+                case "close":
+                    return None
+        except Refused as refused:
+            raise WireError("EXECUTION_ERROR", str(refused)) from None
+
+    def leave(self) -> None:
+        """Give up the game in progress, if there is one; the seat is free again."""
+        game, _, end = self.table.look(self.seat)
+        if game > self._before and end is None:
+            self.table.resign(self.seat)
+
+    def _reset(self, seed: int | None, episode: str | None) -> str:
+        limit = time.monotonic() + self.rules.longest
+        game, _, end = self.table.look(self.seat)
+        if game and end is None and self._begun:  # in mid-game: it is lost
+            self.table.resign(self.seat)
+            game, _, end = self.table.look(self.seat, self.rules.longest, since=self._before)
+        resumed = bool(game) and end is None and not self._begun
+        if not resumed:
+            self._before = game
+            self.table.again(self.seat, seed=seed, wait=max(0.0, limit - time.monotonic()))
+        self._begun = True
+        self.episode = episode or secrets.token_hex(8)
+        self.steps = self._tried = 0
+        return self._view(limit, reward=False)
+
+    def _step(self, action: Any) -> str:
+        if not self._begun:
+            raise WireError("EXECUTION_ERROR", "no episode has begun; send reset first")
+        limit = time.monotonic() + self.rules.longest
+        _, decision, end = self.table.look(self.seat, since=self._before)
+        if end is not None:
+            raise WireError("EXECUTION_ERROR", "the episode is over; send reset")
+        if action is None:
+            return self._view(limit)
+        if decision is None:
+            text = 'others must act; step with {"action": null} waits for your turn'
+            return self._seen(None, None, 0.0, text)
+        action = chosen(decision, action)
+        legal = is_legal(decision, action)
+        if not legal and self.rules.illegal == "error":
+            raise WireError("EXECUTION_ERROR", _wrong(decision, action))
+        if not legal and self.rules.illegal == "observe" and self._tried < self.rules.tries:
+            self._tried += 1
+            return self._seen(decision, None, 0.0, _wrong(decision, action))
+        self.table.act(self.seat, action, decision.turn, force=not legal)
+        self._tried = 0
+        self.steps += 1
+        return self._view(limit)
+
+    def _view(self, limit: float, *, reward: bool = True) -> str:
+        """Return the seat's next decision or the end, or after a while that others must act."""
+        wait = max(0.0, limit - time.monotonic())
+        _, decision, end = self.table.look(self.seat, wait, since=self._before)
+        earned = decision.reward if decision is not None else 0.0
+        return self._seen(decision, end, earned if reward else None)
+
+    def _seen(
+        self,
+        decision: Decision | None,
+        end: End | None,
+        reward: float | None,
+        wrong: str | None = None,
+    ) -> str:
+        return wire.observation(
+            self.seat, decision, end, self.rules.observe, reward=reward, wrong=wrong
+        )
+
+
+def _wrong(decision: Decision, action: Any) -> str:
+    legal = wire.legal_actions(decision)
+    more = f" and {len(legal) - 20} more" if len(legal) > 20 else ""
+    listed = ", ".join(map(str, legal[:20])) or "see the action's schema"
+    return f"{str(action)[:60]!r} is not legal; legal: {listed}{more}"

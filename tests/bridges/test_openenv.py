@@ -1,0 +1,260 @@
+"""Clients of OpenEnv in seats of Dovetail's games, over real WebSockets."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from dovetail_bridges.openenv import wire
+from dovetail_bridges.openenv.server import OpenEnvServer, Seats
+from dovetail_bridges.openenv.session import Rules
+from dovetail_bridges.table import Table
+
+SMALL = {"rows": 4, "columns": 4, "connect": 3}
+
+
+@contextmanager
+def served(seats: list[int], **options: Any) -> Iterator[str]:
+    """Serve Connect Four's seats at a free port; give the WebSocket's address without its path."""
+    rules = options.pop("rules", Rules())
+    games = options.pop("games", 1 << 40)
+
+    def make() -> Table:
+        return Table(
+            "connect_four",
+            seats,
+            ["random"],
+            configuration=SMALL,
+            seed=secret,
+            games=games,
+            together=True,
+        )
+
+    secret = 0x1234_5678_9ABC_DEF0
+    places = Seats(make, seats, rules=rules, **options)
+    with make() as table:
+        spaces = table.spaces()
+    app = OpenEnvServer(places, "connect_four", "", spaces).application()
+    config = uvicorn.Config(app, port=0, log_level="error", ws_ping_interval=None)
+    server = uvicorn.Server(config)
+    ready = threading.Event()
+    startup = server.startup
+
+    async def told(*more: Any, **most: Any) -> None:
+        await startup(*more, **most)
+        ready.set()
+
+    server.startup = told  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    assert ready.wait(30)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"ws://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        places.close()
+
+
+def ask(client: ClientConnection, kind: str, **data: Any) -> Any:
+    client.send(json.dumps({"type": kind, "data": data}))
+    return json.loads(client.recv(30))
+
+
+def play(client: ClientConnection, seed: int | None = None) -> Any:
+    """Play an episode at random; return its last answer's data."""
+    rng = random.Random(seed)
+    said = ask(client, "reset") if seed is None else ask(client, "reset", seed=seed)
+    while not said["data"]["done"]:
+        seen = said["data"]["observation"]
+        action = rng.choice(seen["legal_actions"]) if seen["your_turn"] else None
+        said = ask(client, "step", action=action)
+    return said["data"]
+
+
+def test_the_same_seed_gives_the_same_episode_and_the_end_says_why() -> None:
+    with served([0]) as at, connect(f"{at}/ws") as client:
+        first, again = play(client, 7), play(client, 7)
+        assert first == again
+        assert first["metadata"]["reason"] == "terminated"
+        assert first["reward"] == {1.0: 1.0, 0.5: 0.0, 0.0: -1.0}[first["metadata"]["outcome"][0]]
+        assert first["observation"]["metadata"] == first["metadata"]
+        state = ask(client, "state")["data"]
+        assert state["step_count"] > 0
+        assert state["episode_id"]
+
+
+def test_an_illegal_action_is_refused_in_the_observation_and_costs_the_game_in_the_end() -> None:
+    with served([0], rules=Rules(tries=2)) as at, connect(f"{at}/ws") as client:
+        seen = ask(client, "reset", seed=1)["data"]["observation"]
+        for _ in range(2):
+            refused = ask(client, "step", action=99)["data"]
+            assert refused["observation"]["error"].startswith("'99' is not legal; legal: 0, 1")
+            assert refused["observation"]["text"] == seen["text"]
+            assert (refused["reward"], refused["done"]) == (0.0, False)
+        lost = ask(client, "step", action=99)["data"]
+        assert (lost["done"], lost["metadata"]["reason"]) == (True, "illegal-action")
+        assert lost["metadata"]["outcome"] == [0.0, 1.0]
+
+
+def test_an_illegal_action_may_be_an_error_that_leaves_the_decision_open() -> None:
+    with served([0], rules=Rules(illegal="error")) as at, connect(f"{at}/ws") as client:
+        ask(client, "reset")
+        wrong = ask(client, "step", action=99)
+        assert (wrong["type"], wrong["data"]["code"]) == ("error", "EXECUTION_ERROR")
+        assert ask(client, "step", action=0)["type"] == "observation"
+
+
+def test_two_clients_share_games_and_their_outcomes_mirror() -> None:
+    with served([0, 1]) as at:
+        ends: dict[int, list[Any]] = {0: [], 1: []}
+
+        def sit(seat: int) -> None:
+            with connect(f"{at}/seat-{seat}/ws") as client:
+                for _ in range(5):
+                    ends[seat].append(play(client))
+
+        threads = [threading.Thread(target=sit, args=(seat,)) for seat in (0, 1)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(60)
+        assert len(ends[0]) == len(ends[1]) == 5
+        for one, other in zip(ends[0], ends[1], strict=True):
+            assert one["reward"] == -other["reward"]
+            assert one["metadata"]["outcome"] == other["metadata"]["outcome"]
+
+
+def test_who_waits_for_a_partner_is_told_that_it_is_not_its_turn() -> None:
+    with (
+        served([0, 1], rules=Rules(longest=0.2)) as at,
+        connect(f"{at}/table-0/seat-0/ws") as first,
+    ):
+        waiting = ask(first, "reset")["data"]
+        assert (waiting["observation"]["your_turn"], waiting["done"]) == (False, False)
+        assert waiting["observation"]["legal_actions"] == []
+        with connect(f"{at}/table-0/seat-1/ws") as second:
+            assert ask(second, "reset")["data"]["observation"]["your_turn"] is False
+            mine = ask(first, "step", action=None)["data"]["observation"]
+            assert (mine["your_turn"], mine["legal_actions"]) == (True, [0, 1, 2, 3])
+            second.send(json.dumps({"type": "close", "data": {}}))
+            with pytest.raises(ConnectionClosed):
+                second.recv(10)
+        end = ask(first, "step", action=0)["data"]
+        while not end["done"]:
+            end = ask(first, "step", action=None)["data"]
+        assert end["metadata"]["outcome"] == [1.0, 0.0]
+
+
+def test_a_lost_client_may_come_back_to_its_game() -> None:
+    with served([0, 1], back=30.0) as at, connect(f"{at}/seat-1/ws") as second:
+        with connect(f"{at}/seat-0/ws", close_timeout=0.1) as first:
+            first.send(json.dumps({"type": "reset", "data": {}}))
+            second.send(json.dumps({"type": "reset", "data": {}}))
+            before = json.loads(first.recv(30))["data"]["observation"]
+            first.socket.shutdown(2)  # as if its program were killed
+
+        def again() -> Any:
+            with connect(f"{at}/seat-0/ws") as client:
+                said = ask(client, "reset")
+                return said["data"]["observation"] if said["type"] == "observation" else None
+
+        assert _until(again, bool) == before
+
+
+def test_a_session_too_many_is_told_so_unasked_and_a_seat_becomes_free() -> None:
+    with served([0], sessions=1) as at:
+        with connect(f"{at}/ws") as first:
+            ask(first, "reset")
+            with connect(f"{at}/ws") as second:
+                full = json.loads(second.recv(10))
+                assert full["data"]["code"] == "CAPACITY_REACHED"
+                with pytest.raises(ConnectionClosed):
+                    second.recv(10)
+
+        def free() -> bool:
+            with connect(f"{at}/ws") as third:
+                return bool(ask(third, "reset")["type"] == "observation")
+
+        assert _until(free, bool)
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("{", "INVALID_JSON"),
+        ('{"type": "dance"}', "UNKNOWN_TYPE"),
+        ('{"type": "step", "data": {"action": true}}', "VALIDATION_ERROR"),
+        ('{"type": "step", "data": {"column": 3}}', "VALIDATION_ERROR"),
+        ('{"type": "reset", "data": {"seed": -1}}', "VALIDATION_ERROR"),
+        ('{"type": "reset", "data": {"level": 2}}', "VALIDATION_ERROR"),
+        ('{"type": "reset", "data": {}, "x": 1}', "VALIDATION_ERROR"),
+        ('{"type": "step", "data": {"action": 0}}', "EXECUTION_ERROR"),
+    ],
+)
+def test_a_wrong_request_gets_one_line_and_the_session_goes_on(said: str, code: str) -> None:
+    with served([0]) as at, connect(f"{at}/ws") as client:
+        client.send(said)
+        answer = json.loads(client.recv(10))["data"]
+        assert answer["code"] == code
+        assert "\n" not in answer["message"]
+        assert ask(client, "reset")["type"] == "observation"
+
+
+@pytest.mark.parametrize("said", ["[1]", b"\x00"])
+def test_what_is_not_an_object_ends_the_session(said: str | bytes) -> None:
+    with served([0]) as at, connect(f"{at}/ws") as client:
+        client.send(said)
+        assert json.loads(client.recv(10))["data"]["code"] == "SESSION_ERROR"
+        with pytest.raises(ConnectionClosed):
+            client.recv(10)
+
+
+def test_pages_and_other_hosts_are_refused() -> None:
+    with served([0]) as at:
+        for header in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+            with pytest.raises(InvalidStatus), connect(f"{at}/ws", additional_headers=header):
+                pass
+        http = at.replace("ws:", "http:")
+        answers = {
+            path: json.load(urllib.request.urlopen(http + path))
+            for path in ("/health", "/metadata", "/schema", "/openapi.json")
+        }
+        assert answers["/health"] == {"status": "healthy"}
+        assert answers["/openapi.json"]["info"]["version"].startswith("1.")
+        assert answers["/schema"]["action"]["required"] == ["action"]
+        with pytest.raises(urllib.error.HTTPError, match="409"):
+            urllib.request.urlopen(urllib.request.Request(f"{http}/step", b"{}"))
+
+
+def test_schemas_bound_the_actions_of_a_discrete_space() -> None:
+    with served([0]) as at:
+        schema = json.load(urllib.request.urlopen(f"{at.replace('ws:', 'http:')}/schema"))
+        number = schema["action"]["properties"]["action"]["anyOf"][0]
+        assert number == {"type": "integer", "minimum": 0, "maximum": 3}
+
+
+def test_text_that_is_not_a_request_is_refused_before_anything_is_done() -> None:
+    for text in ("", "null", '"reset"', "[" * 100_000, "9" * 5000):
+        with pytest.raises(wire.WireError):
+            wire.read(text)
+
+
+def _until(look: Callable[[], Any], enough: Callable[[Any], Any], seconds: float = 30.0) -> Any:
+    end = time.monotonic() + seconds
+    while not enough(found := look()):
+        assert time.monotonic() < end, found
+    return found
