@@ -15,13 +15,13 @@ import pytest
 
 from dovetail import DovetailError, InProcess
 from dovetail.peer.agents.random_agent import Random
-from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour, Parameters
+from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour, NTupleConnectFourParameters
 from dovetail_agents.games.connect_four.ntuple.agent import looks
 from dovetail_agents.games.connect_four.ntuple.kernels import COHERENCE
 from dovetail_games.connect_four import ConnectFour
 from dovetail_games.connect_four.rules import ConnectFourBoard
 
-SMALL = Parameters(tuples=6, length=4, learning_rate=0.1)
+SMALL = NTupleConnectFourParameters(tuples=6, length=4, learning_rate=0.1)
 
 
 class Plain:
@@ -84,7 +84,7 @@ def planes(board: ConnectFourBoard) -> np.ndarray[Any, Any]:
     )
 
 
-def agent(parameters: Parameters = SMALL, seed: int = 1) -> NTupleConnectFour:
+def agent(parameters: NTupleConnectFourParameters = SMALL, seed: int = 1) -> NTupleConnectFour:
     found = NTupleConnectFour(parameters, seed)
     found._prepare((6, 7))
     return found
@@ -172,10 +172,10 @@ def test_states_that_would_reach_beyond_its_tables_are_refused() -> None:
     values(learner, ConnectFourBoard(), learning=False)
     learner.sizes.ravel()[-1] = 1.0
     large = learner.save()
-    small = agent(Parameters(tuples=6, length=4, connect=5))
+    small = agent(NTupleConnectFourParameters(tuples=6, length=4, connect=5))
     for state in (large, small.save()):
         agent().load(state)
-    learner.parameters = Parameters(tuples=5, length=4)
+    learner.parameters = NTupleConnectFourParameters(tuples=5, length=4)
     with pytest.raises(DovetailError, match="an entry beyond the 2560 of its tables"):
         small.load(learner.save())
     assert small.parameters.connect == 5

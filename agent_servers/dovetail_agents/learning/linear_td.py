@@ -16,19 +16,16 @@ from numpy.typing import NDArray
 from dovetail.peer.agents.agent import Agent, Decision, End, Needs
 from dovetail.peer.agents.saving import pack, unpack
 from dovetail.protocol.errors import DovetailError
+from dovetail_agents.learning.options import LearnerOptions
 
 Array = NDArray[Any]
 LARGEST = 1e9
 """A weight beyond this means that learning has diverged."""
 
 
-class LinearTDParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of all such players."""
+class LinearTDParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True):
+    """The options of all such players."""
 
-    learning_rate: Annotated[float, Meta(ge=0, le=10, description="Step size at first.")] = 0.1
-    epsilon: Annotated[
-        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
-    ] = 0.15
     target: Annotated[
         Literal["predicted", "actual", "leaf"],
         Meta(

@@ -21,6 +21,7 @@ from dovetail_agents.games.amazons.position import (
     AmazonsSearch,
 )
 from dovetail_agents.learning.linear_td import Considered, LinearTD, LinearTDParameters
+from dovetail_agents.learning.options import Epsilon
 from dovetail_agents.learning.step_size import StepSize
 from dovetail_games.amazons.kernels import count_moves
 from dovetail_games.amazons.rules import AmazonsBoard, start_position
@@ -51,6 +52,7 @@ WON, DOMINATING = 100.0, 1e6
 class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``AmazonsPlayer``."""
 
+    epsilon: Epsilon = 0.15
     weights: Annotated[
         Literal["zeros", "ones", "mp", "mp-vs-mcmp", "ones-vs-abmp", "mp-vs-random"] | list[float],
         Meta(description="Weights to begin with: the study's by name, or twelve numbers."),

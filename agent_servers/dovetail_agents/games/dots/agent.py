@@ -50,9 +50,6 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
             description="The rate is divided by the number of meetings raised to this power; the study's is 1.",
         ),
     ] = 1.0
-    epsilon: Annotated[
-        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
-    ] = 0.1
     target: Annotated[
         Literal["predicted", "actual", "leaf"],
         Meta(

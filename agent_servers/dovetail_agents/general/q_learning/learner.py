@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from dovetail.peer.agents.sampling import best
 from dovetail_agents.general.q_learning.table import Key, Table
+from dovetail_agents.learning.options import Discount, Epsilon
 from dovetail_agents.learning.step_size import StepSize
 
 
@@ -34,12 +35,8 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     least_rate: Annotated[
         float, Meta(ge=0, le=1, description="Lower bound of the learning rate.")
     ] = 0.0
-    discount: Annotated[
-        float, Meta(ge=0, le=1, description="Discount factor (gamma) for each decision.")
-    ] = 0.95
-    epsilon: Annotated[
-        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
-    ] = 0.2
+    discount: Discount = 0.95
+    epsilon: Epsilon = 0.2
     min_visits: Annotated[
         int,
         Meta(

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from dovetail_agents.learning.network import Activation, Output
+from dovetail_agents.learning.options import Discount, Epsilon, StepSize
 from dovetail_agents.learning.traces import Name as Traces
 
 
@@ -20,9 +21,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "function of the inputs."
         ),
     ] = 128
-    learning_rate: Annotated[
-        float, Meta(ge=0, le=10, description="Step size of the first episodes.")
-    ] = 0.05
+    learning_rate: StepSize = 0.05
     rates: Annotated[
         Literal["one", "fan-in"],
         Meta(
@@ -41,12 +40,8 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     trace_decay: Annotated[
         float, Meta(ge=0, le=1, description="Lambda: how far back an error reaches.")
     ] = 0.7
-    discount: Annotated[
-        float, Meta(ge=0, le=1, description="Discount factor (gamma) for each decision.")
-    ] = 0.95
-    epsilon: Annotated[
-        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
-    ] = 0.7
+    discount: Discount = 0.95
+    epsilon: Epsilon = 0.7
     traces: Annotated[
         Traces,
         Meta(
@@ -95,7 +90,7 @@ class RLGameParameters(TDParameters, frozen=True, forbid_unknown_fields=True):
         Annotated[int, Meta(ge=0, le=4096)] | Literal["half"],
         Meta(description="Units of the hidden layer, or half as many as there are inputs."),
     ] = "half"
-    learning_rate: Annotated[float, Meta(ge=0, le=10, description="Step size.")] = 1.0
+    learning_rate: StepSize = 1.0
     rates: Annotated[
         Literal["one", "fan-in"],
         Meta(description="Whether each layer's step size is divided by the number of its inputs."),
@@ -104,9 +99,7 @@ class RLGameParameters(TDParameters, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=0, description="Episodes until the step size is half; 0 keeps it.")
     ] = 0.0
     trace_decay: Annotated[float, Meta(ge=0, le=1, description="Lambda.")] = 0.5
-    epsilon: Annotated[
-        float, Meta(ge=0, le=1, description="Share of random actions while learning.")
-    ] = 0.1
+    epsilon: Epsilon = 0.1
     traces: Annotated[Traces, Meta(description="How a gradient joins the trace.")] = "replacing"
     averaging: Annotated[
         int, Meta(ge=0, description="Episodes to average the weights over; 0 takes the latest.")

@@ -1,5 +1,8 @@
 """Connect Four: an n-tuple network that learns from its own games."""
 
-from dovetail_agents.games.connect_four.ntuple.agent import NTupleConnectFour, Parameters
+from dovetail_agents.games.connect_four.ntuple.agent import (
+    NTupleConnectFour,
+    NTupleConnectFourParameters,
+)
 
-__all__ = ["NTupleConnectFour", "Parameters"]
+__all__ = ["NTupleConnectFour", "NTupleConnectFourParameters"]

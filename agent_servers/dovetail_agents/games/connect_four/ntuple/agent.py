@@ -19,13 +19,14 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.connect_four.ntuple import kernels
 from dovetail_agents.learning.draws import explore_rows
+from dovetail_agents.learning.options import Epsilon, LearnerOptions
 
 Array = NDArray[Any]
 MOST_SQUARES = 400
 """Of a saved network's board, as of the game's."""
 
 
-class Parameters(Struct, frozen=True, forbid_unknown_fields=True):
+class NTupleConnectFourParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``NTupleConnectFour``."""
 
     learning_rate: Annotated[
@@ -36,9 +37,7 @@ class Parameters(Struct, frozen=True, forbid_unknown_fields=True):
             description="Learning rate of a weight whose errors have all had the same sign so far.",
         ),
     ] = 0.05
-    epsilon: Annotated[
-        float, Meta(ge=0, le=1, description="Probability of a random move while it learns.")
-    ] = 0.2
+    epsilon: Epsilon = 0.2
     tuples: Annotated[
         int, Meta(ge=1, le=100, description="Tables, each of which looks at some squares.")
     ] = 70
@@ -62,7 +61,7 @@ class _Slots:
         self.seats = seats
 
 
-class NTupleConnectFour(VectorAgent[Parameters]):
+class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
     """Connect Four: learns the value of the positions after a move, as a sum of tables.
 
     Each table looks at some squares and, mirrored, at their images.  The sides have weights of
@@ -79,7 +78,9 @@ class NTupleConnectFour(VectorAgent[Parameters]):
     needs = Needs(game="connect_four", seats=2, legal="list")
     capacity = 0
 
-    def __init__(self, parameters: Parameters | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, parameters: NTupleConnectFourParameters | None = None, seed: int = 0
+    ) -> None:
         super().__init__(parameters, seed)
         self.steps = 0
         """Decisions while it learns; those on the empty board are counted, too, and teach nothing."""
@@ -164,7 +165,7 @@ class NTupleConnectFour(VectorAgent[Parameters]):
 
     def load(self, state: bytes) -> None:
         """Become the agent that was saved: its parameters take the place of this one's."""
-        saved = unpack(self.name, state, 1, Parameters, _Settings, compress=True)
+        saved = unpack(self.name, state, 1, NTupleConnectFourParameters, _Settings, compress=True)
         found = saved.settings
         other = type(self)(saved.parameters, saved.seed)
         other.steps = found.steps
