@@ -288,6 +288,9 @@ type Turns struct {
 	Outcomes any
 	// What went wrong where `over` is 3, in the same order.
 	Faults []Fault
+	// Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; nil is
+	// as `over` says.
+	Truncated any
 }
 
 func (m *Turns) wire(w *wire) {
@@ -304,6 +307,7 @@ func (m *Turns) wire(w *wire) {
 	opt(w, "finals", &m.Finals, nil, value)
 	opt(w, "outcomes", &m.Outcomes, nil, value)
 	array(w, "faults", &m.Faults, mapOf[Fault])
+	opt(w, "truncated", &m.Truncated, nil, value)
 }
 
 func (*Turns) kind() string { return "turns" }

@@ -535,6 +535,9 @@ type View struct {
 	Text *string
 	// If wanted: the position as a scene to draw.
 	Scene any
+	// In the last turn: whether a limit outside the rules cut this seat short; nil is as the turn
+	// says.
+	Truncated *bool
 }
 
 func (m *View) wire(w *wire) {
@@ -546,6 +549,7 @@ func (m *View) wire(w *wire) {
 	opt(w, "afterstates", &m.Afterstates, nil, value)
 	orNil(w, "text", &m.Text, text)
 	opt(w, "scene", &m.Scene, nil, value)
+	orNil(w, "truncated", &m.Truncated, boolean)
 }
 
 // Clock is part of AgentStart, AgentStep, AgentSteps and WatchedTurn. What a seat may use and what

@@ -7,7 +7,7 @@ import random
 import types
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pettingzoo
@@ -403,3 +403,64 @@ def test_a_module_of_the_local_user() -> None:
         assert isinstance(legal, list)
         turn = game.step({seat: rng.choice(legal)})
     assert turn.terminated
+
+
+class Mixed(Environment):
+    """Seat 0 ends by the rules in the step in which a limit cuts the others short."""
+
+    def init(self) -> Spec:
+        return Spec(
+            seats=3,
+            observation_spaces=[Discrete(4)],
+            action_spaces=[Discrete(2)],
+        )
+
+    def start(self, seed: int) -> Turn:
+        self.at = 0
+        return Turn.simultaneous(dict.fromkeys(range(3), 0))
+
+    def step(self, actions: Any) -> Turn:
+        self.at += 1
+        if self.at < 3:
+            return Turn.simultaneous(dict.fromkeys(range(3), self.at))
+        return Turn.end([self.at] * 3, [0.5] * 3, truncated=[1, 2])
+
+
+class Listener(Random):
+    """It notes how its seats ended."""
+
+    name = "listener"
+    told: ClassVar[dict[int, str]] = {}
+
+    def end(self, end: End) -> None:
+        self.told[end.seat.seat] = end.reason
+
+
+def test_flags_of_each_agent_go_to_pettingzoo_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = dovetail_bridges.pettingzoo.parallel_env(Mixed)
+    there.reset(seed=1)
+    for _ in range(3):
+        _, _, terminated, truncated, _ = there.step(dict.fromkeys(there.agents, 0))
+    assert list(terminated.values()) == [True, False, False]
+    assert list(truncated.values()) == [False, True, True]
+    one_by_one = dovetail_bridges.pettingzoo.env(Mixed)
+    one_by_one.reset(seed=1)
+    flags = {}
+    for agent in one_by_one.agent_iter():
+        _, _, over, cut, _ = one_by_one.last()
+        flags[agent] = over, cut
+        one_by_one.step(None if over or cut else 0)
+    assert list(flags.values()) == [(True, False), (False, True), (False, True)]
+    forms = {
+        "parallel": dovetail_bridges.pettingzoo.parallel_env,
+        "aec": dovetail_bridges.pettingzoo.env,
+    }
+    for api, form in forms.items():
+        monkeypatch.setattr(PettingZoo, "_make", lambda self, form=form: form(Mixed))
+        Listener.told.clear()
+        with InProcess([PettingZoo], [Listener]) as experiment:
+            agents = [experiment.create("listener") for _ in range(3)]
+            configuration = {"id": "mixed", "api": api}
+            [episode] = experiment.run("pettingzoo", agents, configuration=configuration)
+        assert episode.reason == "terminated"
+        assert Listener.told == {0: "terminated", 1: "truncated", 2: "truncated"}

@@ -119,6 +119,8 @@ class PettingZoo(Environment[Options]):
             conversion.from_value(space, conversion.zeros(space)) for space in self._observations
         ]
         self._masks: dict[int, Any] = {}
+        self._ends: dict[str, bool] = {}
+        """By agent whose episode is over: whether the rules ended it."""
         rewards = [0.0] * seats
         if not self._parallel:
             self.env.reset(seed=narrow)
@@ -143,6 +145,7 @@ class PettingZoo(Environment[Options]):
     def _aec(self, rewards: list[float]) -> Turn:
         """Return the turn of the agent that is selected, or the end."""
         env = self.env
+        self._note(env.terminations, env.truncations)
         ended = {agent: env.terminations[agent] or env.truncations[agent] for agent in env.agents}
         if all(ended.values()):
             terminated = any(env.terminations[agent] for agent in env.agents)
@@ -166,6 +169,7 @@ class PettingZoo(Environment[Options]):
         terminated: Mapping[str, Any],
         truncated: Mapping[str, Any],
     ) -> Turn:
+        self._note(terminated, truncated)
         for agent, observation in seen.items():
             if agent in self.seat_of:
                 self._show(self.seat_of[agent], observation, infos.get(agent, {}))
@@ -221,10 +225,20 @@ class PettingZoo(Environment[Options]):
         ]
         return Turn(to_act=to_act, seats=views)
 
+    def _note(self, terminated: Mapping[str, Any], truncated: Mapping[str, Any]) -> None:
+        """Note how agents ended whose flags are set now."""
+        for agent in self.agents:
+            if terminated.get(agent) or truncated.get(agent):
+                self._ends.setdefault(agent, bool(terminated.get(agent)))
+
     def _end(self, rewards: list[float], *, truncated: bool) -> Turn:
         scored = self.configuration.outcome == "returns"
         outcome = from_returns(self._totals) if scored else None
-        return Turn.end(self._seen, rewards, outcome=outcome, truncated=truncated)
+        turn = Turn.end(self._seen, rewards, outcome=outcome, truncated=truncated)
+        for view, agent in zip(turn.seats, self.agents, strict=True):
+            if self._ends.get(agent, not truncated) is truncated:
+                view.truncated = not truncated
+        return turn
 
     def text(self, seat: int | None = None) -> str:
         """Return what the environment renders as text, if it was made with render_mode ansi."""

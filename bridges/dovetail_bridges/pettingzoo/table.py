@@ -70,6 +70,7 @@ class Table:
         self.terminated = self.truncated = False
         self.outcome: list[float] | None = None
         self.reason = ""
+        self._cut: dict[int, bool] = {}
         self._seen: list[Any] = []
         self._legal: dict[int, Legal] = {}
         self._seed = 0
@@ -181,9 +182,18 @@ class Table:
             )
         self.to_act = list(turn.to_act)
         self.terminated, self.truncated = turn.terminated, turn.truncated
+        self._cut = {view.seat: view.truncated for view in turn.seats if view.truncated is not None}
         self.outcome = turn.outcome
         if self.over:
             self.reason = "terminated" if turn.terminated else "truncated"
+
+    def truncations(self) -> list[bool]:
+        """Return by seat whether its episode was cut short."""
+        return [self.over and self._cut.get(n, self.truncated) for n in range(self.spec.seats)]
+
+    def terminations(self) -> list[bool]:
+        """Return by seat whether the rules ended its episode."""
+        return [self.over and not cut for cut in self.truncations()]
 
     def _forfeit(self, seat: int) -> None:
         blamed, other = self.spec.forfeit or (0.0, 0.0)
@@ -192,6 +202,7 @@ class Table:
         if others:
             self.outcome = [0.0 if each == seat else 1 / others for each in range(others + 1)]
         self.terminated, self.reason = True, "illegal-action"
+        self._cut = {}
         self.to_act, self._legal = [], {}
 
 

@@ -173,8 +173,8 @@ class AEC(_Shown, AECEnv):
                 ]
             if not behind and any(asked[seat] >= self.max_cycles for seat in table.to_act):
                 table.cut()
-        self.terminations = dict.fromkeys(self.agents, table.terminated)
-        self.truncations = dict.fromkeys(self.agents, table.truncated)
+        self.terminations = dict(zip(self.agents, table.terminations(), strict=True))
+        self.truncations = dict(zip(self.agents, table.truncations(), strict=True))
         self.infos = {agent: table.info() for agent in self.agents}
         if table.over:
             self.agent_selection = self.agents[0]
@@ -234,8 +234,8 @@ class Parallel(_Shown, ParallelEnv):
         return (
             self._observed(),
             dict(zip(agents, table.rewards, strict=True)),
-            dict.fromkeys(agents, table.terminated),
-            dict.fromkeys(agents, table.truncated),
+            dict(zip(agents, table.terminations(), strict=True)),
+            dict(zip(agents, table.truncations(), strict=True)),
             {agent: table.info() for agent in agents},
         )
 

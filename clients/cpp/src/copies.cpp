@@ -58,6 +58,7 @@ public:
         Transitions found;
         found.rewards.assign(slots.size() * seats, 0.0);
         found.over.assign(slots.size(), Over::continues);
+        bool differ = false;
         List seen, finals;
         std::vector<Legal> legal;
         List after;
@@ -87,11 +88,19 @@ public:
             std::vector<double> scores(seats, std::numeric_limits<double>::quiet_NaN());
             if (turn.outcome) scores = *turn.outcome;
             found.outcomes.insert(found.outcomes.end(), scores.begin(), scores.end());
+            std::vector<std::uint8_t> cut(seats, turn.terminated ? 0 : 1);
+            for (const View& view : turn.seats) {
+                if (!view.truncated) continue;
+                cut[static_cast<std::size_t>(view.seat)] = *view.truncated ? 1 : 0;
+                differ = true;
+            }
+            found.truncated.insert(found.truncated.end(), cut.begin(), cut.end());
         }
         found.observations = columns::stacked(std::move(seen));
         found.legal = masks(legal);
         found.finals = by_episode(columns::stacked(std::move(finals)), seats);
         found.afterstates = columns::joined(after);
+        if (!differ) found.truncated.clear();
         settle(found);
         return found;
     }

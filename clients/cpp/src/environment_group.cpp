@@ -54,6 +54,10 @@ messages::Turns EnvironmentGroup::steps(const messages::EnvironmentSteps& messag
         const std::size_t ended = found.outcomes.size() / std::max<std::size_t>(1, seats_);
         turns.outcomes = Tensor::of<double>({ended, seats_}, found.outcomes);
     }
+    if (!found.truncated.empty()) {
+        const std::size_t ended = found.truncated.size() / std::max<std::size_t>(1, seats_);
+        turns.truncated = Tensor::of<std::uint8_t>({ended, seats_}, found.truncated);
+    }
     turns.faults = std::move(found.faults);
     return turns;
 }

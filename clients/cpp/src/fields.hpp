@@ -238,6 +238,7 @@ void visit(V& v, M& m, Of<messages::Turns>) {
     v.optional("finals", m.finals);
     v.optional("outcomes", m.outcomes);
     v.optional("faults", m.faults);
+    v.optional("truncated", m.truncated);
 }
 
 template <class V, class M>
@@ -250,6 +251,7 @@ void visit(V& v, M& m, Of<messages::View>) {
     v.optional("afterstates", m.afterstates);
     v.optional("text", m.text);
     v.optional("scene", m.scene);
+    v.optional("truncated", m.truncated);
 }
 
 template <class V, class M>

@@ -217,6 +217,7 @@ impl VectorEnvironment for Copies {
             over: vec![Over::Continues; slots.len()],
             ..Transitions::default()
         };
+        let mut differ = false;
         let (mut seen, mut finals, mut legal, mut after) = (vec![], vec![], vec![], vec![]);
         for (at, slot) in slots.iter().enumerate() {
             match self.rows(*slot as usize, afterstates) {
@@ -260,6 +261,14 @@ impl VectorEnvironment for Copies {
                 Some(scores) => found.outcomes.extend(scores),
                 None => found.outcomes.extend(vec![f64::NAN; seats]),
             }
+            let mut cut = vec![u8::from(!turn.terminated); seats];
+            for view in &turn.seats {
+                if let Some(flag) = view.truncated {
+                    cut[view.seat] = u8::from(flag);
+                    differ = true;
+                }
+            }
+            found.truncated.extend(cut);
         }
         found.observations = stacked(seen)?;
         found.legal = self.masks(&legal)?;
@@ -270,6 +279,9 @@ impl VectorEnvironment for Copies {
         }
         if found.outcomes.iter().all(|score| score.is_nan()) {
             found.outcomes.clear();
+        }
+        if !differ {
+            found.truncated.clear();
         }
         if found.over.iter().all(|over| *over == Over::Continues) {
             found.over.clear();

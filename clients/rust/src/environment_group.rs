@@ -94,6 +94,10 @@ impl EnvironmentGroup {
         };
         turns.rewards = by_seat(named.len(), &found.rewards)?;
         turns.outcomes = by_seat(found.outcomes.len() / self.seats.max(1), &found.outcomes)?;
+        if !found.truncated.is_empty() {
+            let ended = found.truncated.len() / self.seats.max(1);
+            turns.truncated = Tensor::new(&[ended, self.seats], &found.truncated)?.into();
+        }
         if !found.over.is_empty() {
             let over = found.over.iter().map(|over| match over {
                 Over::Continues => 0u8,

@@ -61,6 +61,8 @@ pub struct Transitions {
     pub finals: Value,
     /// [ended, seats]: their scores, NaN for none; empty if there are none.
     pub outcomes: Vec<f64>,
+    /// [ended, seats]: 1 if a limit cut the seat short, 0 if the rules ended it; empty is as `over` says.
+    pub truncated: Vec<u8>,
     /// If asked for: one row for each legal action, row by row.
     pub afterstates: Value,
     /// What went wrong in the failed slots, in their order.

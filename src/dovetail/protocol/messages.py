@@ -9,7 +9,7 @@ I/O or keeps state.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import Meta, Raw, Struct
@@ -504,6 +504,9 @@ class Turns(Message):
     """Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are none."""
     faults: list[Fault] = []
     """What went wrong where ``over`` is 3, in the same order."""
+    truncated: Any = None
+    """Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; nil is as
+    ``over`` says."""
 
 
 class View(Part):
@@ -523,6 +526,8 @@ class View(Part):
     """If wanted: the position as text, as this seat may see it."""
     scene: Payload = NIL
     """If wanted: the position as a scene to draw."""
+    truncated: bool | None = None
+    """In the last turn: whether a limit outside the rules cut this seat short; nil is as the turn says."""
 
 
 class Turn(Message):
@@ -599,7 +604,7 @@ class Turn(Message):
         *,
         winners: Sequence[int] | None = None,
         outcome: list[float] | None = None,
-        truncated: bool = False,
+        truncated: bool | Collection[int] = False,
     ) -> Self:
         """Return the end of an episode.
 
@@ -609,7 +614,8 @@ class Turn(Message):
             winners: the seats that share the win, every seat if it is a draw; None if the game has no
                 winners or ``outcome`` says it.
             outcome: the score of each seat, where it is not an equal share of the win.
-            truncated: whether a limit ended the episode instead of the rules.
+            truncated: whether a limit ended the episode instead of the rules; or the seats that one cut
+                short, while the rules ended it for the others.
 
         >>> Turn.end([None, None], [1.0, -1.0], winners=[0]).outcome
         [1.0, 0.0]
@@ -628,6 +634,11 @@ class Turn(Message):
                         f"winners names seat {each}; the seats are 0 to {len(views) - 1}"
                     )
             outcome = [1 / len(winners) if seat in winners else 0.0 for seat in range(len(views))]
+        if not isinstance(truncated, bool):
+            cut = set(truncated)
+            truncated = bool(cut) and cut.issuperset(range(len(views)))
+            for view in views:
+                view.truncated = view.seat in cut
         return cls(seats=views, terminated=not truncated, truncated=truncated, outcome=outcome)
 
 

@@ -365,6 +365,9 @@ struct Turns {
     Value outcomes = {};
     /// What went wrong where `over` is 3, in the same order.
     std::vector<Fault> faults = {};
+    /// Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; nil is as
+    /// `over` says.
+    Value truncated = {};
 };
 
 /// A transition as one seat experiences it.
@@ -383,6 +386,8 @@ struct View {
     std::optional<std::string> text = {};
     /// If wanted: the position as a scene to draw.
     Value scene = {};
+    /// In the last turn: whether a limit outside the rules cut this seat short; nil is as the turn says.
+    std::optional<bool> truncated = {};
 };
 
 /// A transition: which seats must act, and what each seat observes and earns. The message `turn`, environment

@@ -49,6 +49,8 @@ struct Transitions {
     Value finals = {};
     /// [ended, seats]: their scores, NaN for none; empty if there are none.
     std::vector<double> outcomes = {};
+    /// [ended, seats]: 1 if a limit cut the seat short, 0 if the rules ended it; empty is as `over` says.
+    std::vector<std::uint8_t> truncated = {};
     /// If asked for: one row for each legal action, row by row.
     Value afterstates = {};
     /// What went wrong in the failed slots, in their order.

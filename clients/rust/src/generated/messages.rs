@@ -759,6 +759,9 @@ pub struct Turns {
     pub outcomes: Value,
     /// What went wrong where `over` is 3, in the same order.
     pub faults: Vec<Fault>,
+    /// Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; nil
+    /// is as `over` says.
+    pub truncated: Value,
 }
 
 record! { Turns "type" = "turns";
@@ -775,6 +778,7 @@ record! { Turns "type" = "turns";
     finals "finals" = Default::default(),
     outcomes "outcomes" = Default::default(),
     faults "faults" = Default::default(),
+    truncated "truncated" = Default::default(),
 }
 
 /// A transition as one seat experiences it.
@@ -794,6 +798,9 @@ pub struct View {
     pub text: Option<String>,
     /// If wanted: the position as a scene to draw.
     pub scene: Value,
+    /// In the last turn: whether a limit outside the rules cut this seat short; `None` is as the
+    /// turn says.
+    pub truncated: Option<bool>,
 }
 
 record! { View;
@@ -804,6 +811,7 @@ record! { View;
     afterstates "afterstates" = Default::default(),
     text "text" = None,
     scene "scene" = Default::default(),
+    truncated "truncated" = None,
 }
 
 /// A transition: which seats must act, and what each seat observes and earns.

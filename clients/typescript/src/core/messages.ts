@@ -800,6 +800,11 @@ export interface Turns {
   outcomes?: any;
   /** What went wrong where `over` is 3, in the same order. */
   faults?: readonly Fault[];
+  /**
+   * Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; null is as `over`
+   * says.
+   */
+  truncated?: any;
 }
 
 /** A transition as one seat experiences it. */
@@ -821,6 +826,8 @@ export interface View {
   text?: string | null;
   /** If wanted: the position as a scene to draw. */
   scene?: any;
+  /** In the last turn: whether a limit outside the rules cut this seat short; null is as the turn says. */
+  truncated?: boolean | null;
 }
 export const View = s.struct<View>("view", {
   seat: s.required(s.within(0)),
@@ -830,6 +837,7 @@ export const View = s.struct<View>("view", {
   afterstates: s.optional(s.any, null),
   text: s.optional(s.nullable(s.text), null),
   scene: s.optional(s.any, null),
+  truncated: s.optional(s.nullable(s.boolean), null),
 });
 
 /** A transition: which seats must act, and what each seat observes and earns. */

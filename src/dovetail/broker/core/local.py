@@ -95,6 +95,7 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
             or type(view.reward) is not float
             or type(view.seat) is not int
             or view.seat < 0
+            or (view.truncated is not None and type(view.truncated) is not bool)
         ):
             return None
         kind: Any = type(view.observation)
@@ -121,7 +122,10 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
             elif type(legal) is not bytes:
                 return None
         size += _AROUND
-        views.append(View(view.seat, one, legal, view.reward))
+        arriving = View(view.seat, one, legal, view.reward)
+        if view.truncated is not None:
+            arriving.truncated = view.truncated
+        views.append(arriving)
     to_act: Any = turn.to_act
     for number in to_act:
         if type(number) is not int or not _LEAST <= number <= _MOST:

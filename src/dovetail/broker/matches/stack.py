@@ -18,7 +18,7 @@ from dovetail.broker.matches.match import Match
 from dovetail.broker.matches.stack_batch import Asked, Batch
 from dovetail.broker.matches.stack_ledger import NONE
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.rules.ending import Ending, crash, others_win
+from dovetail.broker.rules.ending import SEATS, Ending, crash, others_win
 from dovetail.broker.rules.legality import chosen, refusal
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
@@ -38,6 +38,12 @@ class Over:
     """What each seat observes at the end, unless the environment said it."""
     final: int = -1
     """The row of ``finals`` that says it."""
+    truncated: list[int] | None = None
+    """By seat: 1 if a limit cut it short, 0 if the rules ended it; None is as the ending says."""
+
+    def reason(self, seat: int) -> m.Reason:
+        """Return the reason that a seat is told."""
+        return self.ending.reason if self.truncated is None else SEATS[self.truncated[seat]]
 
 
 class Stack(Batch):
@@ -132,8 +138,10 @@ class Stack(Batch):
             scores = [row if scored else None for row, scored in zip(given, some, strict=True)]
         self.finals = read.finals
         kinds = [] if over is None else over[ended].tolist()
+        cut = None if read.truncated is None else read.truncated.tolist()
         for at, slot in enumerate(batch[ended].tolist()):
-            found.append(Over(slot, Ending(OVER[kinds[at] - 1], None, scores[at]), [], at))
+            ending = Ending(OVER[kinds[at] - 1], None, scores[at])
+            found.append(Over(slot, ending, [], at, None if cut is None else cut[at]))
         for slot, text in wrong.items():
             found = [each for each in found if each.slot != slot]
             ending = Ending("environment-failed", message=text)

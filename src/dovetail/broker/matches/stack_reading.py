@@ -59,6 +59,8 @@ class Turns:
     finals: Any
     """What the seats of each of those observe."""
     outcomes: Column | None
+    truncated: Column | None
+    """Which of those seats a limit cut short; None is as ``over`` says."""
 
 
 def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
@@ -109,10 +111,18 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
     outcomes = given.outcomes
     if outcomes is not None:
         outcomes = columns.read("outcomes", outcomes, np.float64, len(ended), number)
+    truncated = given.truncated
+    if truncated is not None:
+        truncated = columns.read("truncated", truncated, np.uint8, len(ended), number)
+        if (truncated > 1).any():
+            raise ProtocolError(
+                "invalid", f"`truncated` has a {int(truncated.max())}; it is 0 or 1"
+            )
     if len(given.faults) != failed:
         raise ProtocolError("invalid", "`faults` needs an entry for each slot with `over` 3")
     return Turns(
-        *(over, rewards, rows, seats, legal, observations, afterstates, ended, finals, outcomes)
+        *(over, rewards, rows, seats, legal, observations, afterstates, ended, finals, outcomes),
+        truncated,
     )
 
 

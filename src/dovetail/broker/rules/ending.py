@@ -23,6 +23,10 @@ class Ending:
         return self.reason not in m.INTERRUPTED
 
 
+SEATS: tuple[m.Reason, m.Reason] = ("terminated", "truncated")
+"""The reason that a seat is told, by whether a limit cut it short."""
+
+
 def others_win(seats: int, loser: int) -> list[float] | None:
     """Return the outcome in which the other seats share the win; None if there are no others."""
     others = seats - 1

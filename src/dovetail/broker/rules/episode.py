@@ -13,7 +13,7 @@ from typing import Any, Final
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.rules.ending import Ending, crash, others_win
+from dovetail.broker.rules.ending import SEATS, Ending, crash, others_win
 from dovetail.broker.rules.legality import allowed, check, check_views, chosen, refusal
 from dovetail.broker.rules.opening import Opening
 from dovetail.broker.rules.place import Place
@@ -329,6 +329,7 @@ class Episode:
         self.deadline = FOREVER
         final = {view.seat: view for view in self.latest.seats}
         unseen = m.View(0)
+        ruled = not self.to_act and ending.blame is None and ending.reason in SEATS
         for place in self.places:
             view = final.get(place.number, unseen)
             place.machine.on("end")
@@ -339,7 +340,7 @@ class Episode:
                 place.pending,
                 view.observation,
                 ending.outcome,
-                ending.reason,
+                ending.reason if view.truncated is None or not ruled else SEATS[view.truncated],
                 ending.blame,
                 place.total,
                 place.decisions,

@@ -92,6 +92,7 @@ class Results:
         holders = stack.holder[slots].reshape(-1)
         endings = [over.ending for over in overs]
         reasons = [ending.reason for ending in endings]
+        differ = any(over.truncated is not None for over in overs)
         blames = np.array([-1 if e.blame is None else e.blame for e in endings], np.int32)
         none = [np.nan] * seats
         scores = np.array([none if e.outcome is None else e.outcome for e in endings], np.float64)
@@ -119,6 +120,9 @@ class Results:
                 observations=seen,
                 mode=modes[instance],
             )
+            if differ:
+                where = zip(rows, at.tolist(), strict=True)
+                ends.reasons = [overs[row].reason(seat) for row, seat in where]
             if scored:
                 ends.outcomes = scores[of]
             if blamed:

@@ -54,6 +54,7 @@ class Group:
         if found.finals is not None:
             turns.finals = found.finals
         turns.outcomes = found.outcomes
+        turns.truncated = found.truncated
         turns.faults = found.faults
         return turns
 

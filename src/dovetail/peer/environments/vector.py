@@ -53,6 +53,8 @@ class Transitions(Struct):
     """If asked for: an array [legal actions, ...], row by row."""
     faults: list[Fault] = []
     """What went wrong in the failed slots."""
+    truncated: Column | None = None
+    """uint8 [ended, seats]: 1 if a limit cut the seat short, 0 if the rules ended it; None is as ``over`` says."""
 
 
 class VectorEnvironment(ABC):
@@ -169,6 +171,8 @@ class Copies(VectorEnvironment):
         after: list[Any] = []
         finals: list[list[Any]] = []
         outcomes: list[list[float]] = []
+        cut: list[list[bool]] = []
+        differ = False
         faults: list[Fault] = []
         for at, slot in enumerate(slots.tolist()):
             turn = self._turns[slot]
@@ -193,6 +197,9 @@ class Copies(VectorEnvironment):
                 over[at] = TERMINATED if turn.terminated else TRUNCATED
                 finals.append([views[n].observation if n in views else None for n in range(seats)])
                 outcomes.append(turn.outcome or [np.nan] * seats)
+                flags = [views[n].truncated if n in views else None for n in range(seats)]
+                cut.append([turn.truncated if flag is None else flag for flag in flags])
+                differ = differ or any(flag is not None for flag in flags)
         named = np.array(rows, np.int32).reshape(-1, 2)
         found = Transitions(
             *(named[:, 0].copy(), named[:, 1].copy(), columns.stacked(seen)),
@@ -209,6 +216,7 @@ class Copies(VectorEnvironment):
                 found.finals = finals
             scores = np.array(outcomes, np.float64)
             found.outcomes = None if np.isnan(scores).all() else scores
+            found.truncated = np.array(cut, np.uint8) if differ else None
         if after:
             found.afterstates = np.concatenate(after)
         return found

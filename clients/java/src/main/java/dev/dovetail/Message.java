@@ -1356,6 +1356,8 @@ public sealed interface Message extends Encodable {
      * @param outcomes Tensor float64 [ended, seats]: the scores there, NaN where there are none; null if there are
      *     none.
      * @param faults What went wrong where {@code over} is 3, in the same order.
+     * @param truncated Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; null
+     *     is as {@code over} says.
      */
     record Turns(
             long match,
@@ -1370,80 +1372,89 @@ public sealed interface Message extends Encodable {
             Object afterstates,
             Object finals,
             Object outcomes,
-            List<Fault> faults) implements Message {
+            List<Fault> faults,
+            Object truncated) implements Message {
         /** {@return {@code Turns} with defaults in the other fields} */
         public static Turns of(long match, long batch, Object slots) {
-            return new Turns(match, batch, slots, null, null, null, null, null, null, null, null, null, List.of());
+            return new Turns(
+                    match, batch, slots, null, null, null, null, null, null, null, null, null, List.of(), null);
         }
 
         /** {@return a copy with another {@code rewards}} */
         public Turns withRewards(Object rewards) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
         }
 
         /** {@return a copy with another {@code over}} */
         public Turns withOver(Object over) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
         }
 
         /** {@return a copy with another {@code rows}} */
         public Turns withRows(Object rows) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
         }
 
         /** {@return a copy with another {@code seats}} */
         public Turns withSeats(Object seats) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
         }
 
         /** {@return a copy with another {@code observations}} */
         public Turns withObservations(Object observations) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
         }
 
         /** {@return a copy with another {@code legal}} */
         public Turns withLegal(Object legal) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
         }
 
         /** {@return a copy with another {@code afterstates}} */
         public Turns withAfterstates(Object afterstates) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
         }
 
         /** {@return a copy with another {@code finals}} */
         public Turns withFinals(Object finals) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
         }
 
         /** {@return a copy with another {@code outcomes}} */
         public Turns withOutcomes(Object outcomes) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
         }
 
         /** {@return a copy with another {@code faults}} */
         public Turns withFaults(List<Fault> faults) {
             return new Turns(
                     match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
-                    faults);
+                    faults, truncated);
+        }
+
+        /** {@return a copy with another {@code truncated}} */
+        public Turns withTruncated(Object truncated) {
+            return new Turns(
+                    match, batch, slots, rewards, over, rows, seats, observations, legal, afterstates, finals, outcomes,
+                    faults, truncated);
         }
 
         @Override
@@ -1463,6 +1474,7 @@ public sealed interface Message extends Encodable {
                     .put("finals", finals, null)
                     .put("outcomes", outcomes, null)
                     .put("faults", faults, List.of())
+                    .put("truncated", truncated, null)
                     .map();
         }
 
@@ -1481,7 +1493,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("afterstates", Reader.ANY, null),
                     fields.optional("finals", Reader.ANY, null),
                     fields.optional("outcomes", Reader.ANY, null),
-                    fields.optional("faults", Reader.list(Fault::read), List.of()));
+                    fields.optional("faults", Reader.list(Fault::read), List.of()),
+                    fields.optional("truncated", Reader.ANY, null));
         }
     }
 
@@ -4613,6 +4626,8 @@ public sealed interface Message extends Encodable {
      * @param afterstates If wanted: an array with one row per legal action, in the same order.
      * @param text If wanted: the position as text, as this seat may see it.
      * @param scene If wanted: the position as a scene to draw.
+     * @param truncated In the last turn: whether a limit outside the rules cut this seat short; null is as the turn
+     *     says.
      */
     record View(
             int seat,
@@ -4621,40 +4636,46 @@ public sealed interface Message extends Encodable {
             double reward,
             Object afterstates,
             String text,
-            Object scene) implements Encodable {
+            Object scene,
+            Boolean truncated) implements Encodable {
         /** {@return {@code View} with defaults in the other fields} */
         public static View of(int seat) {
-            return new View(seat, null, null, 0.0, null, null, null);
+            return new View(seat, null, null, 0.0, null, null, null, null);
         }
 
         /** {@return a copy with another {@code observation}} */
         public View withObservation(Object observation) {
-            return new View(seat, observation, legal, reward, afterstates, text, scene);
+            return new View(seat, observation, legal, reward, afterstates, text, scene, truncated);
         }
 
         /** {@return a copy with another {@code legal}} */
         public View withLegal(Legal legal) {
-            return new View(seat, observation, legal, reward, afterstates, text, scene);
+            return new View(seat, observation, legal, reward, afterstates, text, scene, truncated);
         }
 
         /** {@return a copy with another {@code reward}} */
         public View withReward(double reward) {
-            return new View(seat, observation, legal, reward, afterstates, text, scene);
+            return new View(seat, observation, legal, reward, afterstates, text, scene, truncated);
         }
 
         /** {@return a copy with another {@code afterstates}} */
         public View withAfterstates(Object afterstates) {
-            return new View(seat, observation, legal, reward, afterstates, text, scene);
+            return new View(seat, observation, legal, reward, afterstates, text, scene, truncated);
         }
 
         /** {@return a copy with another {@code text}} */
         public View withText(String text) {
-            return new View(seat, observation, legal, reward, afterstates, text, scene);
+            return new View(seat, observation, legal, reward, afterstates, text, scene, truncated);
         }
 
         /** {@return a copy with another {@code scene}} */
         public View withScene(Object scene) {
-            return new View(seat, observation, legal, reward, afterstates, text, scene);
+            return new View(seat, observation, legal, reward, afterstates, text, scene, truncated);
+        }
+
+        /** {@return a copy with another {@code truncated}} */
+        public View withTruncated(Boolean truncated) {
+            return new View(seat, observation, legal, reward, afterstates, text, scene, truncated);
         }
 
         @Override
@@ -4667,6 +4688,7 @@ public sealed interface Message extends Encodable {
                     .put("afterstates", afterstates, null)
                     .put("text", text, null)
                     .put("scene", scene, null)
+                    .put("truncated", truncated, null)
                     .map();
         }
 
@@ -4679,7 +4701,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("reward", Reader.NUMBER, 0.0),
                     fields.optional("afterstates", Reader.ANY, null),
                     fields.optional("text", Reader.orNil(Reader.TEXT), null),
-                    fields.optional("scene", Reader.ANY, null));
+                    fields.optional("scene", Reader.ANY, null),
+                    fields.optional("truncated", Reader.orNil(Reader.BOOLEAN), null));
         }
     }
 
