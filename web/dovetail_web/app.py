@@ -37,7 +37,7 @@ from dovetail_web.hub import Hub
 from dovetail_web.positions import encode, picture
 from dovetail_web.routes import Route
 from dovetail_web.sessions import Sessions
-from dovetail_web.tables import Plan, Sitter, Table
+from dovetail_web.tables import RULES, Plan, Sitter, Table
 
 log = logging.getLogger("dovetail.web")
 
@@ -225,6 +225,7 @@ class Page:
             400 if problem else 200,
             offer=offer,
             fields=forms.fields(parameters),
+            rules=forms.fields(RULES),
             agents={name: forms.fields(each) for name, each in agents.items()},
             opponent="random" if "random" in agents else next(iter(agents), ""),
             given=given or {},
@@ -240,7 +241,7 @@ class Page:
         offer = self._offer(request.path_params["environment"])
         try:
             parameters = offer.get("parameters") or {}
-            options = {key[2:]: text for key, text in given.items() if key.startswith("o.")}
+            options = _under("o.", given)
             agents = self._agents()
             seats = []
             for number in range(MOST_SEATS):
@@ -264,6 +265,7 @@ class Page:
                 tuple(seats),
                 seed=_seed(given.get("seed", "")),
                 clock=_clock(given.get("clock", "")),
+                rules=forms.read(RULES, _under("r.", given)),
                 helped="helped" in given,
             )
             counts = offer.get("seats") or [len(seats)]
@@ -423,6 +425,11 @@ class Page:
                 await browser.serve()
         finally:
             browser.close()
+
+
+def _under(start: str, given: dict[str, str]) -> dict[str, str]:
+    """Return the part of a form whose names begin with ``start``."""
+    return {key[len(start) :]: text for key, text in given.items() if key.startswith(start)}
 
 
 def _seed(text: str) -> int:

@@ -43,6 +43,9 @@ def fields(parameters: Mapping[str, Any]) -> list[Field]:
 
 def _field(name: str, schema: Any) -> Field:
     schema = schema if isinstance(schema, dict) else {}
+    match schema.get("anyOf"):
+        case [dict(kind), {"type": "null"}]:  # may be left empty
+            schema = {**kind, **schema}
     default = schema.get("default")
     about = str(schema.get("description", ""))[:300].replace("`", "")
     options = schema.get("enum")

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dovetail.peer.options import describe
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol import messages as m
 from dovetail_web.chairs import Chair
@@ -38,6 +39,13 @@ class Sitter:
         return f"{self.name} ({options})"[:LONGEST_NAME] if options else self.name
 
 
+RULES = {
+    name: each for name, each in describe(m.GameRules).items() if name not in ("clock", "lookahead")
+}
+"""The rules of play that the form lists as options: the clock has a field of its own, and
+lookahead is always allowed."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a table plays."""
@@ -48,6 +56,8 @@ class Plan:
     seats: tuple[Sitter, ...]
     seed: int
     clock: m.ClockRule
+    rules: dict[str, Any] = field(default_factory=dict)
+    """The rules of play that are not as usual, by name."""
     helped: bool = False
     """Whether people may take moves back and ask for hints although others play, too."""
 
@@ -82,7 +92,7 @@ class Plan:
             lookahead=True,
             check=True,
             openings=[line] if line else [],
-            **more,
+            **{**self.rules, **more},
         )
 
 
