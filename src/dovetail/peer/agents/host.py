@@ -1,9 +1,4 @@
-"""The program around agents: messages of the broker in, messages to the broker out.
-
-Sans I/O, like the broker's core; ``serve`` puts a socket around it and the in-process mode a
-function call.  Its ``Inbox`` answers a decision that comes twice with the same action, without
-asking the agent again, so that a reconnection cannot make a learner learn twice.
-"""
+"""The program around agents: messages of the broker in, messages to the broker out."""
 
 from __future__ import annotations
 
@@ -22,8 +17,7 @@ from dovetail.peer.agents import previews
 from dovetail.peer.agents.agent import RESIGN, Agent, BatchAgent, Decision, End, Lookahead, Seat
 from dovetail.peer.agents.groups import Groups
 from dovetail.peer.error_origin import FAILURES, Failure, code_of, described, failure
-from dovetail.peer.inbox import Inbox
-from dovetail.peer.serving import Between
+from dovetail.peer.host import BaseHost
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
@@ -38,7 +32,7 @@ class _Later:
 
 
 LATER = _Later()
-"""What an agent's ``step`` returns if ``AgentHost.answer`` is to give the action later."""
+"""The answer of an agent's ``step`` whose action ``AgentHost.answer`` gives later."""
 
 
 class _Play:
@@ -84,7 +78,7 @@ class _Thought:
         self.question = question
 
 
-class AgentHost:
+class AgentHost(BaseHost):
     """Holds the agents of one program.
 
     Args:
@@ -94,17 +88,18 @@ class AgentHost:
     """
 
     role: m.Role = "agent"
+    turns = frozenset((m.AgentStart, m.AgentStep))
 
     def __init__(
         self, types: Sequence[type[Agent]] = (), single: Agent | None = None, name: str = ""
     ) -> None:
+        super().__init__()
         self.types = {type_name(each): each for each in types}
         self.single = single
         self.single_name = name or (type_name(type(single)) if single is not None else "")
         self._instances: dict[int, Agent] = {}
         self._seats: dict[tuple[int, int], tuple[Agent, Seat]] = {}
         self._playing: dict[tuple[int, int], _Play] = {}
-        self._inbox = Inbox()
         self._waiting: dict[BatchAgent, list[tuple[_Play, Decision, int]]] = {}
         self._thoughts: dict[int, _Thought] = {}
         self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
@@ -120,36 +115,6 @@ class AgentHost:
         if self.single is not None:
             return [_offer(self.single_name, type(self.single), instance=True)]
         return [_offer(name, each) for name, each in self.types.items()]
-
-    def handle(
-        self, incoming: Sequence[m.Message], between: Between | None = None
-    ) -> list[m.Message]:
-        """Take the messages that are waiting, in order; return the answers.
-
-        ``between`` is called with the answers so far, from which it may take, after each message.
-        """
-        out: list[m.Message] = []
-        inbox = self._inbox
-        for message in incoming:
-            if between is not None and out:
-                between(out)
-            kind = type(message)
-            if kind is m.AgentStep or kind is m.AgentStart:
-                seq: int = message.seq  # type: ignore[attr-defined]
-                if seq > inbox.seen:
-                    inbox.seen = seq
-                elif not inbox.take(seq, out):
-                    continue
-                self._decision(message, out)  # type: ignore[arg-type]
-            elif not inbox.take(getattr(message, "seq", 0), out):
-                continue
-            else:
-                if self._waiting:
-                    self._answer_waiting(out)
-                self._other(message, out)
-        if self._waiting:
-            self._answer_waiting(out)
-        return out
 
     def answer(self, decision: Decision, action: Any, refused: int = 0) -> list[m.Message]:
         """Return what answers a decision to which the agent returned ``LATER``; empty if it is over.
@@ -170,9 +135,9 @@ class AgentHost:
         return out
 
     def unsendable(self, answer: m.Message, text: str) -> m.Message:
-        """Return what is sent in place of an answer that cannot be; ``text`` says why."""
+        """Return the replacement for an answer that cannot be sent; ``text`` says why."""
         if not isinstance(answer, m.AgentLookahead):
-            return self._inbox.failed(answer, text)
+            return super().unsendable(answer, text)
         out: list[m.Message] = []
         thought = self._thoughts.pop(answer.id, None)
         if thought is None:  # its episode has ended in the same batch
@@ -182,7 +147,7 @@ class AgentHost:
 
     # -- decisions ----------------------------------------------------------------------------------
 
-    def _decision(self, message: m.AgentStart | m.AgentStep, out: list[m.Message]) -> None:
+    def _turn(self, message: m.AgentStart | m.AgentStep, out: list[m.Message]) -> None:
         key = (message.episode, message.seat)
         seq = message.seq
         first = False
@@ -321,7 +286,10 @@ class AgentHost:
         self._thoughts[number] = _Thought(play, turn, seq, generator, question)
         out.append(question)
 
-    def _answer_waiting(self, out: list[m.Message]) -> None:
+    def _finish_batch(self, out: list[m.Message]) -> None:
+        """Answer the decisions that wait for their agents to see all of them at once."""
+        if not self._waiting:
+            return
         waiting, self._waiting = self._waiting, {}
         for agent, batch in waiting.items():
             try:
@@ -340,9 +308,6 @@ class AgentHost:
     ) -> None:
         text = _described(error, f"{type(play.agent).__name__} in turn {turn.turn}")
         self._fail(seq, failure(error), text, out)
-
-    def _fail(self, seq: int, code: str, text: str, out: list[m.Message]) -> None:
-        self._inbox.answer(seq, m.Error(code, text, answers=seq), out)
 
     def _end(self, message: m.End) -> None:
         play = self._playing.pop((message.episode, message.seat), None)
@@ -388,7 +353,7 @@ class AgentHost:
             self._failed_at_end(agent, error)
 
     def _failed_at_end(self, agent: Agent, error: Failure) -> None:
-        """Have the agent's next decision or request fail: nothing answers an ``end``."""
+        """Make the agent's next decision or request fail: nothing answers an ``end``."""
         text = _described(error, f"{type(agent).__name__} at the end of an episode")
         self._failures.setdefault(id(agent), (agent, text))
 
@@ -399,21 +364,10 @@ class AgentHost:
     # -- everything else -----------------------------------------------------------------------------
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
+        self._finish_batch(out)
         match message:
             case m.End():
                 self._end(message)
-            case m.Welcome():
-                self._inbox.begin(message)
-                if message.resumed:
-                    out += [thought.question for thought in self._thoughts.values()]
-                else:
-                    self._reset()
-            case m.Bye():
-                self._reset()
-                if self.single is not None:
-                    _let_go(self.single)
-            case m.Ping():
-                self._inbox.settle(message.settled)
             case m.Init():
                 self._init(message, out)
             case m.Reply() | m.Error():
@@ -435,7 +389,11 @@ class AgentHost:
             case m.Create() | m.Save() | m.Load() | m.AgentMessage() | m.Cleanup():
                 self._inbox.answer(message.seq, self._request(message), out)
             case _:
-                pass
+                super()._other(message, out)
+                if isinstance(message, m.Welcome) and message.resumed:
+                    out += [thought.question for thought in self._thoughts.values()]
+                elif isinstance(message, m.Bye) and self.single is not None:
+                    _let_go(self.single)
 
     def _init(self, message: m.Init, out: list[m.Message]) -> None:
         key = (message.match, message.seat)

@@ -1,7 +1,4 @@
-"""The program around environments: messages of the broker in, messages to the broker out.
-
-Sans I/O; ``serve`` puts a socket around it and the in-process mode a function call.
-"""
+"""The program around environments: messages of the broker in, messages to the broker out."""
 
 from __future__ import annotations
 
@@ -17,8 +14,7 @@ from dovetail.peer.environments.environment import Environment
 from dovetail.peer.environments.groups import Groups
 from dovetail.peer.environments.lookahead import Walk
 from dovetail.peer.error_origin import FAILURES, Failure, code_of, described
-from dovetail.peer.inbox import Inbox
-from dovetail.peer.serving import Between
+from dovetail.peer.host import BaseHost
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, DovetailError, IllegalAction, ProtocolError
@@ -27,7 +23,7 @@ log = logging.getLogger("dovetail.environment")
 
 LEGAL = {type(None), list, bytes}
 COMPILED = not __file__.endswith(".py")
-"""Whether the types of what rules return are checked (docs/decisions/0033)."""
+"""True if the types of what rules return are checked (docs/decisions/0033)."""
 NOTHING = (False, False)
 _turn = Decoder(m.Turn, ext_hook=codec.extension)
 _spec = Decoder(m.Spec, ext_hook=codec.extension)
@@ -58,7 +54,7 @@ class _Open:
         self.seats = spec.seats
         self.afterstates = spec.afterstates
         self.open = spec.perfect_information
-        """Whether watchers may see what the seat to act sees."""
+        """True if watchers may see what the seat to act sees."""
         self.episode = 0
         self.turn = -1
         """The number of the episode's last turn; -1 before the first."""
@@ -71,21 +67,22 @@ class _Open:
         self.watched = False
         self.scenes = False
         self.once = NOTHING
-        """Whether the next turn alone has the public text, and the scene."""
+        """For the next turn alone: the public text, and the scene."""
         self.walk: Walk | None = None
-        """What answers the lookahead of ``walked``."""
+        """The game that answers the lookahead of ``walked``."""
         self.walked: tuple[int, int, int, int] | None = None
         """Episode, turn, seat and seed of the last lookahead."""
 
 
-class EnvironmentHost:
+class EnvironmentHost(BaseHost):
     """Holds the environments of one program."""
 
     role: m.Role = "environment"
+    turns = frozenset((m.EnvironmentStart, m.EnvironmentStep))
 
     def __init__(self, types: Sequence[type[Environment]]) -> None:
+        super().__init__()
         self.types = {type_name(each): each for each in types}
-        self._inbox = Inbox()
         self._open: dict[int, _Open] = {}
         self._episodes: dict[int, _Open] = {}
         self._groups = Groups()
@@ -103,37 +100,11 @@ class EnvironmentHost:
             for name, kind in self.types.items()
         ]
 
-    def handle(
-        self, incoming: Sequence[m.Message], between: Between | None = None
-    ) -> list[m.Message]:
-        """Take the messages that are waiting, in order; return the answers.
-
-        ``between`` is called with the answers so far, from which it may take, after each message.
-        """
-        out: list[m.Message] = []
-        inbox = self._inbox
-        for message in incoming:
-            if between is not None and out:
-                between(out)
-            if type(message) is m.EnvironmentStep:
-                if message.seq > inbox.seen:
-                    inbox.seen = message.seq
-                elif not inbox.take(message.seq, out):
-                    continue
-                self._step(message, out)
-            elif type(message) is m.EnvironmentStart:
-                if inbox.take(message.seq, out):
-                    self._start(message, out)
-            elif inbox.take(getattr(message, "seq", 0), out):
-                self._other(message, out)
-        return out
-
-    def unsendable(self, answer: m.Message, text: str) -> m.Message:
-        """Return what is sent in place of an answer that cannot be; ``text`` says why."""
-        return self._inbox.failed(answer, text)
-
-    def _fail(self, seq: int, code: Code, text: str, out: list[m.Message]) -> None:
-        self._inbox.answer(seq, m.Error(code, text, answers=seq), out)
+    def _turn(self, message: m.EnvironmentStart | m.EnvironmentStep, out: list[m.Message]) -> None:
+        if type(message) is m.EnvironmentStep:
+            self._step(message, out)
+        else:
+            self._start(message, out)  # type: ignore[arg-type]
 
     def _step(self, message: m.EnvironmentStep, out: list[m.Message]) -> None:
         place = self._episodes.get(message.episode)
@@ -226,14 +197,6 @@ class EnvironmentHost:
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
         match message:
-            case m.Bye():
-                self._reset()
-            case m.Welcome():
-                self._inbox.begin(message)
-                if not message.resumed:
-                    self._reset()
-            case m.Ping():
-                self._inbox.settle(message.settled)
             case m.EnvironmentSteps():
                 self._steps(message, out)
             case m.Open():
@@ -245,7 +208,7 @@ class EnvironmentHost:
             case m.EnvironmentLookahead():
                 self._inbox.answer(message.seq, self._lookahead(message), out)
             case _:
-                pass
+                super()._other(message, out)
 
     def _make(self, message: m.Open) -> m.Message:
         name = message.environment

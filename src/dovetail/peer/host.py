@@ -1,0 +1,83 @@
+"""The base of the programs around agents and environments: messages in, messages out.
+
+Sans I/O, like the broker's core; ``serve`` puts a socket around it and the in-process mode a
+function call.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from dovetail.peer.inbox import Inbox
+from dovetail.peer.serving import Between
+from dovetail.protocol import messages as m
+
+
+class BaseHost(ABC):
+    """Gives each message of a session to its handler once, and answers it as often as it comes.
+
+    Its ``Inbox`` answers a frame that comes twice as before, so that a reconnection cannot make an
+    agent decide, nor an environment step, twice.
+    """
+
+    turns: ClassVar[frozenset[type[m.Message]]]
+    """The messages that ``_turn`` handles; ``_other`` has the rest."""
+
+    def __init__(self) -> None:
+        self._inbox = Inbox()
+
+    def handle(
+        self, incoming: Sequence[m.Message], between: Between | None = None
+    ) -> list[m.Message]:
+        """Handle the messages that are waiting, in order; return the answers.
+
+        ``between`` is called with the answers so far, from which it may take, after each message.
+        """
+        out: list[m.Message] = []
+        inbox, turns = self._inbox, self.turns
+        for message in incoming:
+            if between is not None and out:
+                between(out)
+            if type(message) in turns:
+                seq: int = message.seq  # type: ignore[attr-defined]
+                if seq > inbox.seen:
+                    inbox.seen = seq
+                elif not inbox.take(seq, out):
+                    continue
+                self._turn(message, out)
+            elif inbox.take(getattr(message, "seq", 0), out):
+                self._other(message, out)
+        self._finish_batch(out)
+        return out
+
+    def unsendable(self, answer: m.Message, text: str) -> m.Message:
+        """Return the replacement for an answer that cannot be sent; ``text`` says why."""
+        return self._inbox.failed(answer, text)
+
+    @abstractmethod
+    def _turn(self, message: Any, out: list[m.Message]) -> None:
+        """Handle a message of ``turns``."""
+
+    def _other(self, message: m.Message, out: list[m.Message]) -> None:
+        """Handle any other message."""
+        match message:
+            case m.Welcome():
+                self._inbox.begin(message)
+                if not message.resumed:
+                    self._reset()
+            case m.Bye():
+                self._reset()
+            case m.Ping():
+                self._inbox.settle(message.settled)
+
+    def _finish_batch(self, out: list[m.Message]) -> None:  # noqa: B027  # not all have any
+        """Answer what waited for the last message; called at the end of ``handle``."""
+
+    @abstractmethod
+    def _reset(self) -> None:
+        """Forget everything: the session is over."""
+
+    def _fail(self, seq: int, code: str, text: str, out: list[m.Message]) -> None:
+        self._inbox.answer(seq, m.Error(code, text, answers=seq), out)
