@@ -1,4 +1,4 @@
-"""Bases of the games here: ``ArrayGame`` has a form in arrays, ``BoardGame`` two seats that take turns."""
+"""Base classes of games: ``ArrayGame`` has a compiled form, ``BoardGame`` two seats in turn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ArrayGame(Environment[C]):
     """A game that compiled code can also play as arrays, many episodes at once."""
 
     arrays: ClassVar[str] = ""
-    """Module and class of its vector environment, ``module:Class``; a subclass does not inherit it."""
+    """Its vector environment as ``module:Class``; a subclass does not inherit it."""
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment | None:
@@ -44,7 +44,7 @@ class BoardState(Protocol):
 
     @property
     def over(self) -> bool:
-        """Whether the game is over."""
+        """True once the game is over."""
 
     def legal(self) -> list[int]:
         """Return the legal actions, in rising order."""

@@ -30,8 +30,8 @@ class RecordedParameters(Struct, frozen=True, forbid_unknown_fields=True):
     off: Annotated[
         Literal["fail", "random"],
         Meta(
-            description="Where the recorded action is not legal, or there is none: give up, or play at random "
-            "from there on."
+            description="Where the recorded action is not legal, or there is none: give up, or "
+            "play at random from there on."
         ),
     ] = "fail"
 
@@ -48,7 +48,8 @@ class Recorded(Agent[RecordedParameters]):
     With the seeds and the opponents of then it makes the same game; against another opponent it
     follows the record as long as its actions are legal.
 
-    The journal must be the default of the class in use, which the local user sets (``peer.presets``).
+    The journal must be the default of the class in use, which the local user sets
+    (``peer.presets``).
 
     Raises:
         DovetailError: the journal came over the wire, cannot be read or has no such episode.
@@ -63,8 +64,9 @@ class Recorded(Agent[RecordedParameters]):
         journal = parameters.journal
         if journal != local(type(self), "journal"):
             raise DovetailError(
-                f"agent recorded, option 'journal': {journal!r:.200} is a file, which only the program "
-                f"that serves the agent may name: dovetail agent recorded --set journal=FILE"
+                f"agent recorded, option 'journal': {journal!r:.200} is a file, which only the "
+                "program that serves the agent may name: dovetail agent recorded --set "
+                "journal=FILE"
             )
         self._game = episode(Path(journal), str(parameters.episode))[1]
 
@@ -72,8 +74,8 @@ class Recorded(Agent[RecordedParameters]):
         game = self._game
         if (game.environment, len(game.result.seats)) != (seat.spec.name, seat.spec.seats):
             raise DovetailError(
-                f"recorded: that episode is of {game.environment} with {len(game.result.seats)} seats, not "
-                f"of {seat.spec.name} with {seat.spec.seats}"
+                f"recorded: that episode is of {game.environment} with {len(game.result.seats)} "
+                f"seats, not of {seat.spec.name} with {seat.spec.seats}"
             )
 
     def step(self, decision: Decision) -> Any:

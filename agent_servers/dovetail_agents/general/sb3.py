@@ -30,15 +30,15 @@ class SB3Parameters(Struct, frozen=True, forbid_unknown_fields=True):
     policy: Annotated[
         str,
         Meta(
-            description="The name of a registered policy, whose file the algorithm's save wrote (.zip): "
-            "dovetail agent sb3 --register policy:NAME=FILE.zip."
+            description="The name of a registered policy, whose file the algorithm's save wrote "
+            "(.zip): dovetail agent sb3 --register policy:NAME=FILE.zip."
         ),
     ]
     algorithm: Annotated[
         str,
         Meta(
-            description="A2C, DDPG, DQN, PPO, SAC or TD3; ARS, MaskablePPO, QRDQN, TQC or TRPO of sb3_contrib; or "
-            "the name of a registered class with load and predict."
+            description="A2C, DDPG, DQN, PPO, SAC or TD3; ARS, MaskablePPO, QRDQN, TQC or TRPO of "
+            "sb3_contrib; or the name of a registered class with load and predict."
         ),
     ] = "DQN"
     deterministic: Annotated[
@@ -53,7 +53,8 @@ class SB3Parameters(Struct, frozen=True, forbid_unknown_fields=True):
     illegal: Annotated[
         Literal["random", "fail"],
         Meta(
-            description="What to do with an illegal action: random, play a random legal one; fail, leave it to the run's on_illegal."
+            description="What to do with an illegal action: random, play a random legal one; "
+            "fail, leave it to the run's on_illegal."
         ),
     ] = "random"
 

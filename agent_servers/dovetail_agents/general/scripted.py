@@ -40,7 +40,8 @@ class Scripted(Agent[ScriptedParameters]):
         super().__init__(parameters, seed)
         if not parameters.actions and parameters.after == "repeat":
             raise DovetailError(
-                "agent scripted, option 'actions': an empty list cannot be repeated; give an action, or another value of 'after'"
+                "agent scripted, option 'actions': an empty list cannot be repeated; give an "
+                "action, or another value of 'after'"
             )
 
     def step(self, decision: Decision) -> Any:

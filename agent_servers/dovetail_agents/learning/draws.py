@@ -1,4 +1,5 @@
-"""What ``sampling`` draws from ``random.Random``, compiled: the same draws from ``twister``'s generators."""
+"""The draws of ``sampling``, compiled: the same from ``vector_random`` as from
+``random.Random``."""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ def explore_rows(
         values: of all rows.
         epsilon: below 0 nothing is drawn but among equals.
         states: generators by number.
-        greedy, chosen: int64, shape (rows,): written, the place of the best value and of the chosen one.
+        greedy, chosen: int64, shape (rows,): written, the place of the best value and of the chosen
+        one.
         explored: bool, shape (rows,): written, whether the latter was drawn.
     """
     every = np.ones(counts.max(), np.bool_)

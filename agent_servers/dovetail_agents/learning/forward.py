@@ -1,7 +1,7 @@
 """The sums of a network's layers, compiled: those of a row do not depend on the rows beside it.
 
-A matrix product of BLAS takes another order of additions for another number of rows, so that its last
-bits differ.
+A matrix product of BLAS takes another order of additions for another number of rows, so that its
+last bits differ.
 """
 
 from __future__ import annotations

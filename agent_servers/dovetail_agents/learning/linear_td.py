@@ -1,4 +1,4 @@
-"""What players have in common that search with a linear evaluation and learn its weights by TD(0).
+"""Players that search with a linear evaluation and learn its weights by TD(0).
 
 Two studies do so: Amazons (section 5) and dots and boxes. The value of a position is the sum of
 weights times features; after each step the weights move by ``rate * (target - value) * features``.
@@ -29,24 +29,25 @@ class LinearTDParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True
     target: Annotated[
         Literal["predicted", "actual", "leaf"],
         Meta(
-            description="What a value moves to: predicted, the value after the own action and the reply "
-            "that the search expects; actual, the value at the seat's next decision, or the result; "
-            "leaf, as actual, but of the positions at the end of the expected lines (TD-leaf)"
+            description="What a value moves to: predicted, the value after the own action and the "
+            "reply that the search expects; actual, the value at the seat's next decision, or "
+            "the result; leaf, as actual, but of the positions at the end of the expected lines "
+            "(TD-leaf)"
         ),
     ] = "predicted"
     snapshot_every: Annotated[
-        int, Meta(ge=0, description="Remember the weights after so many updates; 0 for never.")
+        int, Meta(ge=0, description="Updates between two records of the weights; 0 for none.")
     ] = 50
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
     updates: int
     extra: dict[bytes, int]
-    """What a game's rate remembers."""
+    """The memory of a game's rate."""
 
 
 class Considered(Struct, frozen=True):
-    """What a search says of a decision: the action it chose and what it needs to learn from it."""
+    """A searched decision: the action, and what learning from it needs."""
 
     action: int
     features: Array
@@ -82,7 +83,7 @@ class LinearTD(Agent[P]):
         self.snapshots: list[Array] = []
         """The weights after every ``snapshot_every`` updates."""
 
-    # -- what a game adds ------------------------------------------------------------------------------
+    # -- what a game adds --------------------------------------------------------------------------
 
     @abstractmethod
     def first_weights(self) -> list[float]:
@@ -114,7 +115,7 @@ class LinearTD(Agent[P]):
     def rate(self, features: Array) -> float:
         """Return the step size of the update that comes."""
 
-    # -- the agent ---------------------------------------------------------------------------------------
+    # -- the agent ---------------------------------------------------------------------------------
 
     def step(self, decision: Decision) -> int:
         legal = decision.legal
@@ -149,8 +150,8 @@ class LinearTD(Agent[P]):
         step = self.rate(features) * error * features
         if not np.isfinite(step).all() or np.abs(self.weights).max() > LARGEST:
             raise DovetailError(
-                f"{self.name} has diverged after {self.updates} updates; take a smaller learning_rate "
-                f"than {self.parameters.learning_rate}"
+                f"{self.name} has diverged after {self.updates} updates; take a smaller "
+                f"learning_rate than {self.parameters.learning_rate}"
             )
         self.weights += step
         self.updates += 1

@@ -247,7 +247,8 @@ class Linear:
 
 
 def _sums(rows: NDArray[Any], weights: Array) -> Array:
-    """Return the sums of a layer, each row by itself; weights have the shape (inputs + 1, units)."""
+    """Return the sums of a layer, each row by itself; weights have the shape (inputs + 1,
+    units)."""
     flat = np.ascontiguousarray(rows.reshape(len(rows), -1), weights.dtype)
     out: Array = np.empty((len(flat), weights.shape[1]), weights.dtype)
     if not _COMPILED:

@@ -1,7 +1,7 @@
 """Options that learners share, each described once.
 
-A struct's order of fields is that of the states it is saved in, so a learner whose first options are
-others names the types instead of the base.
+A struct's order of fields is that of the states it is saved in, so a learner whose first options
+are others names the types instead of the base.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dovetail.peer.kernels import njit
 
 Array = NDArray[Any]
 BIAS = 0.5
-"""What the bias units of both layers give; the weights that leave them are learned."""
+"""The output of the bias units of both layers, whose weights are learned."""
 
 
 @njit(cache=True, nogil=True)

@@ -27,7 +27,7 @@ class StepSize(Struct, frozen=True):
     decay: float = 0.0
     """Divide it by 1 + count / decay: half at ``decay``, a third at twice that; 0 does not."""
     halving: int = 0
-    """Halve it each time that so many more were counted; 0 does not."""
+    """Count after which the step is halved, each time; 0 for never."""
 
     def at(self, count: float) -> float:
         """Return the step size after ``count`` episodes, visits or updates."""

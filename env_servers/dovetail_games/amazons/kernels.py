@@ -44,7 +44,8 @@ def blocked(board: Array, rows: int, columns: int) -> Array:
 
 @njit(cache=True)
 def switch(lines: Array, columns: int, row: int, column: int, whether: int = 1) -> None:
-    """Make a free square one that is not, or the other way round; with ``whether`` 0, change nothing."""
+    """Make a free square one that is not, or the other way round; with ``whether`` 0, change
+    nothing."""
     upright, across = 2 * whether << row, 2 * whether << column
     lines[0, row] ^= across
     lines[1, column] ^= upright
@@ -343,7 +344,8 @@ def planes(board: Array, seat: int, out: Array) -> None:
 
 @njit(cache=True)
 def look(board: Array, seat: int, shooter: int, out: Array) -> None:
-    """Write what a seat sees: three planes, and where there is a fourth, the amazon that must shoot."""
+    """Write what a seat sees: three planes, and where there is a fourth, the amazon that must
+    shoot."""
     planes(board, seat, out[:3])
     out[3:] = 0
     if shooter >= 0:
@@ -375,7 +377,7 @@ def after_actions(board: Array, found: Array, seat: int, steps: bool, out: Array
             out[number, 2, move - squares * squares] = 1
 
 
-# -- many games at once: arrays by slot -----------------------------------------------------------------
+# -- many games at once: arrays by slot ------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -392,8 +394,8 @@ def play_slots(
 ) -> None:
     """Apply a legal action in each of some slots.
 
-    ``movers`` becomes who acts next, ``shooters`` the square of the amazon that must shoot or -1, and
-    ``stuck`` whether who acts next cannot.
+    ``movers`` becomes who acts next, ``shooters`` the square of the amazon that must shoot or -1,
+    and ``stuck`` whether who acts next cannot.
     """
     for k in range(len(slots)):
         slot, action = slots[k], chosen[k]

@@ -1,8 +1,8 @@
 """The rules of Amazons (W. Zamkauskas 1988) on a board of any size (the study, section 1).
 
 In turn, each player moves one amazon as a chess queen moves, and that amazon then shoots an arrow
-as far as a queen moves; nothing passes over amazons and arrows, and an arrow's square stays closed.
-Who cannot move loses.
+by the same rule; nothing passes over amazons and arrows, and an arrow's square stays closed.
+A player without a move loses.
 
 Squares are numbered row by row from the top.  A move is ``(source * squares + target) * squares +
 arrow``; in two steps it is first ``source * squares + target`` and then ``squares² + arrow``.
@@ -46,8 +46,8 @@ def _read(position: str) -> tuple[int, int, NDArray[Any]]:
     rows, columns = len(lines), len(lines[0])
     if any(len(line) != columns for line in lines) or set(position) - set(f"{MARKS}/"):
         raise DovetailError(
-            f"environment amazons, option 'position': {position!r} is not a position; expected rows of equal length "
-            "divided by '/', of 'a', 'b', 'x' and '.'"
+            f"environment amazons, option 'position': {position!r} is not a position; expected "
+            "rows of equal length divided by '/', of 'a', 'b', 'x' and '.'"
         )
     for seat, mark in enumerate("ab"):
         if mark not in position:
@@ -105,11 +105,11 @@ class AmazonsBoard:
 
     @property
     def over(self) -> bool:
-        """Whether a seat has won."""
+        """True once a seat has won."""
         return self.winner is not None
 
     def copy(self) -> AmazonsBoard:
-        """Return a board that goes its own way."""
+        """Return an independent copy."""
         other = AmazonsBoard.__new__(AmazonsBoard)
         for name in AmazonsBoard.__slots__:
             setattr(other, name, getattr(self, name))

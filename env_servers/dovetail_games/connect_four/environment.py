@@ -113,7 +113,8 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
         return "\n".join(lines)
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the squares row by row from the top, then the columns; any square of one chooses it."""
+        """Return the squares row by row from the top, then the columns; any square of one chooses
+        it."""
         board = self.board
         rows, columns = board.rows, board.columns
         names = [f"column {column_name(column)}" for column in range(columns)]

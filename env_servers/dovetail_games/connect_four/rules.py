@@ -50,7 +50,7 @@ class ConnectFourBoard:
         self.moves = 0
         self.winner: int | None = None
         self.over = False
-        """Whether a seat has won or the board is full."""
+        """True once a seat has won or the board is full."""
         self.last: int | None = None
         """The column of the last move."""
         side = rows + 1
@@ -83,7 +83,7 @@ class ConnectFourBoard:
         return board
 
     def copy(self) -> ConnectFourBoard:
-        """Return a board that goes its own way."""
+        """Return an independent copy."""
         other = ConnectFourBoard.__new__(ConnectFourBoard)
         for name in ConnectFourBoard.__slots__:
             value = getattr(self, name)

@@ -1,4 +1,5 @@
-"""Connect Four in many slots at once, compiled; tests/env_servers/test_vector.py plays it against ``rules``."""
+"""Connect Four in many slots at once, compiled; tests/env_servers/test_vector.py plays it against
+``rules``."""
 
 from __future__ import annotations
 

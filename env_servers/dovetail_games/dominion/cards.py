@@ -24,7 +24,7 @@ class Card:
 
     @property
     def treasure(self) -> bool:
-        """Whether it is Copper, Silver or Gold."""
+        """True for Copper, Silver and Gold."""
         return self.coins > 0 and not self.action
 
 

@@ -39,7 +39,7 @@ class Dominion(ArrayGame[Configuration]):
     """Dominion: two to four seats buy cards from a common supply for their decks; most points win.
 
     Observation: int16, shape (n,), the counts that ``layout`` names: own hand, deck, discards and
-    cards in play, supply, trash, the others' cards as far as they are known, and the state of the
+    cards in play, supply, trash, the known cards of the others, and the state of the
     turn.  Actions: see ``rules``.  Chance: the shuffles, and who begins.
     """
 
@@ -193,8 +193,8 @@ class Dominion(ArrayGame[Configuration]):
             lines.append(f"the game is over; points by seat: {points}")
         else:
             lines.append(
-                f"{game.phase} phase of seat {game.seat}: {game.actions} actions, {game.buys} buys, "
-                f"{game.coins} coins"
+                f"{game.phase} phase of seat {game.seat}: {game.actions} actions, {game.buys} "
+                f"buys, {game.coins} coins"
             )
             if seat == game.seat:
                 lines.append(", ".join(f"{a}: {self._describe(a)}" for a in game.legal()))

@@ -1,7 +1,7 @@
 """Dominion, compiled: a decision in each of many slots, with the draws of ``rules.DominionGame``.
 
-What is done here follows ``rules`` step by step, since every shuffle depends on the order of the cards
-before it.
+What is done here follows ``rules`` step by step, since every shuffle depends on the order of the
+cards before it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ DRAW, DISCARD, IN_PLAY = range(3)
 ACTING, TRASHING, BUYING = range(3)
 """The phases."""
 SEAT, PHASE, ACTIONS, BUYS, COINS, PLAYED, TO_TRASH, BOUGHT, ENDED = range(9)
-"""The columns of ``Games.turn``; ``BOUGHT`` is ``NOTHING`` or the kind that the last action bought."""
+"""The columns of ``Games.turn``; ``BOUGHT`` is ``NOTHING`` or the kind that the last action
+bought."""
 NOTHING = -1
 GOES_ON, OVER, CUT = range(3)
-"""What ``ENDED`` says."""
+"""The values of ``ENDED``."""
 FAIR, SHARED, HIGHEST = range(3)
-"""Who wins among equals."""
+"""The rules for equal points."""
 
 
 class Rules(NamedTuple):
@@ -84,7 +85,7 @@ _ACTIONS = np.array([card.actions for card in CARDS])
 _BUYS = np.array([card.buys for card in CARDS])
 _TREASURE = np.array([card.treasure for card in CARDS])
 
-# -- cards ---------------------------------------------------------------------------------------------
+# -- cards -----------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -133,7 +134,7 @@ def _holds(hand: Array, first: int) -> bool:
     return False
 
 
-# -- a turn --------------------------------------------------------------------------------------------
+# -- a turn ----------------------------------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -277,7 +278,7 @@ def _act(rules: Rules, games: Games, slot: int, action: int) -> None:
     _skip(rules, games, slot)
 
 
-# -- many games ----------------------------------------------------------------------------------------
+# -- many games ------------------------------------------------------------------------------------
 
 
 @njit(cache=True)

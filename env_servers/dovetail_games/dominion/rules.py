@@ -67,7 +67,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     end: Annotated[
         Literal["turn", "round"],
         Meta(
-            description="turn: the game ends at the end of the turn; round: once all have had the same number of turns"
+            description="turn: the game ends at the end of the turn; round: once all have had the "
+            "same number of turns"
         ),
     ] = "turn"
     tie: Annotated[
@@ -92,8 +93,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     rewards: Annotated[
         Literal["win", "difference", "purchase"],
         Meta(
-            description="win: at the end, 1 and shares of -1; difference: at the end, own points minus "
-            "the mean of the others'; purchase: the points of each card when it is bought"
+            description="win: at the end, 1 and shares of -1; difference: at the end, own points "
+            "minus the mean of the others'; purchase: the points of each card when it is bought"
         ),
     ] = "win"
 
@@ -144,7 +145,7 @@ class DominionGame:
         for name in options.kingdom:
             self.supply[NUMBER[name]] = options.kingdom_pile
         self.piles = [kind for kind in range(KINDS) if self.supply[kind]]
-        """What the supply had at the start."""
+        """The kinds in the supply at the start."""
         self.trash = [0] * KINDS
         self.players = []
         for _ in range(count):
@@ -206,7 +207,7 @@ class DominionGame:
             self._play(action)
         self._skip()
 
-    # -- a turn --------------------------------------------------------------------------------------
+    # -- a turn ------------------------------------------------------------------------------------
 
     def _begin_turn(self) -> None:
         self.phase: Phase = "action"
@@ -306,7 +307,7 @@ class DominionGame:
 
     @property
     def finished(self) -> bool:
-        """Whether the Provinces, or three piles, are gone."""
+        """True once the Provinces, or three piles, are gone."""
         empty = sum(self.supply[kind] == 0 for kind in self.piles)
         return self.supply[PROVINCE] == 0 or empty >= 3
 
@@ -326,7 +327,7 @@ class DominionGame:
             self.rng.shuffle(player.draw)
         return player.draw.pop()
 
-    # -- the end -----------------------------------------------------------------------------------------
+    # -- the end -----------------------------------------------------------------------------------
 
     def outcome(self, tie: Tie) -> list[float]:
         """Return the score of each seat: 1 for the winner, shared or decided among equals.
@@ -352,7 +353,7 @@ ENDS: dict[Phase, str] = {
     "trash": "pass (trash no more)",
     "buy": "pass (end the turn)",
 }
-"""What ``PASS`` does, by the phase."""
+"""The meaning of ``PASS``, by phase."""
 
 
 def describe(action: object) -> str:

@@ -25,14 +25,16 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     rewards: Annotated[
         Literal["win", "difference", "boxes"],
         Meta(
-            description="win: 1, -1 or 0 at the end; difference: own boxes minus the opponent's, at "
-            "the end; boxes: 1 for each box when it is completed, -1 for each of the opponent's"
+            description="win: 1, -1 or 0 at the end; difference: own boxes minus the opponent's, "
+            "at the end; boxes: 1 for each box when it is completed, -1 for each of the "
+            "opponent's"
         ),
     ] = "win"
 
 
 class Dots(BoardGame[Configuration, DotsBoard]):
-    """Dots and boxes: two seats draw lines in turn; a seat that completes a box owns it and draws again; most boxes win.
+    """Dots and boxes: two seats draw lines in turn; a seat that completes a box owns it and draws
+    again; most boxes win.
 
     Observation: uint8, shape (lines + 2 boxes + 1,): which lines are drawn, which boxes are the
     seat's own, which the opponent's, and whether the seat is to draw.  Actions: line numbers, see

@@ -1,7 +1,8 @@
 """Dots and boxes, compiled: lines drawn on a position of arrays, and on many at once.
 
 ``beside[line]`` are the one or two boxes beside a line, -1 for none; ``edges[box]`` counts the
-lines around a box, ``counts[n]`` the boxes with ``n`` of them, and ``boxes[player]`` what each owns.
+lines around a box, ``counts[n]`` the boxes with ``n`` of them, and ``boxes[player]`` what each
+owns.
 """
 
 from __future__ import annotations

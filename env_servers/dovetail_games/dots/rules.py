@@ -96,11 +96,11 @@ class DotsBoard:
 
     @property
     def over(self) -> bool:
-        """Whether all lines are drawn."""
+        """True once all lines are drawn."""
         return not self.free
 
     def copy(self) -> DotsBoard:
-        """Return a board that goes its own way."""
+        """Return an independent copy."""
         other = DotsBoard.__new__(DotsBoard)
         other.grid = self.grid
         other.drawn = self.drawn

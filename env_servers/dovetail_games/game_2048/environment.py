@@ -35,7 +35,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Game2048(ArrayGame[Configuration]):
-    """2048: one seat slides tiles until none moves; equal ones that meet become one of twice the value.
+    """2048: one seat slides tiles until none moves; equal ones that meet become one of twice the
+    value.
 
     Observation: uint8, shape (rows, columns), the tiles' exponents (0 is free); or, as an
     option, uint8 planes, shape (exponents, rows, columns), plane 0 for free squares.  Actions: 0
@@ -170,7 +171,8 @@ class Game2048(ArrayGame[Configuration]):
         return "\n".join([*lines, f"score {self.board.score}; {names or 'over'}"])
 
     def _tiles(self) -> dict[int, int]:
-        """Return, by square, the number of its tile: the same as in the last scene if that was the last turn's."""
+        """Return, by square, the number of its tile: the same as in the last scene if that was the
+        last turn's."""
         rows, columns = self.configuration.rows, self.configuration.columns
         shown, before = self._shown
         if shown is self.board.rows:

@@ -1,7 +1,7 @@
 """2048's inner loops, compiled: slides, new tiles, and many boards at once.
 
-Boards are tiles' exponents, int64, square by square from the top left; 0 is free.  A game would need
-2**60 moves for a tile whose value does not fit into a number here.
+Boards are tiles' exponents, int64, square by square from the top left; 0 is free.  A game would
+need 2**60 moves for a tile whose value does not fit into a number here.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ def step_all(
     legal: Array,
     rewards: Array,
 ) -> None:
-    """Play a legal move in each of some slots; ``rewards``, by slot and seat, gets what it earns."""
+    """Play a legal move in each of some slots; ``rewards``, by slot and seat, gets what it
+    earns."""
     out = np.empty(boards.shape[1], np.int64)
     for k in range(len(slots)):
         slot = slots[k]

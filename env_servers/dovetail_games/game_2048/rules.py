@@ -1,9 +1,9 @@
 """The rules of 2048 (G. Cirulli, 2014) on a board of any size.
 
-A move slides all tiles as far as they go; two equal ones that meet become one of twice the value,
-which does not merge again in that move, and the sum of what was made so is the reward. Then a tile
-appears on a free square drawn evenly: a 2, or with a small probability a 4. The game is over when
-no move changes the board.
+A move slides all tiles to the edge or the next tile; two equal ones that meet become one of twice
+the value, which does not merge again in that move, and the sum of what was made so is the reward.
+Then a tile appears on a free square drawn evenly: a 2, or with a small probability a 4. The game is
+over when no move changes the board.
 
 Tiles are held as exponents of two; 0 is a free square.
 """
@@ -44,7 +44,8 @@ def slide(row: Row) -> tuple[Row, int]:
 
 
 def origins(row: Row) -> list[int]:
-    """Return, for each tile of a row slid to the left, where it was; of two that merge, the farther.
+    """Return, for each tile of a row slid to the left, where it was; of two that merge, the
+    farther.
 
     >>> origins((1, 1, 0, 2))
     [1, 3]
@@ -61,8 +62,8 @@ def origins(row: Row) -> list[int]:
 
 
 Line = tuple[Row, int, Row, int, int, tuple[int, ...]]
-"""A row slid to the left and its gain; slid to the right and its gain; 1 if the first is another row, plus 2 if
-the second is; and the places that are free."""
+"""A row slid to the left and its gain; slid to the right and its gain; 1 if the first is another
+row, plus 2 if the second is; and the places that are free."""
 
 
 @lru_cache(maxsize=1 << 20)
@@ -80,7 +81,8 @@ def _lines(rows: Iterable[Row]) -> list[Line]:
 
 
 LEGAL = [[move for move, bit in enumerate((1, 8, 2, 4)) if bits & bit] for bits in range(16)]
-"""The moves that change a board, by what changes: a column slid up 1, down 2, a row slid left 4, right 8."""
+"""The moves that change a board, by what changes: a column slid up 1, down 2, a row slid left 4,
+right 8."""
 
 
 def _slid(across: list[Line], down: list[Line], move: int) -> tuple[Rows, int]:
@@ -155,7 +157,7 @@ class Board2048:
 
     @property
     def over(self) -> bool:
-        """Whether no move changes the board."""
+        """True once no move changes the board."""
         return not self._moves()
 
     def play(self, move: int) -> int:

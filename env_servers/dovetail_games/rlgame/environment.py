@@ -60,7 +60,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RLGame(BoardGame[Configuration, RLGameBoard]):
-    """RLGame: two seats race pawns from base to base; pawns that cannot move are lost, and the first to enter wins.
+    """RLGame: two seats race pawns from base to base; pawns that cannot move are lost, and the
+    first to enter wins.
 
     Observation: uint8, shape (2 (n² - 2a² + 5),), the study's binary inputs: for each square
     outside the bases a flag for either player's pawn there, four flags each for the share of pawns
@@ -74,7 +75,7 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
     def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
         self._moved: tuple[int, int] | None = None
-        """Who moved last, and how."""
+        """The last mover and its move."""
 
     def first_position(self) -> RLGameBoard:
         options = self.configuration

@@ -251,7 +251,7 @@ def planes_all(pawns: Array, cells: Array, turn: bool, first: int, rows: Array) 
         planes(pawns[number], cells[number], turn, first, rows[number])
 
 
-# -- many games at once: arrays by slot -----------------------------------------------------------------
+# -- many games at once: arrays by slot ------------------------------------------------------------
 
 
 @njit(cache=True)

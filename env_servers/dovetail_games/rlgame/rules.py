@@ -26,7 +26,7 @@ Loss = Literal["ordered", "simultaneous"]
 
 
 class RLGameGeometry:
-    """What follows from the size of board and bases alone."""
+    """The steps, exits and squares of a size of board and bases."""
 
     def __init__(self, size: int, base: int) -> None:
         if 2 * base >= size:
@@ -146,7 +146,7 @@ class RLGameBoard:
         self.last: int | None = None
 
     def copy(self) -> RLGameBoard:
-        """Return a board that goes its own way."""
+        """Return an independent copy."""
         other = RLGameBoard.__new__(RLGameBoard)
         other.geometry = self.geometry
         other.pawns = self.pawns.copy()
@@ -158,7 +158,7 @@ class RLGameBoard:
 
     @property
     def over(self) -> bool:
-        """Whether a seat has won."""
+        """True once a seat has won."""
         return self.winner is not None
 
     def moves_of(self, player: int) -> Array:

@@ -37,14 +37,15 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     afterstates: Annotated[
         Literal["after", "boards"],
         Meta(
-            description="what is offered for each placement: the board after full rows are cleared; or "
-            "three boards: the piece's cells, the board with it, and the board after"
+            description="what is offered for each placement: the board after full rows are "
+            "cleared; or three boards: the piece's cells, the board with it, and the board after"
         ),
     ] = "after"
 
 
 class Tetris(ArrayGame[Configuration]):
-    """Tetris with one decision a piece: one seat chooses a rotation and a column; full rows are cleared.
+    """Tetris with one decision a piece: one seat chooses a rotation and a column; full rows are
+    cleared.
 
     Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``,
     its number in ZSLJTOI. Actions: ``rotation * width + column``. Reward: the rows that were
@@ -209,7 +210,8 @@ class Tetris(ArrayGame[Configuration]):
         return f"{PIECES[piece]}, rotation {rotation + 1}, column {column_name(column)}"
 
     def _landing(self, rotation: int, column: int) -> list[int]:
-        """Return the squares of the board, row by row from the top, in which the piece comes to rest."""
+        """Return the squares of the board, row by row from the top, in which the piece comes to
+        rest."""
         board = self.board
         shape = SHAPES[PIECES[board.piece]][rotation]
         rows = [row << column for row in shape.rows[: shape.height]]

@@ -223,14 +223,15 @@ def boards_after_all(wall: Array, piece: int, height: int, width: int, out: Arra
     return count
 
 
-# -- many games at once: arrays by slot -----------------------------------------------------------------
+# -- many games at once: arrays by slot ------------------------------------------------------------
 
 
 @njit(cache=True)
 def drop_slots(
     slots: Array, actions: Array, walls: Array, pieces: Array, width: int, rewards: Array
 ) -> None:
-    """Place the piece in each of some slots; ``rewards``, by slot and seat, gets the rows cleared."""
+    """Place the piece in each of some slots; ``rewards``, by slot and seat, gets the rows
+    cleared."""
     for k in range(len(slots)):
         slot, action = slots[k], actions[k]
         rewards[slot, 0] = drop(walls[slot], pieces[slot], action // width, action % width, width)[

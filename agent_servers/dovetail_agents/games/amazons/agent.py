@@ -69,8 +69,8 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
     rollouts: Annotated[
         bool,
         Meta(
-            description="Play each of the best moves out by search on both sides, and choose at random "
-            "among those that won (the study's Monte Carlo); else the best move is played."
+            description="Play each of the best moves out by search on both sides, and choose at "
+            "random among those that won (the study's Monte Carlo); else the best move is played."
         ),
     ] = True
     rollout_depth: Annotated[int, Meta(ge=1, le=4, description="Plies of search in rollouts.")] = 2
@@ -90,8 +90,8 @@ class AmazonsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=T
         Meta(
             ge=0,
             le=40,
-            description="Free squares from which on positions are solved, as far as 300,000 of them suffice; "
-            "12 are solved nearly always. 0: never.",
+            description="Solve positions with at most this many free squares, if 300,000 searched "
+            "ones suffice; 12 are solved nearly always. 0: never.",
         ),
     ] = 0
 
@@ -119,7 +119,8 @@ class AmazonsPlayer(LinearTD[AmazonsParameters]):
         found = WEIGHTS[given] if isinstance(given, str) else given
         if len(found) != FEATURES:
             raise DovetailError(
-                f"agent amazons-player, option 'weights': {len(found)} weights; {FEATURES} are needed"
+                f"agent amazons-player, option 'weights': {len(found)} weights; {FEATURES} are "
+                "needed"
             )
         return found
 

@@ -43,7 +43,7 @@ REPLY: Any = np.int64(1)
 """Plies, typed as the players are."""
 PRUNE: Any = np.bool_(True)
 EVERY: Any = np.bool_(False)
-"""Whether moves that cannot matter are left out."""
+"""True to leave out moves that cannot matter."""
 
 
 @njit(cache=True)
@@ -74,8 +74,8 @@ def _last(
 ) -> float:
     """Return the value of a position one ply before the end of the search; see ``value``.
 
-    At ply 0 the values of the moves are written, in the order of ``generate``. ``best`` is the value
-    to the mover of the best of the killers, if they were tried before; else minus infinity.
+    At ply 0 the values of the moves are written, in the order of ``generate``. ``best`` is the
+    value to the mover of the best of the killers, if they were tried before; else minus infinity.
     """
     board, where, lines, geometry = work.board, work.where, work.lines, work.geometry
     killers, rule, found = work.killers, work.rule, work.found
@@ -104,7 +104,7 @@ def _last(
         source = where[mover, number]
         if source < 0 or refuted:
             continue
-        # The other amazons are surveyed once; the target and the arrow then take from what they can do.
+        # The other amazons are surveyed once; target and arrow then take from their mobility.
         lift(work, mover, number, source)
         others, their_states = survey(where, lines, geometry, units, changes)
         posts = stations(where, geometry, mover, found)
@@ -242,10 +242,10 @@ def value(work: Work, mover: int, depth: int, alpha: float, beta: float, prune: 
         entering = False
 
 
-# -- two plies ------------------------------------------------------------------------------------------
+# -- two plies -------------------------------------------------------------------------------------
 #
-# Nearly all moves are refuted by a reply that refuted another. So each such reply is made once for all
-# moves of an amazon, and what it leaves of them is valued from notes, as ``_last`` does.
+# Nearly all moves are refuted by a reply that refuted another. So each such reply is made once for
+# all moves of an amazon, and what it leaves of them is valued from notes, as ``_last`` does.
 
 
 @njit(cache=True)
@@ -412,7 +412,7 @@ def root(work: Work, depth: int, top: int, prune: bool) -> int:
     return count
 
 
-# -- playing on -----------------------------------------------------------------------------------------
+# -- playing on ------------------------------------------------------------------------------------
 
 
 @njit(cache=True)

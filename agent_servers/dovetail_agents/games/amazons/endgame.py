@@ -1,8 +1,8 @@
 """Endgames of Amazons, solved: who wins if both sides play perfectly, compiled.
 
-Each move fills a square, so with few free squares everything can be searched.  Where no free region is
-left to both sides, each plays alone, and the one with more moves wins; such a position is counted
-instead of searched.
+Each move fills a square, so with few free squares everything can be searched.  Where no free region
+is left to both sides, each plays alone, and the one with more moves wins; such a position is
+counted instead of searched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dovetail_games.amazons.kernels import ARROW, FREE, moves
 
 Array = NDArray[Any]
 LOST, WON, UNKNOWN = 0, 1, -1
-"""What a position is worth to the seat to move; ``UNKNOWN`` if too much would have to be searched."""
+"""The value of a position to the seat to move; ``UNKNOWN`` if the search would be too long."""
 BITS = 18
 """Of a place in the table of positions."""
 POSITIONS = 300_000
@@ -29,7 +29,8 @@ _MOVES = 2048
 
 @njit(cache=True)
 def _regions(board: Array, rows: int, columns: int, seen: Array, queue: Array) -> Array:
-    """Return how many free squares are in regions beside amazons of no seat, of seat 0, of seat 1 and of both."""
+    """Return how many free squares are in regions beside amazons of no seat, of seat 0, of seat 1
+    and of both."""
     seen[:] = 0
     free = np.zeros(4, np.int64)
     for start in range(rows * columns):
@@ -223,7 +224,7 @@ class Endgame:
         """Return ``LOST``, ``WON`` or ``UNKNOWN`` for the seat to move.
 
         Args:
-            board: int8 [squares] as of ``env_servers.amazons.kernels``.
+            board: int8 [squares], as in ``dovetail_games.amazons.kernels``.
             seat: to move.
             nodes: int64 [1]: positions that may be searched, counted down; else its own number.
         """
@@ -236,8 +237,8 @@ class Endgame:
     ) -> list[int]:
         """Return what moves of a seat are worth to it, in their order; see ``value``.
 
-        All of them together may search so many positions. The moves after the first that is worth
-        ``enough`` are left out.
+        All of them together may search ``positions`` positions. The moves after the first that is
+        worth ``enough`` are left out.
         """
         left = np.array([self.positions])
         values: list[int] = []

@@ -4,9 +4,9 @@ A board is an int8 array with a border of one square: 0 free, 1 and 2 amazons of
 an arrow, 4 the border. A move is ``source << 20 | target << 10 | arrow`` in squares of that array.
 Player 0 is who searches; all values are that player's.
 
-Of the positions that a search values, most differ from another by where one amazon stands and by one
-arrow. So the others are surveyed once, and what the amazon and the arrow take from them is found by
-looking out from their squares.
+Of the positions that a search values, most differ from another by where one amazon stands and by
+one arrow. So the others are surveyed once, and what the amazon and the arrow take from them is
+found by looking out from their squares.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ FIELD = 10
 class Work(NamedTuple):
     """A position and what its search writes.
 
-    Mobility is held as two numbers in one, of player 0 and, above it, of player 1; states as six: how
-    many amazons have one direction, are unhindered and are trapped, of either player. ``units`` and
-    ``changes`` are notes of ``survey``, zero but where amazons stand: one square of mobility of the
-    amazon's player, and what it adds to the states if a neighbour is taken, then if one more is.
+    Mobility is held as two numbers in one, of player 0 and, above it, of player 1; states as six:
+    how many amazons have one direction, are unhindered and are trapped, of either player. ``units``
+    and ``changes`` are notes of ``survey``, zero but where amazons stand: one square of mobility of
+    the amazon's player, and what it adds to the states if a neighbour is taken, then if one more
+    is.
     """
 
     board: Array
@@ -55,13 +56,14 @@ class Work(NamedTuple):
     where: Array
     """int32 [2, amazons]: the squares of each player's amazons; -1 where there is none."""
     lines: Array
-    """int64 [4, rows + columns]: the board once more, as the environment's ``blocked`` returns it."""
+    """int64 [4, rows + columns]: the board once more, as the environment's ``blocked`` returns
+    it."""
     geometry: Array
-    """int32 [7, squares]: the eight directions; then of each square: 1 for a corner, its quadrant or
-    -1, how many neighbours it has, its row and column, and which falling diagonal it is on."""
+    """int32 [7, squares]: the eight directions; then of each square: 1 for a corner, its quadrant
+    or -1, how many neighbours it has, its row and column, and which falling diagonal it is on."""
     rule: Array
-    """float64: the twelve weights, what divides mobility, the value of a won game, and 1 if mobility
-    counts arrows too."""
+    """float64: the twelve weights, what divides mobility, the value of a won game, and 1 if
+    mobility counts arrows too."""
     killers: Array
     """int64 [plies, KILLERS]."""
     moves: Array
@@ -80,7 +82,7 @@ class Work(NamedTuple):
     """int64 [1]: how many positions were valued."""
 
 
-# -- the board and its lines ----------------------------------------------------------------------------
+# -- the board and its lines -----------------------------------------------------------------------
 
 
 @njit(cache=True)
@@ -144,7 +146,7 @@ def unmake(
 
 @njit(cache=True)
 def _clear(lines: Array, geometry: Array, source: int, target: int) -> bool:
-    """Whether nothing stands between two squares, nor on the second, along a queen's line."""
+    """Return whether a queen's line from one square to another is free, its end included."""
     row, column = geometry[ROW, source], geometry[COLUMN, source]
     down, right = geometry[ROW, target] - row, geometry[COLUMN, target] - column
     if down == 0:
@@ -198,7 +200,7 @@ def generate(work: Work, mover: int, ply: int) -> int:
     return count
 
 
-# -- evaluation -----------------------------------------------------------------------------------------
+# -- evaluation ------------------------------------------------------------------------------------
 
 
 @njit(inline="always")
@@ -216,7 +218,8 @@ def _look(lines: Array, geometry: Array, square: int) -> Free:
 
 @njit(inline="always")
 def _count(free: Free) -> tuple[int, int]:
-    """Return how many squares are free in all directions, and in how many directions there are any."""
+    """Return how many squares are free in all directions, and in how many directions there are
+    any."""
     reach = ways = 0
     for each in free:
         reach += each
@@ -250,14 +253,15 @@ def whole_reach(board: Array, where: Array, geometry: Array) -> int:
 
 @njit(cache=True)
 def _state(player: int, ways: int, neighbours: int) -> int:
-    """Return what an amazon with so many free neighbours adds to the states."""
+    """Return what an amazon with ``ways`` free neighbours adds to the states."""
     lone, unhindered, trapped = int(ways == 1), int(ways == neighbours), int(ways == 0)
     return (lone | unhindered << 2 * FIELD | trapped << 4 * FIELD) << player * FIELD
 
 
 @njit(inline="always")
 def _post(geometry: Array, posts: int, square: int) -> int:
-    """Add an amazon to a player's posts: the quadrants with one bit by bit; above, how many in corners."""
+    """Add an amazon to a player's posts: the quadrants with one bit by bit; above, how many in
+    corners."""
     return int(posts + (geometry[CORNER, square] << 8) | 1 << (geometry[QUADRANT, square] + 1))
 
 
@@ -298,7 +302,8 @@ def stand(
 def survey(
     where: Array, lines: Array, geometry: Array, units: Array, changes: Array
 ) -> tuple[int, int]:
-    """Return the queen mobility and the states of a position; note what ``shadow`` needs to know."""
+    """Return the queen mobility and the states of a position; note what ``shadow`` needs to
+    know."""
     units[:] = 0
     changes[:] = 0
     mobility = states = 0
@@ -364,7 +369,8 @@ def put_back(work: Work, mover: int, number: int, square: int) -> None:
 
 @njit(inline="always")
 def place(work: Work, mover: int, number: int, target: int, posts: int) -> tuple[int, int]:
-    """Put an amazon that was lifted on a free square; return what it adds to mobility and states."""
+    """Put an amazon that was lifted on a free square; return what it adds to mobility and
+    states."""
     geometry, changes = work.geometry, work.changes
     loss, change = shadow(work.lines, geometry, work.units, changes, target)
     reach, state = stand(work.lines, geometry, work.units, changes, mover, target)
@@ -407,9 +413,10 @@ def weigh(rule: Array, found: Array, mover: int, mobility: int, states: int) -> 
 def highest(work: Work, mover: int) -> float:
     """Return a value, as the mover sees it, that no move of it can exceed.
 
-    A move takes two squares, so an opponent with an amazon that has three beside it is not beaten by
-    it. Short of that no feature exceeds one, or where there are more than four amazons their quarter.
-    The terms are added in the order of ``weigh``, so rounding cannot put a value above the sum.
+    A move takes two squares, so an opponent with an amazon that has three beside it is not beaten
+    by it. Short of that no feature exceeds one, or where there are more than four amazons their
+    quarter. The terms are added in the order of ``weigh``, so rounding cannot put a value above the
+    sum.
     """
     where = work.where
     for number in range(where.shape[1]):

@@ -15,7 +15,7 @@ LONGEST_LINE = kernels.LINE
 
 
 class AmazonsGeometry:
-    """What a size of board means to the features."""
+    """Tables of a size of board, for the features."""
 
     def __init__(self, rows: int, columns: int) -> None:
         self.rows, self.columns, self.width = rows, columns, columns + 2
@@ -73,7 +73,7 @@ class AmazonsPosition:
             self.where[player, : len(squares)] = squares
 
     def copy(self) -> AmazonsPosition:
-        """Return a position that goes its own way."""
+        """Return an independent copy."""
         other = AmazonsPosition.__new__(AmazonsPosition)
         other.geometry = self.geometry
         other.board, other.where = self.board.copy(), self.where.copy()

@@ -41,7 +41,8 @@ class ConnectFourSolver(Agent[ConnectFourSolverParameters]):
 
 
 def position(observation: Any) -> ConnectFourBoard:
-    """Return the board that the seat to move sees: shape (2, rows, columns), its own discs first."""
+    """Return the board that the seat to move sees: shape (2, rows, columns), its own discs
+    first."""
     planes = np.asarray(observation)
     own, other = planes.reshape(2, -1).sum(axis=1)
     return ConnectFourBoard.of(planes if own == other else planes[::-1], 4)

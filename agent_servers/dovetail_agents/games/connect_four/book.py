@@ -12,7 +12,7 @@ from dovetail_games.connect_four.rules import ConnectFourBoard
 
 BOOK = Path(__file__).with_name("book.txt")
 PLIES = 4
-"""Positions after so many plies, and all before, are in it."""
+"""The book has all positions up to this ply."""
 
 
 def reached(columns: str) -> ConnectFourBoard:
@@ -47,7 +47,7 @@ def children(board: ConnectFourBoard) -> list[tuple[int, ConnectFourBoard]]:
 
 
 def positions(plies: int) -> dict[tuple[int, int], str]:
-    """Return the positions after so many plies that are not over, each with moves that reach it."""
+    """Return the positions after ``plies`` that are not over, each with moves that reach it."""
     found = {key(ConnectFourBoard()): ""}
     for _ in range(plies):
         after: dict[tuple[int, int], str] = {}

@@ -38,9 +38,9 @@ def _searched(moves: str) -> int:
 
 
 def build(plies: int, path: Path, *, bits: int, jobs: int) -> Iterator[str]:
-    """Add to a book what it lacks up to so many plies; yield each line once it is written.
+    """Complete a book up to a ply; yield each line once it is written.
 
-    The last plies are searched, by so many processes, each position after its neighbours; the
+    The last plies are searched, by ``jobs`` processes, each position after its neighbours; the
     scores of the earlier ones follow.
     """
     known = read(path)

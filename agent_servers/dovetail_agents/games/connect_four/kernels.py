@@ -27,7 +27,8 @@ Array = NDArray[Any]
 LEAST = -64
 """Below every score; a table entry of 0 is free, so bounds are stored from ``LEAST`` up."""
 REMEMBERED = 12
-"""Free squares from which a position is kept in the table; closer to the end a search costs less."""
+"""Free squares from which a position is kept in the table; closer to the end a search costs
+less."""
 LOOKED_UP = REMEMBERED + 2
 """Free squares from which a position's successors are looked up first."""
 

@@ -51,8 +51,8 @@ class Solver:
         side = rows + 1
         if rows * columns > MOST_SQUARES or side * columns > MOST_BITS:
             raise DovetailError(
-                f"Connect Four on {rows} rows and {columns} columns cannot be solved here; "
-                f"choose a board of at most {MOST_SQUARES} squares on which (rows + 1) x columns is at "
+                f"Connect Four on {rows} rows and {columns} columns cannot be solved here; choose "
+                f"a board of at most {MOST_SQUARES} squares on which (rows + 1) x columns is at "
                 f"most {MOST_BITS}"
             )
         self.rows, self.columns = rows, columns
@@ -79,7 +79,8 @@ class Solver:
         return self._score(board, -MOST_SQUARES, MOST_SQUARES)
 
     def value(self, board: ConnectFourBoard) -> int:
-        """Return 1 if the side to move wins, 0 for a draw and -1 if it loses; cheaper than a score."""
+        """Return 1 if the side to move wins, 0 for a draw and -1 if it loses; cheaper than a
+        score."""
         return int(np.sign(self._score(board, -1, 1)))
 
     def _score(self, board: ConnectFourBoard, low: int, high: int) -> int:

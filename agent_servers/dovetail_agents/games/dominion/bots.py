@@ -1,5 +1,5 @@
-"""The five scripted players of the Dominion study (section 3), and Big Money with Smithies: what they
-buy, and what they play."""
+"""The five scripted players of the Dominion study (section 3), and Big Money with
+Smithies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Seen:
 
 
 class DominionBot(Agent):
-    """What those have in common that choose by wishes."""
+    """A player that chooses by wishes."""
 
     needs = Needs(game="dominion", legal="list")
     capacity = 0
@@ -91,8 +91,8 @@ class MoneyParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             le=30,
-            description="With fewer Golds than this in its deck, it buys treasures only; the study's text "
-            "says 2, and its tables are those of 3.",
+            description="With fewer Golds than this in its deck, it buys treasures only; the "
+            "study's text says 2, and its tables are those of 3.",
         ),
     ] = 2
 

@@ -50,7 +50,7 @@ OTHERS = (
     *("Moneylender", "Village", "Woodcutter", "Workers village"),
 )
 ACTIONS = ("Copper", "Silver", "Gold", "Estate", "Duchy", "Province", "Curse", "Smithy")
-"""What version 0 to 14 may buy, in the order of their numbers; the last number buys nothing."""
+"""Cards that versions 0 to 14 may buy, by number; the last number buys nothing."""
 LEAST = {"Copper": 7}
 """Where a count's values begin, if not at 0."""
 Playing = Literal["actions-first", "dearest", "one"]
@@ -118,7 +118,8 @@ class Coder:
             if name not in self.bounds or bound < least:
                 known = ", ".join(self.bounds)
                 raise DovetailError(
-                    f"agent dominion-q, option 'bounds': version {version} has no {name!r}; it has {known}"
+                    f"agent dominion-q, option 'bounds': version {version} has no {name!r}; it "
+                    f"has {known}"
                     if name not in self.bounds
                     else f"agent dominion-q, option 'bounds': {name} begins at {least}, not {bound}"
                 )
@@ -149,7 +150,7 @@ class Coder:
 
 
 class Reward(Struct, frozen=True):
-    """What a learner earns; the study never says."""
+    """A learner's reward; the study does not give one."""
 
     card: tuple[float, ...] = (0.0,) * KINDS
     """For a purchase, by kind of card."""
@@ -214,8 +215,8 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
     version: Annotated[
         Version,
         Meta(
-            description="The study's version of states and actions; from 15 on there is one for 4 players and "
-            "one for 2."
+            description="The study's version of states and actions; from 15 on there is one for 4 "
+            "players and one for 2."
         ),
     ] = "12"
     bounds: Annotated[
@@ -225,23 +226,26 @@ class DominionQParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
     reward: Annotated[
         str,
         Meta(
-            description="The learner's reward, which the study does not give: points (of the card bought), points-and-win (points, and 10 for winning the game), points-and-end, price, provinces, win, win-or-loss, score, "
-            "margin; environment (what it pays); or the name of a registered Reward, or of a registered function "
-            "that returns one."
+            description="The learner's reward, which the study does not give: points (of the card "
+            "bought), points-and-win (points, and 10 for winning the game), points-and-end, "
+            "price, provinces, win, win-or-loss, score, margin; environment (what it pays); or "
+            "the name of a registered Reward, or of a registered function that returns one."
         ),
     ] = "points"
     extra_buys: Annotated[
         Literal["undiscounted", "discounted", "none"],
         Meta(
-            description="Further purchases of one turn, which the study does not describe: decisions without a discount between them, "
-            "decisions discounted as any others are, or none."
+            description="Further purchases of one turn, which the study does not describe: "
+            "decisions without a discount between them, decisions discounted as any others are, "
+            "or none."
         ),
     ] = "undiscounted"
     plays: Annotated[
         Playing,
         Meta(
-            description="Which action cards are played, which the study does not describe: first those that give actions, then one other by a fixed order; "
-            "the dearest in hand that does something, until none is left to play; or one such card a turn."
+            description="Which action cards are played, which the study does not describe: first "
+            "those that give actions, then one other by a fixed order; the dearest in hand that "
+            "does something, until none is left to play; or one such card a turn."
         ),
     ] = "actions-first"
     table: Annotated[
@@ -266,7 +270,7 @@ class _Purchase(Pending):
     bought: int = -1
     """The turn of the last card bought."""
     reward: float = 0.0
-    """What it has earned so far."""
+    """Its reward so far."""
 
 
 class DominionQ(Agent[DominionQParameters]):
@@ -404,7 +408,8 @@ def play(seen: Seen, legal: Sequence[int], rule: Playing = "actions-first") -> i
 
 
 def _works(kind: int, seen: Seen) -> bool:
-    """Return whether a card would do something: a Moneylender needs a Copper, a Chapel what it trashes."""
+    """Return whether a card would do something: a Moneylender needs a Copper, a Chapel what it
+    trashes."""
     if kind == MONEYLENDER:
         return seen.hand[COPPER] > 0
     return kind != CHAPEL or DominionChapel().trash(seen) != PASS

@@ -27,7 +27,7 @@ WEIGHTS: dict[str, list[float]] = {
         *(0.792698699782, -0.696428397647, 0.89381618123737),
     ],
 }
-"""The study's, before and after learning, as far as its scan can be read."""
+"""The study's, before and after learning, where its scan is legible."""
 
 
 class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True):
@@ -38,8 +38,8 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
         Meta(
             ge=0,
             le=10,
-            description="Divided by how often a feature vector was met (the study's c, unreadable in its "
-            "scan; 0.5 diverges on 4 x 4 dots).",
+            description="Divided by how often a feature vector was met (the study's c, unreadable "
+            "in its scan; 0.5 diverges on 4 x 4 dots).",
         ),
     ] = 0.02
     power: Annotated[
@@ -47,15 +47,17 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
         Meta(
             ge=0,
             le=2,
-            description="The rate is divided by the number of meetings raised to this power; the study's is 1.",
+            description="The rate is divided by the number of meetings raised to this power; the "
+            "study's is 1.",
         ),
     ] = 1.0
     target: Annotated[
         Literal["predicted", "actual", "leaf"],
         Meta(
-            description="What a value moves to: predicted, the value after the own action and the replies "
-            "that the search expects; actual, the value at the seat's next decision, or the boxes won "
-            "minus those lost; leaf, as actual, but of the positions at the end of the expected lines"
+            description="What a value moves to: predicted, the value after the own action and the "
+            "replies that the search expects; actual, the value at the seat's next decision, or "
+            "the boxes won minus those lost; leaf, as actual, but of the positions at the end of "
+            "the expected lines"
         ),
     ] = "actual"
     weights: Annotated[
@@ -74,7 +76,7 @@ class DotsParameters(LinearTDParameters, frozen=True, forbid_unknown_fields=True
         int,
         Meta(
             ge=0,
-            description="Value at most so many positions a decision, and look less far ahead in the rest; "
+            description="Most positions to value in a decision; beyond, it looks less far ahead; "
             "0 for no limit. On 5 x 5 dots and more a turn can take boxes in millions of ways.",
         ),
     ] = 0

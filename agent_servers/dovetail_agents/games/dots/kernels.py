@@ -1,7 +1,7 @@
 """Search of dots and boxes, compiled.
 
 Player 0 is who searches; all values are that player's. ``drawn`` is a bit for each line; the other
-arrays are those of ``env_servers.dots.kernels``.
+arrays are those of ``dovetail_games.dots.kernels``.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def value(
 
     ``best_line`` gets the line of best play: its length, then its lines. ``keys`` and ``stored``
     are the table of positions: drawn, mover + 2 * own boxes, turns left; value and bound (-1, 0
-    exact, 1). Once ``nodes`` has counted ``limit`` positions, those found in the table among them, every
-    further one is valued as if it were at the horizon.
+    exact, 1). Once ``nodes`` has counted ``limit`` positions, those found in the table among them,
+    every further one is valued as if it were at the horizon.
     """
     most = lines + 2
     low, high, best = np.empty(most), np.empty(most), np.empty(most)

@@ -45,7 +45,7 @@ def _fill(lines: int, masks: Array, table: Array) -> None:
 
 @lru_cache(maxsize=4)
 def values(rows: int, columns: int) -> Array:
-    """Return the value of each set of lines on so many dots: int8, shape (2^lines,).
+    """Return the value of each set of lines on a grid of dots: int8, shape (2^lines,).
 
     A value is the boxes that the player to draw still wins, less those that the other does, if both
     play perfectly.
@@ -59,7 +59,8 @@ def values(rows: int, columns: int) -> Array:
     shape = grid(rows, columns)
     if shape.lines > MOST_LINES:
         raise DovetailError(
-            f"{rows} x {columns} dots have {shape.lines} lines; a table of perfect play has at most {MOST_LINES}"
+            f"{rows} x {columns} dots have {shape.lines} lines; a table of perfect play has at "
+            f"most {MOST_LINES}"
         )
     masks: Array = np.zeros((shape.lines, 2), np.int64)
     for line, beside in enumerate(shape.beside):
@@ -79,7 +80,8 @@ def after(shape: Grid, drawn: int, line: int) -> int:
 
 
 def ending(shape: Grid, drawn: int) -> dict[int, int]:
-    """Return the value of drawing each free line, to the player who draws it, on a board of any size.
+    """Return the value of drawing each free line, to the player who draws it, on a board of any
+    size.
 
     The table is of the sets of free lines alone: 2^n for n of them, which should be at most
     ``MOST_LINES``.

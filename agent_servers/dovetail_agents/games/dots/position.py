@@ -45,7 +45,8 @@ def grid_of(spec: Spec, rows: int, who: str, most: int) -> Grid:
     wide = boxes // high if rows > 1 else high
     if high < 1 or (high * wide, (high + 1) * wide + high * (wide + 1)) != (boxes, lines):
         raise DovetailError(
-            f"agent {who}, option 'rows': a board of {boxes} boxes does not have {rows} rows of dots"
+            f"agent {who}, option 'rows': a board of {boxes} boxes does not have {rows} rows of "
+            "dots"
             if rows
             else f"{who}: set its option rows, for the board is not square"
         )
@@ -87,11 +88,11 @@ class DotsPosition:
 
     @property
     def over(self) -> bool:
-        """Whether all lines are drawn."""
+        """True once all lines are drawn."""
         return self.drawn == (1 << self.grid.lines) - 1
 
     def copy(self) -> DotsPosition:
-        """Return a position that goes its own way."""
+        """Return an independent copy."""
         other = DotsPosition.__new__(DotsPosition)
         other.grid, other.drawn, other.beside = self.grid, self.drawn, self.beside
         other.boxes, other.edges = self.boxes.copy(), self.edges.copy()
@@ -106,8 +107,7 @@ class DotsSearch:
         weights: of the seven features; may be changed in place between searches.
         prune: False is plain minimax.
         table: how many positions are remembered within a search; 0 for none.
-        most: value at most so many positions in a search, looking less far ahead in the rest of
-            it; 0 for no limit.
+        most: positions to value in a search; beyond, it looks less far ahead; 0 for no limit.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
 
     @property
     def _board(self) -> tuple[int, int, Array, Array, int, Array]:
-        """What the kernels need of board and network."""
+        """Board and network as the kernels take them."""
         assert self.shape is not None
         found = self.network
         return *self.shape, found.places, found.tables, found.exponents, self.weights
@@ -120,7 +120,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         if last is not None:
             kernels.learn(last, target, self.parameters.learning_rate, *self._board[2:])
 
-    # -- many boards at once -------------------------------------------------------------------------
+    # -- many boards at once -----------------------------------------------------------------------
 
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots:
         return _Slots(slots, self._squares)

@@ -70,8 +70,8 @@ def best_move(
     best: Array,
     values: Array,
 ) -> int:
-    """Return the legal move of the largest reward plus value, the first of equals; -1 if none changes
-    the board.
+    """Return the legal move of the largest reward plus value, the first of equals; -1 if none
+    changes the board.
 
     Args:
         tiles: of the board.
@@ -80,7 +80,8 @@ def best_move(
         places, tables, exponents: ``networks.Layout``.
         weights: float32, of its shape.
         best: written, the board after that move.
-        values: float64, shape (4,): written, reward plus value of each move, NaN where there is none.
+        values: float64, shape (4,): written, reward plus value of each move, NaN where there is
+        none.
     """
     candidate = np.empty_like(tiles)
     found = np.empty(places.shape[0], np.int64)

@@ -104,7 +104,8 @@ def layout(name: Name, rows: int, columns: int) -> Layout:
         tables = list(range(len(found)))
     elif (rows, columns) != (4, 4):
         raise DovetailError(
-            f"the network {name!r} is for boards of 4 x 4, not {rows} x {columns}; 'lines' is for any"
+            f"the network {name!r} is for boards of 4 x 4, not {rows} x {columns}; 'lines' is for "
+            "any"
         )
     else:
         shapes: Sequence[Sequence[int]] = FIVES if name == "fives" else SIXES

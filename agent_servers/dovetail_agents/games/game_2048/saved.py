@@ -1,5 +1,4 @@
-"""What an n-tuple network of 2048 is saved as: by the agent, and by training for the agent to
-load."""
+"""The saved form of an n-tuple network of 2048, by the agent or by training."""
 
 from __future__ import annotations
 
@@ -25,9 +24,10 @@ class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
     network: Annotated[
         Name,
         Meta(
-            description="lines: the 17 four-tuples of Szubert and Jaskowski, for boards of any size; "
-            "fives: six five-tuples in all turns and mirror images, for 4 x 4; sixes: four six-tuples "
-            "also in all turns and mirror images, too large to be saved in a message of the usual limit"
+            description="lines: the 17 four-tuples of Szubert and Jaskowski, for boards of any "
+            "size; fives: six five-tuples in all turns and mirror images, for 4 x 4; sixes: four "
+            "six-tuples also in all turns and mirror images, too large to be saved in a message "
+            "of the usual limit"
         ),
     ] = "lines"
 

@@ -51,10 +51,11 @@ class RLGameMinimaxParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Game(Struct):
-    """What is remembered of an episode."""
+    """The memory of an episode."""
 
     boards: list[RLGameBoard] = []
-    """After our last move; more than one where moves that look alike differ in the pawns' numbers."""
+    """After our last move; more than one where moves that look alike differ in the pawns'
+    numbers."""
     turn: int = 0
     """Of that move, plus one."""
 
@@ -87,8 +88,8 @@ class RLGameMinimax(Agent[RLGameMinimaxParameters]):
             self._spec.action_spaces,
         ):
             raise DovetailError(
-                "rlgame-minimax: the board or the observations differ from what its option configuration "
-                "says; set it to the environment's options"
+                "rlgame-minimax: the board or the observations differ from what its option "
+                "configuration says; set it to the environment's options"
             )
 
     def step(self, decision: Decision) -> int:
@@ -130,8 +131,9 @@ class RLGameMinimax(Agent[RLGameMinimaxParameters]):
                         found[board.pawns.tobytes()] = board
         if not found:
             raise DovetailError(
-                f"rlgame-minimax cannot tell how the position of turn {decision.turn} came about; set its option "
-                f"configuration to the environment's, and begin with at most {MOST_UNSEEN} opening turns"
+                f"rlgame-minimax cannot tell how the position of turn {decision.turn} came about; "
+                "set its option configuration to the environment's, and begin with at most "
+                f"{MOST_UNSEEN} opening turns"
             )
         return list(found.values())
 
@@ -141,7 +143,7 @@ class RLGameMinimax(Agent[RLGameMinimaxParameters]):
 
 
 def _lines(board: RLGameBoard, plies: int) -> Iterator[RLGameBoard]:
-    """Return the positions so many plies on, each a copy."""
+    """Return the positions after ``plies`` more plies, each a copy."""
     if plies == 0:
         yield board.copy()
         return

@@ -1,6 +1,6 @@
 """Minimax with alpha-beta over RLGame's compiled rules.
 
-Positions are those of ``env_servers.rlgame.kernels``. A search keeps a position for each ply in
+Positions are those of ``dovetail_games.rlgame.kernels``. A search keeps a position for each ply in
 ``pawns`` (depth, 2, N) and ``cells`` (depth, squares).
 """
 
@@ -18,11 +18,11 @@ from dovetail_games.rlgame.kernels import BASE, ENTER, HOME, alive, legal, play,
 
 Array = NDArray[Any]
 NOTHING, PAWNS, NETWORK = 0, 1, 2
-"""What values a position at the horizon: nothing does, the lead in pawns, or a network."""
+"""The value of a position at the horizon: none, the lead in pawns, or a network's."""
 
 
 class RLGameRules(NamedTuple):
-    """What does not change during a game."""
+    """The board and its rules, which do not change during a game."""
 
     steps: Array
     exits: Array
@@ -33,14 +33,14 @@ class RLGameRules(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """What values a position at the horizon, where it did not end."""
+    """The evaluation of a position at the horizon, where the game has not ended."""
 
     kind: int
     first: Array
     """The network's weights, with ``NETWORK``."""
     second: Array
     blind: bool
-    """Whether the search fails to see that the enemy's entering ends the game: the error of the
+    """True if the search does not see that the enemy's entering ends the game: the error of the
     study's version 1.3."""
 
 
@@ -48,7 +48,7 @@ class Leaf(NamedTuple):
 def active(pawns: Array, cells: Array, slots: Array, found: Array) -> int:
     """Write the numbers of the study's inputs that are 1, White's first; return how many.
 
-    The inputs are those of ``env_servers.rlgame.kernels.encode`` as White sees them.
+    The inputs are those of ``dovetail_games.rlgame.kernels.encode`` as White sees them.
     """
     size = pawns.shape[1]
     outside = 0
@@ -85,7 +85,7 @@ def _worth(
     if leaf.kind == PAWNS:
         return float((alive(pawns, me) - alive(pawns, 1 - me)) / pawns.shape[1])
     if leaf.kind == NETWORK and mover != me:
-        # The network values positions after its owner's move; the study's gives 0 after the other's.
+        # The network values positions after its owner's move; the study's is 0 after the other's.
         found = np.empty(2 * pawns.shape[1] + 4, np.int64)
         count = active(pawns, cells, board.slots, found)
         hidden = np.empty(leaf.first.shape[1])

@@ -27,9 +27,9 @@ class TetrisPlayerParameters(Struct, frozen=True, forbid_unknown_fields=True):
     player: Annotated[
         Literal["dellacherie", "dt-8", "bcts", "dt-10", "dt-20", "bertsekas"],
         Meta(
-            description="Whose weights: published ones, Dellacherie's, Thiery and Scherrer's (dt-8 and bcts "
-            "are one), or Gabillon, Ghavamzadeh and Scherrer's; or weights learned here of Bertsekas and "
-            "Tsitsiklis' features, for ten columns."
+            description="Whose weights: published ones, Dellacherie's, Thiery and Scherrer's "
+            "(dt-8 and bcts are one), or Gabillon, Ghavamzadeh and Scherrer's; or weights "
+            "learned here of Bertsekas and Tsitsiklis' features, for ten columns."
         ),
     ] = "dellacherie"
     weights: Annotated[
@@ -59,7 +59,7 @@ class TetrisPlayer(Agent[TetrisPlayerParameters]):
     """Tetris: places each piece where a weighted sum of features is largest; the first of equals.
 
     Features and weights are those of the study, section 2, of MdpTetris, and of the papers that
-    ``agent_servers.games.tetris.weights`` names.
+    ``dovetail_agents.games.tetris.weights`` names.
     """
 
     name = "tetris-player"

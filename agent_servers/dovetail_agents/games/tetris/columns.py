@@ -45,7 +45,7 @@ def _parts() -> tuple[Array, Array]:
 PARTS, LOWS = _parts()
 """By piece, rotation and column from its left edge; int64."""
 PIECE, PLACED, AFTER = range(3)
-"""The boards of a placement, as the afterstates of ``env_servers.tetris`` have them."""
+"""The boards of a placement, as the afterstates of ``dovetail_games.tetris`` have them."""
 ROOM = 9
 """The three boards, and six rows of words to work with."""
 

@@ -1,9 +1,9 @@
 """Whole games of Tetris with a linear evaluation, compiled, and the features of Bertsekas and
 Tsitsiklis.
 
-Feature sets, by number: 0 ``dt``, the eight of ``env_servers.tetris.features``; 1 ``dt-diversity``,
-with pattern diversity as the ninth; 2 ``bertsekas``; 3 ``all``: the nine, then Bertsekas and
-Tsitsiklis'.
+Feature sets, by number: 0 ``dt``, the eight of ``dovetail_games.tetris.features``; 1
+``dt-diversity``, with pattern diversity as the ninth; 2 ``bertsekas``; 3 ``all``: the nine, then
+Bertsekas and Tsitsiklis'.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def describe(
     out: Array,
 ) -> None:
     """Write a set's features of a wall after a drop; arguments as
-    ``env_servers.tetris.kernels.features``.
+    ``dovetail_games.tetris.kernels.features``.
 
     ``out`` has room for ``size(ALL, width)`` numbers whatever the set; those beyond the set are
     scratch.
@@ -131,7 +131,7 @@ def describe(
         bertsekas(wall, width, out[FEATURES + 1 :])
 
 
-# -- all placements ----------------------------------------------------------------------------------
+# -- all placements --------------------------------------------------------------------------------
 
 
 @borrowing
@@ -225,7 +225,7 @@ def _erode(boards: Array, count: int, width: int, full: Array, out: Array) -> No
 
 @borrowing
 def _eight(words: Array, count: int, height: int, width: int, out: Array) -> None:
-    """Write the features of ``env_servers.tetris.kernels.features`` but for the first two."""
+    """Write the features of ``dovetail_games.tetris.kernels.features`` but for the first two."""
     board = words[AFTER]
     size = width * count
     for at in range(count):

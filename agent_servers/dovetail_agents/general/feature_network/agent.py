@@ -31,8 +31,9 @@ class FeatureNetworkParameters(Struct, frozen=True, forbid_unknown_fields=True):
     genome: Annotated[
         list[float] | None,
         Meta(
-            description="Genes instead, from 0 to 1: for each unit 12 plus the largest of rows, columns "
-            "and 9; 32 a unit on 20 x 10. A state that training has saved takes the place of both."
+            description="Genes instead, from 0 to 1: for each unit 12 plus the largest of rows, "
+            "columns and 9; 32 a unit on 20 x 10. A state that training has saved takes the "
+            "place of both."
         ),
     ] = None
 
@@ -51,8 +52,9 @@ def boards(afterstates: Any, observation: Any) -> Array:
     after: Array = np.asarray(afterstates)
     if after.ndim not in (3, 4) or not after.size or after.dtype.kind not in "biu":
         raise DovetailError(
-            "feature-network needs whole-number boards of rows x columns, or several of them, for each "
-            f"action; the afterstates have shape {list(after.shape)} and type {after.dtype}"
+            "feature-network needs whole-number boards of rows x columns, or several of them, "
+            f"for each action; the afterstates have shape {list(after.shape)} and type "
+            f"{after.dtype}"
         )
     after = after.astype(np.int64)
     if after.ndim == 4:
@@ -70,7 +72,7 @@ class FeatureNetwork(Agent[FeatureNetworkParameters]):
     """Takes the action whose board the network values most; the first of equals.
 
     The network is the study's: a weighted sum of units, each a small program chosen by genes. It
-    knows no game, and never changes while it plays: ``experiments.studies.tetris.train`` searches for
+    knows no game, and never changes while it plays: ``dovetail_studies.tetris.train`` searches for
     genomes.
     """
 

@@ -73,8 +73,8 @@ class Network:
             int64 (units, 13): plane, shape, sides, ends, flip (0 none), loop (0 none), count,
                 middle,
             the bias as the least whole sum that fires, and four of a filter's sums as bits
-            (``experiments.studies.tetris.bits``); int64 (units, filter): filters, 0 where a shape has fewer entries;
-            float64 (units, 2): biases and weights.
+            (``dovetail_studies.tetris.bits``); int64 (units, filter): filters, 0 where a shape has
+            fewer entries; float64 (units, 2): biases and weights.
         """
         numbers = np.zeros((len(self.units), 13), np.int64)
         filters = np.zeros((len(self.units), _entries(self.rows, self.columns)), np.int64)

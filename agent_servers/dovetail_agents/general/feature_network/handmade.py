@@ -4,14 +4,15 @@ Each looks at one of Tetris' three boards: 0 the piece's cells, 1 the board with
 after full rows are cleared. On boards without a cell above the top:
 
 - landing height, row transitions and cumulative wells are Dellacherie's exactly;
-- the study's column transitions are his, plus the columns whose top cell is free, minus those whose is full;
+- the study's column transitions are his, plus the columns whose top cell is free, minus those whose
+  is full;
 - the study's holes are only free cells right under a full one.  With the loop down they are his;
 - with that filter alone, twice its sum plus the width is his column transitions, exactly;
-- eroded cells (rows cleared times cells of the piece that vanish) no sum of units can give, for each unit sees
-  one board: let piece A have four cells in a row, piece B one cell, and let both lead to the same
-  full board. If the row is full the features differ by 3, if a cell of the row is free by 0, but
-  the piece's board, the only one on which A and B differ, is the same both times. Completed rows
-  stand in for it, as in the study.
+- eroded cells (rows cleared times cells of the piece that vanish) no sum of units can give, for
+  each unit sees one board: let piece A have four cells in a row, piece B one cell, and let both
+  lead to the same full board. If the row is full the features differ by 3, if a cell of the row is
+  free by 0, but the piece's board, the only one on which A and B differ, is the same both times.
+  Completed rows stand in for it, as in the study.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ def network(preset: Preset, planes: int, rows: int, columns: int) -> Network:
     """
     if planes != PLANES:
         raise DovetailError(
-            f"the hand-made units look at {PLANES} boards for each action, this game offers {planes}; "
-            "Tetris offers them with afterstates = 'boards'"
+            f"the hand-made units look at {PLANES} boards for each action, this game offers "
+            f"{planes}; Tetris offers them with afterstates = 'boards'"
         )
     units = [landing_height(columns), completed_rows(columns), row_transitions()]
     if preset != "exact":

@@ -45,24 +45,24 @@ class QLearningParameters(LearnerParameters, frozen=True, forbid_unknown_fields=
     encoder: Annotated[
         str,
         Meta(
-            description="What a state is: bytes, the whole observation; components, those of the next option; "
-            "or the name of a registered encoder, a function of observation and seat that returns bytes or a "
-            "number."
+            description="What a state is: bytes, the whole observation; components, those of the "
+            "next option; or the name of a registered encoder, a function of observation and "
+            "seat that returns bytes or a number."
         ),
     ] = "bytes"
     components: Annotated[
         tuple[Component, ...],
         Meta(
-            description="Numbers of the flattened observation: at, least, most, and width (1) of the steps "
-            "between them."
+            description="Numbers of the flattened observation: at, least, most, and width (1) of "
+            "the steps between them."
         ),
     ] = ()
     by_seat: Annotated[bool, Meta(description="Whether each seat has its own states.")] = False
     table: Annotated[
         Literal["sparse", "dense"],
         Meta(
-            description="sparse: only states that were met; dense: all, for components and Discrete "
-            "observations."
+            description="sparse: only states that were met; dense: all, for components and "
+            "Discrete observations."
         ),
     ] = "sparse"
     initial: Annotated[float, Meta(description="The lowest initial value.")] = 0.0
@@ -81,7 +81,7 @@ class _Settings(Struct, forbid_unknown_fields=True):
 
 
 class _Slots:
-    """What is kept of a group: for each seat of its slots a generator and the last entry."""
+    """A group's memory: for each seat of its slots a generator and the last entry."""
 
     def __init__(self, seats: Mapping[int, Seat], chance: Twisters, size: int) -> None:
         self.seats = seats
@@ -126,12 +126,14 @@ class QLearning(VectorAgent[QLearningParameters]):
             )
         if given.components and given.encoder != "components":
             raise DovetailError(
-                f"{who}, option 'components': only with encoder = \"components\", not {given.encoder!r}"
+                f"{who}, option 'components': only with encoder = \"components\", not "
+                f"{given.encoder!r}"
             )
         for each in given.components:
             if not each.least <= each.most < np.inf:
                 raise DovetailError(
-                    f"{who}, option 'components': least {each.least:g} and most {each.most:g} make no range"
+                    f"{who}, option 'components': least {each.least:g} and most {each.most:g} "
+                    "make no range"
                 )
         encoders = {"bytes": whole, "components": bucketed(given.components)}
         self._encode: Encode = registered(
@@ -157,7 +159,8 @@ class QLearning(VectorAgent[QLearningParameters]):
         table = self.learner.table  # type: ignore[union-attr]
         if (table.actions, table.states) != (count, found):
             raise DovetailError(
-                f"{self.name} has learned another game than {spec.name}: its table has {table.actions} actions"
+                f"{self.name} has learned another game than {spec.name}: its table has "
+                f"{table.actions} actions"
                 + (f" and {table.states:,} states" if table.states is not None else "")
             )
 
@@ -177,8 +180,8 @@ class QLearning(VectorAgent[QLearningParameters]):
         if given.encoder == "bytes" and ends and len(ends) == len(spec.observation_spaces):
             return max(ends) * seats
         raise DovetailError(
-            f"agent {self.name}, option 'table': dense needs components or Discrete observations from 0; "
-            "take sparse"
+            f"agent {self.name}, option 'table': dense needs components or Discrete observations "
+            "from 0; take sparse"
         )
 
     def _make(self, actions: int, states: int | None) -> None:
@@ -238,7 +241,7 @@ class QLearning(VectorAgent[QLearningParameters]):
         if self.learner.end(pending, reward + self.parameters.discount * later):
             self.episodes += 1
 
-    # -- many rows at once ---------------------------------------------------------------------------
+    # -- many rows at once -------------------------------------------------------------------------
 
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots | None:
         if find_spec("numba") is None:

@@ -1,4 +1,4 @@
-"""What a seat observes as the number of a state, or as bytes."""
+"""Observations as the number of a state, or as bytes."""
 
 from __future__ import annotations
 

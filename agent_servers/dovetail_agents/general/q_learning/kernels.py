@@ -1,4 +1,5 @@
-"""Q-learning for many rows at once, compiled: each row as ``learner`` does it, one after the other."""
+"""Q-learning for many rows at once, compiled: each row as ``learner`` does it, one after the
+other."""
 
 from __future__ import annotations
 

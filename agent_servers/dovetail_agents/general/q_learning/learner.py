@@ -29,7 +29,8 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             le=1,
-            description="At visit n of an entry the learning rate is divided by n to this power; 0 keeps it.",
+            description="At visit n of an entry the learning rate is divided by n to this power; "
+            "0 keeps it.",
         ),
     ] = 0.0
     least_rate: Annotated[
@@ -41,8 +42,8 @@ class LearnerParameters(Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=0,
-            description="While learning, actions tried fewer times than this in a state come first; 0 is "
-            "plain epsilon-greedy.",
+            description="While learning, actions tried fewer times than this in a state come "
+            "first; 0 is plain epsilon-greedy.",
         ),
     ] = 10
     table_mib: Annotated[

@@ -73,8 +73,8 @@ class Table:
         needed = size * self.width
         if needed > memory:
             raise DovetailError(
-                f"agent {who}, option 'table_mib': {size:,} states need {-(-needed // MIB):,} MiB, but "
-                f"{memory // MIB:,} are allowed; allow more, or take a sparse table"
+                f"agent {who}, option 'table_mib': {size:,} states need {-(-needed // MIB):,} "
+                f"MiB, but {memory // MIB:,} are allowed; allow more, or take a sparse table"
             )
         self.values: Array = np.empty((size, actions), self.dtype)
         """Shape (rows, actions)."""
@@ -132,8 +132,8 @@ class Table:
         size = min(max(1024, 2 * now), most)
         if size <= now:
             raise DovetailError(
-                f"agent {self.who}, option 'table_mib': the {self.memory // MIB:,} MiB that are allowed are full "
-                f"with {now:,} states; raise the limit, or use coarser states"
+                f"agent {self.who}, option 'table_mib': the {self.memory // MIB:,} MiB that are "
+                f"allowed are full with {now:,} states; raise the limit, or use coarser states"
             )
         self.resize(size)
 
@@ -166,8 +166,8 @@ class Entries(Struct, frozen=True):
 def entries(table: Table) -> Entries:
     """Return what must be saved of a table; the rest follows from its seed.
 
-    The states are sorted: in which order they were met depends, with several episodes at once, on which
-    program was faster.
+    The states are sorted: in which order they were met depends, with several episodes at once, on
+    which program was faster.
     """
     visits = table.visits.reshape(-1)
     tried = np.flatnonzero(visits)

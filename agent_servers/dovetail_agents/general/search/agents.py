@@ -88,7 +88,7 @@ def _place(parameters: SearcherParameters, rules: Rules, spec: Spec) -> None:
 
 
 class Searcher(Agent[S]):
-    """What players that search have in common: where positions come from."""
+    """A player that searches, by lookahead or on its own copy of the game."""
 
     needs = Needs(legal="list")
     capacity = 0
@@ -130,7 +130,7 @@ class Searcher(Agent[S]):
 
 
 def _clock(decision: Decision, seconds: float) -> Callable[[], bool] | None:
-    """Return whether time is up: so many seconds, or a fair share of what the clock leaves."""
+    """Return a test for the end of thinking time: seconds, or a fair share of the clock."""
     limits = [seconds] if seconds else []
     clock = decision.clock
     if clock is not None:
@@ -150,8 +150,9 @@ class EvaluatedParameters(SearcherParameters, frozen=True, forbid_unknown_fields
     evaluation: Annotated[
         str,
         Meta(
-            description="What values a position at the horizon: open_fours, for Connect Four, or the name of a "
-            "registered evaluation, a function of a Node and a seat. Empty: only rewards count."
+            description="What values a position at the horizon: open_fours, for Connect Four, or "
+            "the name of a registered evaluation, a function of a Node and a seat. Empty: only "
+            "rewards count."
         ),
     ] = ""
 
@@ -173,8 +174,8 @@ class AlphaBetaParameters(EvaluatedParameters, frozen=True, forbid_unknown_field
         Meta(
             ge=0,
             le=100,
-            description="Plies beyond the horizon in which actions are followed that earn something at once "
-            "or end the game.",
+            description="Plies beyond the horizon in which actions are followed that earn "
+            "something at once or end the game.",
         ),
     ] = 0
 
@@ -183,7 +184,7 @@ E = TypeVar("E", bound=EvaluatedParameters)
 
 
 class Evaluated(Searcher[E]):
-    """What searchers with a horizon have in common."""
+    """A searcher with a horizon."""
 
     def __init__(self, parameters: E | None = None, seed: int = 0) -> None:
         super().__init__(parameters, seed)
@@ -239,7 +240,8 @@ class RolloutsParameters(EvaluatedParameters, frozen=True, forbid_unknown_fields
         int,
         Meta(
             ge=0,
-            description="Actions of a rollout at most, then who has earned most has won; 0 plays to the end.",
+            description="Actions of a rollout at most, then who has earned most has won; 0 plays "
+            "to the end.",
         ),
     ] = 0
 
@@ -290,7 +292,8 @@ class MCTSParameters(SearcherParameters, frozen=True, forbid_unknown_fields=True
         float,
         Meta(
             ge=0,
-            description="Exploration constant of UCT; a higher one favours actions that were tried less.",
+            description="Exploration constant of UCT; a higher one favours actions that were "
+            "tried less.",
         ),
     ] = 1.4
     seconds: Annotated[

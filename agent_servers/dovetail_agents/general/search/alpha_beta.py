@@ -28,7 +28,7 @@ def nothing(node: Node, seat: int) -> float:
 
 
 class Entry(Struct, gc=False):
-    """What the table remembers of a position."""
+    """A position's entry in the table."""
 
     depth: int
     value: float
@@ -38,7 +38,7 @@ class Entry(Struct, gc=False):
 
 
 class Result(Struct, frozen=True):
-    """What a search found."""
+    """The result of a search."""
 
     values: dict[int, float]
     """By root action: exact for the best ones, for others perhaps an upper bound below these."""

@@ -1,4 +1,4 @@
-"""What positions are worth at a horizon: functions for the option ``evaluation`` of searchers."""
+"""Values of positions at a horizon: functions for the option ``evaluation`` of searchers."""
 
 from __future__ import annotations
 

@@ -50,7 +50,8 @@ def search(
         simulations: how many at the most.
         exploration: the constant of UCT, for rewards between -1 and 1.
         enough: whether time is up.
-        tell: called at the end with the visits and the mean return of each root action that was tried.
+        tell: called at the end with the visits and the mean return of each root action that was
+        tried.
     """
     root = _Branch(start, rng)
     for number in range(simulations):

@@ -20,9 +20,11 @@ from dovetail.protocol.legal import unmask
 from dovetail.protocol.messages import Turn, View
 
 ANSWERED = 30_000
-"""Values of one answer, far below what a frame may have (``Limits.elements``), since positions differ."""
+"""Values of one answer, far below what a frame may have (``Limits.elements``), since positions
+differ."""
 SPARE = 50
-"""Values of a position beside its legal actions, of which it is taken to have as many as the one before."""
+"""Values of a position beside its legal actions, of which it is taken to have as many as the one
+before."""
 
 Search = Generator["Expand", "list[Node]", Any]
 
@@ -33,10 +35,10 @@ class Node(Struct, gc=False, eq=False):
     line: list[Any]
     """The actions from the root."""
     seat: int | None
-    """Who acts; None once the episode is over."""
+    """The seat to act; None once the episode is over."""
     legal: list[int]
     observation: Any
-    """What the seat to act sees."""
+    """The observation of the seat to act."""
     rewards: list[float]
     """Per seat, from the root to here."""
     environment: Environment | None = None
@@ -46,7 +48,7 @@ class Node(Struct, gc=False, eq=False):
 
 
 class Expand(Struct, gc=False):
-    """What a search asks: the positions after some actions at a node."""
+    """A search's question: the positions after some actions at a node."""
 
     node: Node
     actions: Sequence[int]

@@ -48,7 +48,7 @@ class _Turn(Struct):
 
 
 class _Slots:
-    """What is kept of a group: for each seat of its slots a generator and the last position."""
+    """A group's memory: for each seat of its slots a generator and the last position."""
 
     def __init__(self, chance: Twisters, seats: int, size: int) -> None:
         self.chance = chance
@@ -111,9 +111,9 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         self.steps = 0
         """Updates of the weights."""
         self.network: Network | Linear | None = None
-        """What learns; made when the first decision shows the size of a row."""
+        """The network that learns; made when the first decision shows the size of a row."""
         self.averaged: Network | Linear | None = None
-        """What evaluates; ``network`` itself without averaging."""
+        """The network that evaluates; ``network`` itself without averaging."""
         self._scale: Array | None = None
         """Step sizes of the weights relative to ``learning_rate``; None if all are 1."""
         given = self.parameters
@@ -127,8 +127,8 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         limits = seat.spec.reward_range
         if self.parameters.output == "tanh" and limits and max(-limits[0], limits[1]) > 1:
             raise DovetailError(
-                f"{self.name} expects rewards between -1 and 1, but those of {seat.spec.name} reach from "
-                f"{limits[0]:g} to {limits[1]:g}; set its option output to linear"
+                f"{self.name} expects rewards between -1 and 1, but those of {seat.spec.name} "
+                f"reach from {limits[0]:g} to {limits[1]:g}; set its option output to linear"
             )
         Needs(seats=self._target.seats).check(self.name, seat.spec)
 
@@ -221,8 +221,8 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         values: Sequence[float],
         network: Network | Linear,
     ) -> _Change | None:
-        """Return what the weights shall change by as the last position, row ``last`` of a pass, moves
-        towards a target; None if there is no last position."""
+        """Return what the weights shall change by as the last position, row ``last`` of a pass,
+        moves towards a target; None if there is no last position."""
         if pending.row is None:
             return None
         self.report(td_error=abs(target - values[last]))
@@ -255,7 +255,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         row = seen.reshape(1, -1)
         return network.values(row if pending.image is None else row[:, pending.image])[0]
 
-    # -- many rows at once ---------------------------------------------------------------------------
+    # -- many rows at once -------------------------------------------------------------------------
 
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots | None:
         given = self.parameters
@@ -421,7 +421,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         return self._checked(np.asarray(decision.afterstates), len(decision.legal))
 
     def _checked(self, found: Array, actions: int) -> Array:
-        """Return the afterstates of so many legal actions as rows, shape (actions, inputs)."""
+        """Return the afterstates of the legal actions as rows, shape (actions, inputs)."""
         network = self.network
         if network is None:
             network = self._make(found.size // max(1, len(found)))

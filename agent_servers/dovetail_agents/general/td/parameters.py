@@ -17,16 +17,16 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     hidden: Annotated[
         Annotated[int, Meta(ge=0, le=4096)] | Literal["half"],
         Meta(
-            description="Units of the hidden layer; half as many as there are inputs; or 0 for a linear "
-            "function of the inputs."
+            description="Units of the hidden layer; half as many as there are inputs; or 0 for a "
+            "linear function of the inputs."
         ),
     ] = 128
     learning_rate: StepSize = 0.05
     rates: Annotated[
         Literal["one", "fan-in"],
         Meta(
-            description="One step size for all weights, or for each layer divided by the number of its "
-            "inputs."
+            description="One step size for all weights, or for each layer divided by the number "
+            "of its inputs."
         ),
     ] = "one"
     decay_episodes: Annotated[
@@ -45,29 +45,33 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     traces: Annotated[
         Traces,
         Meta(
-            description="How a gradient joins the decayed trace: accumulating, by addition; replacing, in "
-            "its place wherever the gradient is not zero; dutch, by addition less what the trace holds of "
-            "it already; true-online, as dutch, with the update of true online TD(lambda)."
+            description="How a gradient joins the decayed trace: accumulating, by addition; "
+            "replacing, in its place wherever the gradient is not zero; dutch, by addition less "
+            "what the trace holds of it already; true-online, as dutch, with the update of true "
+            "online TD(lambda)."
         ),
     ] = "accumulating"
     target: Annotated[
         Literal["own", "opponent"],
         Meta(
-            description="What a value is updated towards: own, the seat's next value; opponent, the negative of the opponent's next value, in zero-sum games in which the agent has both seats."
+            description="What a value is updated towards: own, the seat's next value; opponent, "
+            "the negative of the opponent's next value, in zero-sum games in which the agent has "
+            "both seats."
         ),
     ] = "own"
     averaging: Annotated[
         int,
         Meta(
             ge=0,
-            description="Evaluate with weights averaged over about so many episodes (Polyak and "
+            description="Evaluate with weights averaged over about this many episodes (Polyak and "
             "Juditsky 1992), which are steadier than the latest; 0 takes the latest.",
         ),
     ] = 500
     symmetric: Annotated[
         bool,
         Meta(
-            description="Learn each episode as a random rotation or reflection, if the environment declares its symmetries."
+            description="Learn each episode as a random rotation or reflection, if the "
+            "environment declares its symmetries."
         ),
     ] = False
     activation: Annotated[
@@ -79,7 +83,7 @@ class TDParameters(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "tanh"
 
     def units(self, inputs: int) -> int:
-        """Return the units of the hidden layer, 0 for none, for rows of so many inputs."""
+        """Return the units of the hidden layer, 0 for none, for rows of ``inputs`` numbers."""
         return inputs // 2 if self.hidden == "half" else self.hidden
 
 

@@ -1,4 +1,4 @@
-"""What the value of a position moves to: the seat's own next value, or the opponent's."""
+"""Targets of a position's value: the seat's own next value, or the opponent's."""
 
 from __future__ import annotations
 

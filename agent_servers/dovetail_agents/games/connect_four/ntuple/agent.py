@@ -1,4 +1,5 @@
-"""An n-tuple network that learns Connect Four by TD(0) over afterstates (Thill, Koch and Konen 2012)."""
+"""An n-tuple network that learns Connect Four by TD(0) over afterstates (Thill, Koch and Konen
+2012)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from dovetail_agents.learning.options import Epsilon, LearnerOptions
 
 Array = NDArray[Any]
 MOST_SQUARES = 400
-"""Of a saved network's board, as of the game's."""
+"""Limit of a saved network's board, the same as the game's."""
 
 
 class NTupleConnectFourParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True):
@@ -66,7 +67,8 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
 
     Each table looks at some squares and, mirrored, at their images.  The sides have weights of
     their own.  The sum's tanh is the value to the side that moved.  It plays the move with the
-    highest value; equal ones are drawn at random, and while learning a share ``epsilon`` of all moves.
+    highest value; equal ones are drawn at random, and while learning a share ``epsilon`` of all
+    moves.
 
     At each decision the value of the opponent's last move moves towards minus the value of the best
     reply, so that it learns from the moves of both seats.  Weights have rates of their
@@ -83,7 +85,8 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
     ) -> None:
         super().__init__(parameters, seed)
         self.steps = 0
-        """Decisions while it learns; those on the empty board are counted, too, and teach nothing."""
+        """Decisions while it learns; those on the empty board are counted, too, and teach
+        nothing."""
         self.shape: tuple[int, int] | None = None
         """Rows and columns of the board; None before the first."""
 
@@ -122,7 +125,8 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         return decision.legal[chosen]
 
     def _values(self, boards: Array, legal: Array, learning: bool) -> Array:
-        """Return the values of the legal moves: float64, shape (boards, columns); learn if asked to."""
+        """Return the values of the legal moves: float64, shape (boards, columns); learn if asked
+        to."""
         values: Array = np.empty(legal.shape)
         rate = self.parameters.learning_rate if learning else 0.0
         network = self.places, self.tables, self.weights, self.errors, self.sizes

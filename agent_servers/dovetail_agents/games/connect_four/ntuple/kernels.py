@@ -1,7 +1,8 @@
 """n-tuple networks of Connect Four, compiled: values of moves, and what a position teaches.
 
 A square is seen by the side that has just moved: free and out of reach (0), free and next in its
-column (1), its own disc (2) or the opponent's (3).  Squares are numbered row by row from the bottom.
+column (1), its own disc (2) or the opponent's (3).  Squares are numbered row by row from the
+bottom.
 """
 
 from __future__ import annotations
@@ -99,8 +100,8 @@ def decide(
         connect: discs in a row that win.
         rate: of learning; 0 to learn nothing.
         places, tables: see ``value``.
-        weights, errors, sizes: float32, shape (2, tables, entries), by the side that moved: weights,
-            and the sums of their errors and of the errors' sizes so far.
+        weights, errors, sizes: float32, shape (2, tables, entries), by the side that moved:
+            weights, and the sums of their errors and of the errors' sizes so far.
         values: float64, shape (boards, columns), written; -inf where a move is not legal.
     """
     count, _, rows, columns = boards.shape
