@@ -32,7 +32,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture compiled test-compiled bench-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz bench-games bench-clients clients six-languages lock clean
+.PHONY: architecture compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,9 +107,6 @@ $(COMPILED): $(STAMP) hatch_build.py $(SOURCES)
 test-compiled: $(STAMP) ## build the compiled core, and run the tests of the broker, the contract, the peers and the kit with it (slow)
 	$(BIN)/python -m pytest -m slow tests/compiled
 
-bench-compiled: $(COMPILED) ## measure the compiled core beside the interpreted one
-	$(BIN)/python -m bench.compiled
-
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -149,28 +146,25 @@ bench: $(BENCH_STAMP) ## measure in 15 minutes, or ROWS="1 shards"; wants `make 
 	$(BIN)/python -m bench $(addprefix --rows ,$(ROWS))
 
 pictures: $(STAMP) ## take the pictures of the page again, and measure clicks (needs chromium)
-	$(BIN)/python -m bench.pictures
+	$(BIN)/python -m tests.web.pictures
 
 chaos: $(STAMP) ## kill, stop and cut real programs, and compare the results with an undisturbed run
-	$(BIN)/python -m bench.chaos
+	$(BIN)/python -m tests.chaos
+
+attacks: $(STAMP) ## play a match beside each attack of a hostile peer, and report what it costs
+	$(BIN)/python -m tests.chaos.attacks
 
 soak: $(STAMP) ## play at full rate with faults for MINUTES (60), and draw docs/images/soak.svg
-	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),60)
+	$(BIN)/python -m tests.chaos.soak --minutes $(or $(MINUTES),60)
 
 fuzz: $(BENCH_STAMP) ## fuzz decoder, wire, CURVE, access file and core by coverage, MINUTES (10) each, and keep what reaches new code
 	$(BIN)/python -m tests.fuzz.run --minutes $(or $(MINUTES),10)
-
-bench-games: $(BENCH_STAMP) ## measure the games beside OpenSpiel and PettingZoo
-	$(BIN)/python -m bench.games
 
 clients: ## build the client libraries of all languages
 	@for each in clients/*/Makefile; do $(MAKE) --no-print-directory -C "$$(dirname "$$each")" build || exit 1; done
 
 six-languages: $(STAMP) clients ## players of six languages in a round robin
 	$(BIN)/dovetail run experiments/dovetail_experiments/examples/six_languages.toml
-
-bench-clients: $(STAMP) clients ## measure the clients of all languages beside Python's
-	$(BIN)/python -m bench.clients
 
 drill: ## show that a change of the contract needs no edit in any client (slow)
 	.ci/drill

@@ -6,44 +6,27 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from bench import dovetail_rows, report
+from bench import report
 from bench.driven import measure, trees
 from bench.groups import GROUPS
 from bench.report import Result
-from bench.table import Figure
 
 HERE = Path(__file__).resolve().parent
 RESULTS, PICTURE, HISTORY = HERE / "results.md", HERE / "results.svg", HERE / "history.jsonl"
 MINUTES = 13.0
 """For a whole run."""
-MEMORY = "memory"
-TURNS = 400_000
-"""Turns after which the broker's memory is looked at."""
-
-
-def memory(tell: Callable[[str], None]) -> Result:
-    """Compare the broker's resident set after many turns with that after a tenth of them."""
-    case = f"broker's memory after {TURNS:,} turns, 64 matches"
-    try:
-        samples = dovetail_rows.memory(dovetail_rows.TRIVIAL, "tcp", TURNS, TURNS // 10, tell=tell)
-    except Exception as error:
-        return Result(case, None, "", None, None, None, None, f"not measured: {error}")
-    first, last = (each.kilobytes / 1024 for each in (samples[1], samples[-1]))
-    at = f"after {samples[1].turns:,} turns"
-    return Result(case, last, at, first, Figure.of([last / first]), None, None, unit=" MB")
 
 
 def main(
     rows: Annotated[
         list[str] | None,
-        typer.Option(help=f"Only these rows, of {', '.join([*GROUPS, MEMORY])}; may be repeated."),
+        typer.Option(help=f"Only these rows, of {', '.join(GROUPS)}; may be repeated."),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of each burst.")] = 0.8,
     rounds: Annotated[int, typer.Option(min=1, help="Bursts of each subject.")] = 5,
@@ -56,11 +39,9 @@ def main(
 ) -> None:
     """Measure turns per second beside references on this machine, with the bars of the plan."""
     console = Console(stderr=True, highlight=False)
-    wanted = rows or [*GROUPS, MEMORY]
-    if unknown := set(wanted) - {*GROUPS, MEMORY}:
-        console.print(
-            f"no rows {', '.join(sorted(unknown))}; there are {', '.join([*GROUPS, MEMORY])}"
-        )
+    wanted = rows or list(GROUPS)
+    if unknown := set(wanted) - set(GROUPS):
+        console.print(f"no rows {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
         raise typer.Exit(2)
     chosen = {name: GROUPS[name] for name in GROUPS if name in wanted}
     load = os.getloadavg()[0]
@@ -78,8 +59,6 @@ def main(
 
             rates = measure(group, there, seconds, rounds, until, tell)
             found += report.results(group, rates)
-    if MEMORY in wanted:
-        found.append(memory(lambda text: console.print(f"  {text}", style="dim")))
 
     took = (time.monotonic() - begun) / 60
     notes = [

@@ -9,14 +9,38 @@ from typing import Any
 
 import numpy as np
 
-from bench.games import SLOTS, SUBJECTS, many
 from bench.measure import BenchError
+from dovetail.peer.environments.vector import Copies
+from dovetail.peer.vector_random import Twisters
+from dovetail_games.connect_four import ConnectFour
+
+SLOTS = 256
+"""Games at once."""
 
 
 def ours(form: str) -> Iterator[int]:
-    """Yield the turns of each batch of our environment: as ``arrays``, or as ``copies``, one in each slot."""
-    [subject] = [each for each in SUBJECTS if each.name == "connect_four"]
-    return many(subject, arrays=form == "arrays")
+    """Yield the turns of each batch of ours: as ``arrays``, or as ``copies``, one in each slot."""
+    kind = ConnectFour
+    configuration = kind.Configuration()
+    made = kind.vector(configuration, SLOTS) if form == "arrays" else None
+    game = made or Copies(kind, configuration, SLOTS)
+    space: Any = game.init().action_spaces[0]
+    players = Twisters(SLOTS)
+    slots = np.arange(SLOTS, dtype=np.int32)
+    game.start(slots, slots.astype(np.uint64))
+    found, batch = game.transitions(slots, afterstates=False), 0
+    while True:
+        ended = slots[found.over != 0] if found.over is not None else slots[:0]
+        if len(ended):
+            game.start(ended, ended.astype(np.uint64) + SLOTS * (1 + batch))
+        if len(found.rows):
+            if found.legal is None:
+                actions = players.number(found.rows, space.start, space.n)
+            else:
+                actions = players.choose(found.rows, found.legal)
+            game.step(found.rows, found.seats, actions)
+        yield len(found.rows)
+        found, batch = game.transitions(slots, afterstates=False), batch + 1
 
 
 def open_spiel() -> Iterator[int]:

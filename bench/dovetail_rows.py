@@ -7,16 +7,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from bench.measure import BenchError, Measurement, steady
+from bench.measure import BenchError, steady
 from bench.references import Transport
 from dovetail import Experiment, InProcess
-from dovetail.peer import plugins
 
 MANY = 10_000_000
 """More episodes than any measurement plays."""
@@ -27,7 +25,6 @@ ROOT = Path(__file__).resolve().parent.parent
 class Game:
     """Peers to measure with."""
 
-    title: str
     environment: str
     """Arguments for ``dovetail env``."""
     offered: str
@@ -39,15 +36,12 @@ class Game:
 
 
 STACKED_TRIVIAL = Game(
-    "trivial", "bench.stacked_peers:Trivial", "trivial", "bench.stacked_peers:First", "first"
+    "bench.stacked_peers:Trivial", "trivial", "bench.stacked_peers:First", "first"
 )
 """The trivial game again, as arrays."""
-TRIVIAL = Game("trivial", "bench.peers:Trivial", "trivial", "bench.peers:First", "first")
-CONNECT_FOUR = Game("Connect Four", "connect_four", "connect_four", "random", "random")
+TRIVIAL = Game("bench.peers:Trivial", "trivial", "bench.peers:First", "first")
+CONNECT_FOUR = Game("connect_four", "connect_four", "random", "random")
 GAMES = {"trivial": TRIVIAL, "connect_four": CONNECT_FOUR}
-
-
-# -- separate processes --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -55,8 +49,6 @@ class Running:
     """A broker with peers, and this process as the experiment."""
 
     experiment: Experiment
-    broker: int
-    """The broker's process."""
     address: str
 
 
@@ -109,7 +101,7 @@ def running(game: Game, transport: Transport, *, hosted: bool = False) -> Iterat
         except Exception as error:
             ended = any(other.poll() is not None for other in others)
             raise BenchError(_last(log) if ended else str(error)) from error
-        yield Running(experiment, broker.pid, address)
+        yield Running(experiment, address)
 
 
 def _last(log: IO[str]) -> str:
@@ -125,9 +117,6 @@ def _end(process: subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-
-
-# -- playing -----------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -161,68 +150,10 @@ def playing(
     run.cancel()
 
 
-def networked(game: Game, transport: Transport, concurrency: int) -> Measurement:
-    """Return the measurement of so many matches at once over one connection a peer."""
-
-    def measure(seconds: float) -> float:
-        with (
-            running(game, transport) as there,
-            playing(there.experiment, game, concurrency) as turns,
-        ):
-            return steady(turns, seconds, concurrency)
-
-    return measure
-
-
-def play_here(game: Game, seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return the turns per second of everything in this process, by a clock."""
-    environment = plugins.find("environment", game.environment)
-    agent = plugins.find("agent", game.agent)
+def play_here(game: Game, seconds: float) -> float:
+    """Return the turns per second of everything in this process."""
     with (
-        InProcess(environments=[environment], agents=[agent]) as experiment,
+        InProcess([game.environment], [game.agent]) as experiment,
         playing(experiment, game, 1) as turns,
     ):
-        return steady(turns, seconds, clock=clock)
-
-
-# -- memory --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The broker's resident set after so many turns."""
-
-    turns: int
-    kilobytes: int
-
-
-def resident(process: int) -> int:
-    """Return a process's resident set in kilobytes."""
-    for line in Path(f"/proc/{process}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1])
-    raise BenchError(f"/proc/{process}/status has no VmRSS")
-
-
-def memory(
-    game: Game,
-    transport: Transport,
-    total: int,
-    interval: int,
-    concurrency: int = 64,
-    tell: Callable[[str], None] = lambda text: None,
-) -> list[Sample]:
-    """Play ``total`` turns; return the broker's resident set at the start, each interval and the end."""
-    with running(game, transport) as there:
-        samples = [Sample(0, resident(there.broker))]
-        with playing(there.experiment, game, concurrency) as turns:
-            played = 0
-            for count in turns:
-                played += count
-                if played >= total:
-                    break
-                if played // interval > samples[-1].turns // interval:
-                    samples.append(Sample(played, resident(there.broker)))
-                    tell(f"memory: {played:,} turns")
-            samples.append(Sample(played, resident(there.broker)))
-    return samples
+        return steady(turns, seconds)

@@ -17,6 +17,7 @@ from bench.groups import BASE, Group, Python, Subject
 from bench.measure import PATIENCE, BenchError
 
 ROOT = Path(__file__).resolve().parent.parent
+SUBJECTS = ROOT / "bench/subjects.py"
 READY = 180.0
 """Seconds within which a subject must be ready: it may compile, or warm a virtual machine."""
 
@@ -61,12 +62,7 @@ class Driven:
         # The base is played by this interpreter, with its own sources before those installed.
         path = [tree, tree / "src"] if subject.python == "base" else [tree]
         self._process = subprocess.Popen(
-            [
-                _interpreter(subject.python),
-                "-P",
-                ROOT / "bench/subjects.py",
-                *subject.command.split(),
-            ],
+            [_interpreter(subject.python), "-P", SUBJECTS, *subject.command.split()],
             cwd=tree,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))},
             stdin=subprocess.PIPE,

@@ -6,16 +6,21 @@ Observations and actions are nine integers, an episode has 42 steps, and one req
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from pathlib import Path
 
-from bench import rlglue, rlglue_core
 from bench.measure import PATIENCE, WARM_UP, BenchError, children
 
+CORE = "RLGLUE_CORE"
+"""Variable with the path of RL-Glue's own core."""
 EXPERIMENT, AGENT, ENVIRONMENT = 1, 2, 3
 AGENT_START, AGENT_STEP, ENV_INIT, ENV_START, ENV_STEP, INIT, EPISODE = 5, 6, 11, 12, 13, 20, 27
 STEPS = 42
@@ -88,7 +93,13 @@ def _environment(port: int, pipe: Connection) -> None:
 @contextlib.contextmanager
 def _core() -> Iterator[int]:
     """Start the core of ``bench/rlglue.c``; give its port."""
-    with rlglue.program() as path:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise BenchError("the core in C needs a C compiler; install gcc")
+    source = Path(__file__).with_name("rlglue.c")
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "rlglue")
+        subprocess.run([compiler, "-std=gnu11", "-O2", "-o", path, str(source)], check=True)
         core = subprocess.Popen([path, "core"], stdout=subprocess.PIPE, text=True)
         try:
             assert core.stdout is not None
@@ -99,10 +110,33 @@ def _core() -> Iterator[int]:
 
 
 @contextlib.contextmanager
+def _original() -> Iterator[int]:
+    """Start RL-Glue's own core, which RLGLUE_CORE names; give its port, at which it soon listens.
+
+    Raises:
+        BenchError: the variable names no program.
+    """
+    path = shutil.which(os.environ.get(CORE, ""))
+    if path is None:
+        raise BenchError(f"set {CORE} to the path of its program rl_glue")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    quiet = subprocess.DEVNULL
+    core = subprocess.Popen(
+        [path], env={**os.environ, "RLGLUE_PORT": str(port)}, stdout=quiet, stderr=quiet
+    )
+    try:
+        yield port
+    finally:
+        core.kill()
+        core.wait()
+
+
+@contextlib.contextmanager
 def playing(*, original: bool = False) -> Iterator[Callable[[float], float]]:
     """Start core and peers; give the function that plays for so many seconds and returns steps per second."""
     with contextlib.ExitStack() as stack:
-        port = stack.enter_context(rlglue_core.started() if original else _core())
+        port = stack.enter_context(_original() if original else _core())
         start = stack.enter_context(children())
         start(_agent, port)
         start(_environment, port)

@@ -57,7 +57,7 @@ class Group:
 
     @property
     def bursts(self) -> int:
-        """How many bursts a round has."""
+        """Bursts in a round."""
         return len(self.subjects) * (1 + self.pin)
 
 
@@ -87,20 +87,18 @@ GROUPS: dict[str, Group] = {
             "base": Subject("matches tcp 1", "base"),
             GLUE: Subject("rl_glue"),
             ORIGINAL: Subject("rl_glue original"),
-            "raw Unix sockets": Subject("sockets ipc"),
             "bare pyzmq relay": Subject("relay ipc 1"),
         },
         [
             Bar("1 match, tcp", "tcp", "base", 2.2),
             Bar("1 match, ipc", "ipc", GLUE, 0.45),
             Bar("1 match, ipc", "ipc", ORIGINAL, 0.45),
-            Bar("1 match, ipc", "ipc", "raw Unix sockets"),
             Bar("1 match, ipc", "ipc", "bare pyzmq relay"),
             Bar("1 match, ipc, environment in the broker", "hosted", GLUE, 0.8),
             Bar("1 match, ipc, environment in the broker, compiled", "hosted, compiled", GLUE, 1.0),
         ],
-        note=f'"{GLUE}" is bench/rlglue.c, which makes the system calls of RL-Glue\'s own core; that one is measured '
-        "where it is built: `python -m bench.rlglue_core FOLDER`",
+        note=f'"{GLUE}" is bench/rlglue.c, which makes the system calls of RL-Glue\'s own core; that '
+        "one is measured if RLGLUE_CORE names its program",
     ),
     "8": _against_base(8, 1.8),
     "64": Group(

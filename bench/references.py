@@ -1,4 +1,4 @@
-"""Bare references: sockets and pyzmq with the same hops and frames, without checks.
+"""The bare reference: pyzmq with the same hops and frames, without checks.
 
 A turn is four hops: environment - relay - agent - relay - environment, three processes.
 """
@@ -6,13 +6,11 @@ A turn is four hops: environment - relay - agent - relay - environment, three pr
 from __future__ import annotations
 
 import contextlib
-import os
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
-from typing import Any, Literal
+from typing import Literal
 
 import zmq
 
@@ -37,77 +35,6 @@ def _measured(turn: Callable[[], int], seconds: float) -> float:
         turns += turn()
         now = clock()
     return turns / (now - begun)
-
-
-# -- sockets ---------------------------------------------------------------------------------
-
-
-def _listen(transport: Transport, directory: str) -> socket.socket:
-    if transport == "tcp":
-        return socket.create_server(("127.0.0.1", 0))
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(os.path.join(directory, "relay"))
-    listener.listen()
-    return listener
-
-
-def _prepared(connection: socket.socket) -> socket.socket:
-    if connection.family != socket.AF_UNIX:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection
-
-
-def _connect(transport: Transport, address: Any) -> socket.socket:
-    connection = socket.socket(socket.AF_INET if transport == "tcp" else socket.AF_UNIX)
-    connection.connect(address)
-    return _prepared(connection)
-
-
-def _socket_relay(transport: Transport, directory: str, pipe: Connection) -> None:
-    with _listen(transport, directory) as listener:
-        pipe.send(listener.getsockname())
-        agent = _prepared(listener.accept()[0])
-        pipe.send("agent")
-        environment = _prepared(listener.accept()[0])
-    while True:
-        agent.sendall(environment.recv(len(OBSERVATION), socket.MSG_WAITALL))
-        environment.sendall(agent.recv(len(ACTION), socket.MSG_WAITALL))
-
-
-def _socket_agent(transport: Transport, address: Any, pipe: Connection) -> None:
-    relay = _connect(transport, address)
-    while relay.recv(len(OBSERVATION), socket.MSG_WAITALL):
-        relay.sendall(ACTION)
-
-
-def _socket_environment(
-    transport: Transport, address: Any, seconds: float, pipe: Connection
-) -> None:
-    relay = _connect(transport, address)
-
-    def turn() -> int:
-        relay.sendall(OBSERVATION)
-        return len(relay.recv(len(ACTION), socket.MSG_WAITALL)) // len(ACTION)
-
-    pipe.send(_measured(turn, seconds))
-
-
-def sockets(transport: Transport) -> Measurement:
-    """Return the measurement of blocking stream sockets in lock-step, TCP with TCP_NODELAY."""
-
-    def measure(seconds: float) -> float:
-        with tempfile.TemporaryDirectory() as directory, children() as start:
-            relay = start(_socket_relay, transport, directory)
-            address = hear(relay)
-            start(_socket_agent, transport, address)
-            hear(relay)
-            rate: float = hear(start(_socket_environment, transport, address, seconds), seconds)
-            return rate
-
-    return measure
-
-
-# -- pyzmq -----------------------------------------------------------------------------------
 
 
 def _waiting(peer: zmq.Socket[bytes]) -> Iterator[list[bytes]]:

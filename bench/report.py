@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import platform
 import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import zmq
 from rich import box
 from rich.table import Table
 
 from bench.driven import Rates
 from bench.groups import Group, Least
-from bench.table import Figure, machine
 from dovetail._version import __version__
 
+LIBRARIES = ("dovetail", "pyzmq", "msgspec", "numpy", "pettingzoo")
 COLUMNS = ("case", "turns/s", "reference", "turns/s", "ratio", "spread", "pinned", "bar", "")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What was measured, several times."""
+
+    median: float
+    low: float
+    high: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Figure:
+        """Return the median and the spread of ``values``."""
+        return cls(statistics.median(values), min(values), max(values), len(values))
 
 
 @dataclass(frozen=True)
@@ -37,7 +57,6 @@ class Result:
     bar: float | None
     why: str = ""
     """Why there is no ratio."""
-    unit: str = ""
 
     @property
     def met(self) -> bool | None:
@@ -50,9 +69,9 @@ class Result:
         verdict = {None: self.why, True: "met", False: "not met"}[self.met]
         return (
             self.case,
-            _number(self.ours, self.unit),
+            _number(self.ours),
             self.reference,
-            _number(self.theirs, self.unit),
+            _number(self.theirs),
             "" if ratio is None else f"{ratio.median:.2f}",
             "" if ratio is None or ratio.count < 2 else f"{ratio.low:.2f} to {ratio.high:.2f}",
             "" if self.pinned is None else f"{self.pinned.median:.2f}",
@@ -61,8 +80,8 @@ class Result:
         )
 
 
-def _number(value: float | None, unit: str) -> str:
-    return "" if value is None else f"{value:,.0f}{unit}"
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}"
 
 
 def results(group: Group, rates: Rates) -> list[Result]:
@@ -121,6 +140,25 @@ def for_terminal(rows: Sequence[Result]) -> Table:
     for row in rows:
         table.add_row(*row.cells())
     return table
+
+
+def machine() -> list[str]:
+    """Return what was measured on which machine, in lines."""
+    processor = platform.machine()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+                break
+    found = []
+    for name in LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    return [
+        f"{len(os.sched_getaffinity(0))} cores, {processor}, Linux {platform.release()}",
+        f"{platform.python_implementation()} {platform.python_version()}, "
+        f"libzmq {zmq.zmq_version()}, {', '.join(found)}",
+    ]
 
 
 def as_markdown(rows: Sequence[Result], notes: Sequence[str], command: str, picture: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import random
 import sys
@@ -135,16 +136,15 @@ def shards(count: str) -> Iterator[Measurement]:
 @contextlib.contextmanager
 def client(language: str) -> Iterator[Measurement]:
     """One match in lock-step, agent and environment in a language."""
-    from bench.clients import PYTHON, games
-
-    game = PYTHON if language == "python" else games()[language]
+    run = (str(rows.ROOT / "clients" / "run"), language, "bench")
+    game = rows.Game("", "bench", "", "bench", ((*run, "environment"), (*run, "agent")))
+    if language == "python":
+        game = rows.Game("bench.peers:Bench", "bench", "bench.peers:BenchAgent", "bench")
     with contextlib.ExitStack() as stack:
         try:
             there = stack.enter_context(rows.running(game, "tcp"))
         except BenchError as error:
-            raise BenchError(
-                f"build it with `make clients`, if that was not done ({error})"
-            ) from None
+            raise BenchError(f"is it built, by `make clients`? {error}") from None
         burst = _bursts(there, game, 1)
         burst(4.0 if language == "java" else 0.5)  # the compiler of a running JVM takes its time
         yield burst
@@ -162,7 +162,7 @@ def rl_glue(core: str = "") -> Iterator[Measurement]:
 @contextlib.contextmanager
 def core() -> Iterator[Measurement]:
     """The broker's core alone, in its own processor time."""
-    from bench.compiled import core_alone
+    from bench.core_alone import core_alone
 
     yield core_alone
 
@@ -193,28 +193,39 @@ def rl_environment() -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def petting_zoo() -> Iterator[Measurement]:
-    from bench import pettingzoo_reference
+    """PettingZoo's Connect Four with random legal moves, driven as its documentation does."""
+    import numpy as np
+    from pettingzoo.classic import connect_four_v3
 
-    if absent := pettingzoo_reference.missing():
-        raise BenchError(absent)
-    yield pettingzoo_reference.moves_per_second
+    game, rng = connect_four_v3.env(), random.Random(1)
+
+    def episodes() -> Iterator[int]:
+        for seed in itertools.count():
+            game.reset(seed=seed)
+            moves = 0
+            for _ in game.agent_iter():
+                observation, _, terminated, truncated, _ = game.last()
+                if terminated or truncated:
+                    game.step(None)
+                else:
+                    game.step(int(rng.choice(np.flatnonzero(observation["action_mask"]))))
+                    moves += 1
+            yield moves
+
+    yield functools.partial(steady, episodes())
 
 
 @contextlib.contextmanager
 def rules(name: str, whose: str) -> Iterator[Measurement]:
     """Random moves of a game's bare rules, ours or OpenSpiel's."""
-    from bench import games
+    from bench import rules as found
 
-    [subject] = [each for each in games.SUBJECTS if each.name == name]
     rng = random.Random(1)
-    if whose == "ours":
-        found = subject.rules(rng)
-    else:
-        assert subject.reference is not None
-        found = games.open_spiel(subject.reference, subject.actions_a_move, rng)
+    ours = whose == "ours"
+    moves = found.OURS[name](rng) if ours else found.open_spiel(*found.THEIRS[name], rng)
     for _ in range(3):  # compiles
-        next(found)
-    yield functools.partial(steady, found)
+        next(moves)
+    yield functools.partial(steady, moves)
 
 
 @contextlib.contextmanager
@@ -225,14 +236,6 @@ def batches(whose: str, *form: str) -> Iterator[Measurement]:
     turns: Iterator[int] = getattr(found, whose)(*form)
     next(turns)  # compiles
     yield functools.partial(steady, turns)
-
-
-@contextlib.contextmanager
-def sockets(transport: Transport) -> Iterator[Measurement]:
-    """Bare sockets in lock-step."""
-    from bench import references
-
-    yield references.sockets(transport)
 
 
 @contextlib.contextmanager
@@ -247,7 +250,7 @@ KINDS: dict[str, Callable[..., AbstractContextManager[Measurement]]] = {
     each.__name__: each
     for each in (
         *(matches, hosted, stacked, observed, shards, client, rl_glue, core, in_process),
-        *(rl_environment, petting_zoo, rules, batches, sockets, relay),
+        *(rl_environment, petting_zoo, rules, batches, relay),
     )
 }
 

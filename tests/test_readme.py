@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def test_the_first_example_learns() -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path: Path) -> Path:
     """Return a folder with the two programs as a reader saves them."""
     (tmp_path / "first.py").write_text(AGENT, encoding="utf-8")
     program = re.sub(r"InProcess\(.*\)", "Experiment.connect()", EXAMPLE)
@@ -81,11 +80,13 @@ def test_the_four_programs_play(folder: Path) -> None:
             while line := program.stdout.readline():
                 if " ready at " in line or "listening" in line:
                     return line
-            pytest.fail(f"{program.args} ended")
+            pytest.fail(f"{program.args!r} ended")
 
         address = re.search(r"tcp://\S+", ready(start([*broker, "--bind", "tcp://127.0.0.1:*"])))
         assert address
         for peer in peers:
-            ready(start(peer, DOVETAIL_BROKER=address.group()))
-        printed, _ = start(experiment, DOVETAIL_BROKER=address.group()).communicate(timeout=240)
+            ready(start(peer, DOVETAIL_BROKER=str(address.group())))
+        printed, _ = start(experiment, DOVETAIL_BROKER=str(address.group())).communicate(
+            timeout=240
+        )
     assert len(scores(printed)) == 4

@@ -1,4 +1,4 @@
-"""A match beside every attack of the bench, each of them short: its episodes are the same, and the broker stays small."""
+"""A match beside every attack, each of them short: its episodes are the same, and the broker stays small."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from bench.attacks import memory
-from bench.journal import KEY, make_keys
+from tests.chaos.attacks import KEY, make_keys, memory
 from tests.forking import TOP, Forked, Forker
 
 from dovetail import Experiment, InProcess
@@ -23,7 +22,7 @@ MOST = 300.0
 """MB that the broker may need."""
 ATTACKER = f"""
 import sys
-from bench.attacks import ATTACKS
+from tests.chaos.attacks import ATTACKS
 for attack in ATTACKS.values():
     attack(sys.argv[1], {ROUNDS})
 """

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.chaos import disturb
-from bench.chaos.theatre import DISTURBED, Theatre, undisturbed
+from tests.chaos import disturb
+from tests.chaos.theatre import DISTURBED, Theatre, undisturbed
 from tests.forking import Forked, Forker
 
 EPISODES = 40

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.chaos.theatre import Theatre, undisturbed
+from tests.chaos.theatre import Theatre, undisturbed
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 
 import httpx
 import pytest
-from bench.pictures import play
+from tests.web.pictures import play
 
 from .conftest import Served
 from .playing import begin, play_on

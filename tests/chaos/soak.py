@@ -4,7 +4,7 @@ Two environments, two agents that answer at once and an experiment play run afte
 killed and stopped and connections cut, half opened and slowed down; the broker itself lives on.  An
 observer asks for a pong every quarter of a second.  Draws a picture.
 
-    python -m bench.soak [--minutes 60] [--out docs/images/soak.svg]
+    python -m tests.chaos.soak [--minutes 60] [--out docs/images/soak.svg]
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pathlib import Path
 
 import matplotlib
 from matplotlib.figure import Figure
+from tests.chaos.attacks import processor
+from tests.chaos.theatre import KINDS, Theatre
 
-from bench.chaos.theatre import KINDS, Theatre
-from bench.measure import processor
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.transport.dealer import Dealer
@@ -110,7 +110,7 @@ def draw(samples: list[Sample], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--out", type=Path, default=Path("docs/images/soak.svg"))
     given = parser.parse_args()

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
+IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 SHOTS: list[tuple[str, str, str, int, Any]] = [
     ("amazons", "amazons", "greedy", 6, {"width": 1100, "height": 820}),
     ("dominion", "dominion", "dominion-money", 14, {"width": 1100, "height": 860}),

@@ -10,13 +10,14 @@ from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
-from bench.chaos.disturb import Disturbance, lacking
-from bench.chaos.theatre import Account, Chaos, Theatre, undisturbed
+from tests.chaos.disturb import Disturbance, lacking
+from tests.chaos.theatre import Account, Chaos, Theatre, undisturbed
+
 from dovetail.protocol.errors import DovetailError
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.chaos", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--schedules", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="the seed of the first schedule")
     parser.add_argument("--episodes", type=int, default=60)

@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from bench.chaos.disturb import Disturbance
-from bench.chaos.proxy import Proxy
+from tests.chaos.disturb import Disturbance
+from tests.chaos.proxy import Proxy
+
 from dovetail import Experiment, InProcess
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import EpisodeRecord, read
@@ -81,7 +82,7 @@ def account(episode: m.Episode) -> Account:
 
 def undisturbed(seed: int, episodes: int) -> list[Account]:
     """Return the episodes of a run in which nothing happens."""
-    from bench.chaos.players import Leisurely
+    from tests.chaos.players import Leisurely
 
     class Quick(Leisurely):
         name = "leisurely"

@@ -10,7 +10,7 @@ much of its processor it used.
 The machine's other work shows in the speed; the processor time that the broker needs for a turn of the
 honest match hardly feels it.
 
-    python -m bench.attacks [--guarded] [ATTACK ...]
+    python -m tests.chaos.attacks [--guarded] [ATTACK ...]
 
 With --guarded the broker has keys, and the attacker has one that it lets in.
 """
@@ -32,14 +32,13 @@ from typing import Any
 
 import msgspec
 
-from bench.journal import KEY, make_keys
-from bench.measure import processor
 from dovetail import Experiment
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.transport import keys
 from dovetail.transport.dealer import Dealer
 
+KEY = "bench.key"
 SECONDS = 4.0
 """How long each speed is measured."""
 EPISODES = 20
@@ -292,6 +291,21 @@ def program(*arguments: str, stdout: int = subprocess.DEVNULL) -> Iterator[subpr
         made.wait()
 
 
+def make_keys(folder: Path) -> None:
+    """Write an access file that lets in one key."""
+    server = keys.make()
+    key = keys.make(server.public)
+    keys.write(folder / "access.key", server, "of the broker")
+    keys.write(folder / KEY, key, "bench")
+    (folder / "access.toml").write_text(f'[keys.bench]\npublic = "{key.public}"\n')
+
+
+def processor(process: int) -> float:
+    """Return the processor time that a process has used, in seconds (Linux)."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def memory(process: int) -> float:
     """Return a process's largest resident memory so far, in MB (Linux)."""
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
@@ -351,7 +365,7 @@ def main(names: list[str]) -> None:
                 player = experiment.create("random", seed=1)
                 speed(experiment, player, served.pid)
                 before, cost, expected = speed(experiment, player, served.pid)
-                attack = ("-m", "bench.attacks", "--attack", name, address)
+                attack = ("-m", "tests.chaos.attacks", "--attack", name, address)
                 with program(*attack, stdout=subprocess.PIPE) as attacker:
                     if apart:
                         os.sched_setaffinity(attacker.pid, apart)

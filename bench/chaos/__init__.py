@@ -1,1 +1,0 @@
-"""Real processes under seeded schedules of faults, and results that must be those without any."""
