@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,13 +14,15 @@ from typing import TypeVar
 from dovetail.client.client import Experiment
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.reports import output
+from dovetail_studies import archive
+from dovetail_studies.archive import Member, Place
 from dovetail_studies.results import Results, folder_of
 from dovetail_studies.rows import Result, Unit
 
 T = TypeVar("T")
 
 KEPT = Path("studies/pages/states")
-"""States in the repository, a folder for each row."""
+"""States in the repository, an archive for each study."""
 LARGEST = 200_000
 """Bytes of a state that the repository keeps; larger ones are trained again."""
 
@@ -31,8 +33,8 @@ class States:
 
     folder: Path
     """Where they are written."""
-    kept: Path | None = None
-    """Where they are read from, before ``folder``, in place of training; None to train all."""
+    kept: Sequence[Place] = ()
+    """The places from which they are read, before ``folder``, in place of training; none to train all."""
 
     def write(self, name: str, state: bytes) -> None:
         """Write what a learner has learned."""
@@ -40,35 +42,36 @@ class States:
         folder_of(path)
         output.write(path, state)  # whole or not at all: a state cut short would be read and kept
 
-    def find(self, name: str) -> Path | None:
+    def find(self, name: str) -> Place | None:
         """Return the file of what a learner had learned; None if it must be trained."""
-        for folder in () if self.kept is None else (self.kept, self.folder):
+        for folder in (*self.kept, self.folder) if self.kept else ():
             if (path := folder / f"{name}.state").is_file():
                 return path
         return None
 
 
-def keep(source: Path, kept: Path, whole: bool) -> None:
-    """Copy the small states of a folder into the repository, in place of those that it has of the same learners.
+def keep(source: Path, kept: Member, whole: bool) -> None:
+    """Put the small states of a folder into the repository, in place of those of the same learners.
 
     Args:
         source: the folder.
-        kept: the folder of the row in the repository.
-        whole: whether all the row's results were made with ``source``; then no other states are left in ``kept``.
+        kept: the folder of the row in the archive of its study.
+        whole: whether all the row's results were made with ``source``; if so, no other state is
+            left in ``kept``.
 
     Raises:
-        DovetailError: they cannot be copied; none is lost.
+        DovetailError: they cannot be put there; none is lost.
     """
-    found = sorted(source.glob("*.state"))
+    found = {(kept / path.name).name: path for path in source.glob("*.state")}
     if not found:
         return
-    small = {path.name: path for path in found if path.stat().st_size <= LARGEST}
-    for name, path in small.items():
-        folder_of(kept / name)
-        output.write(kept / name, path.read_bytes())
-    for path in kept.glob("*.state") if whole else (kept / each.name for each in found):
-        if path.name not in small:
-            path.unlink(missing_ok=True)
+    small = {
+        name: path.read_bytes() for name, path in found.items() if path.stat().st_size <= LARGEST
+    }
+    gone = set(kept.files() if whole else found)
+    before = archive.members(kept.archive)
+    rest = {name: state for name, state in before.items() if name not in gone}
+    archive.write(kept.archive, {**rest, **small})
 
 
 _states: ContextVar[States | None] = ContextVar("states", default=None)
@@ -99,7 +102,7 @@ def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -
     return read(state)
 
 
-def _read(kept: Path, read: Callable[[bytes], T]) -> T:
+def _read(kept: Place, read: Callable[[bytes], T]) -> T:
     try:
         return read(kept.read_bytes())
     except DovetailError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +13,12 @@ import msgspec
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.reports import output
 from dovetail_studies import curves
+from dovetail_studies.archive import Member, Place, members
+from dovetail_studies.archive import write as archive
 from dovetail_studies.findings import FINDINGS, TERMS, UNCOMPARED
+from dovetail_studies.learned import KEPT as STATES
 from dovetail_studies.learned import keep as keep_states
-from dovetail_studies.results import Record, Results, folder_of, key
+from dovetail_studies.results import Record, Results, key
 from dovetail_studies.rows import (
     ACROSS,
     BEST,
@@ -29,13 +32,19 @@ from dovetail_studies.rows import (
     Verdict,
     study,
 )
-from dovetail_studies.working import OUT, file, states, units
+from dovetail_studies.working import (
+    KEPT_RESULTS,
+    OUT,
+    file,
+    kept_file,
+    kept_states,
+    states,
+    units,
+)
 
 DOCS = Path("studies/pages")
 COLUMNS = ("row", "result", "run at", "figures beside the study's", "its conclusions hold", "why")
 """Of the summary."""
-KEPT = DOCS / "results"
-"""Results that pages rest on, in the repository."""
 MARKS = {
     r"\(every seed\)": "*Every seed*: all seeds gave the same figure.",
     "[≈≠]": "≈: the study's figure agrees with ours; ≠: it differs; the [summary](README.md) says when. Other figures of ours are too uncertain to say, or are not compared.",
@@ -58,7 +67,7 @@ class Found:
     """Whether all pieces of this size are done."""
 
 
-def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
+def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> Found:
     """Return the results of a row at the largest size that is complete, or else begun.
 
     Raises:
@@ -68,7 +77,10 @@ def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT) -> Found:
     for size in reversed(SIZES):
         if not row.runs or size not in row.sizes:
             continue
-        files = [file(each, whole.name, row, size) for each in (kept, out)]
+        files: list[Place] = [
+            kept_file(kept, whole.name, row, size),
+            file(out, whole.name, row, size),
+        ]
         results = Results(files)
         wanted = units(row, size)
         more = units(row, size, max(results.seeds(), row.sizes[size].seeds))
@@ -118,10 +130,10 @@ def _drawn(row: Row, done: Done, where: str) -> Drawn:
         ) from error
 
 
-def compared(whole: Study, found: Found, kept: Path = KEPT) -> str:
+def compared(whole: Study, found: Found, kept: Path = KEPT_RESULTS) -> str:
     """Say whether results are those that the repository keeps, but for what only training tells."""
     assert found.size is not None
-    records = Results([file(kept, whole.name, found.row, found.size)]).records
+    records = Results([kept_file(kept, whole.name, found.row, found.size)]).records
     of = [(each, records[key(each.unit)]) for each in found.records if key(each.unit) in records]
     wrong = [
         each.unit
@@ -201,12 +213,9 @@ def section(whole: Study, found: Found, picture: str = "") -> list[str]:
     if picture and drawn.curves is not None:
         lines += [f"![{curves.alt(row.title, drawn.curves)}]({picture})", ""]
         lines += [curves.caption(drawn.curves), ""]
-    folder = states(OUT, whole.name, row, found.size, again=True).kept
-    if folder is not None and (count := len(list(folder.glob("*.state")))):
-        facts.append(
-            f"States of learners ({count}) are in [{folder}]({folder.relative_to(DOCS)}): with `--again` "
-            "the command measures them, and trains only learners whose states are not there."
-        )
+    kept = kept_states(STATES, whole.name, row, found.size)
+    if count := len(kept.files()):
+        facts.append(f"`--again` measures the {count} states of learners in {kept}.")
     lines += [" ".join(each for each in facts if each), ""]
     return lines + ([drawn.note, ""] if drawn.note else [])
 
@@ -271,14 +280,14 @@ def why(name: str, found: Found) -> str:
     if found.drawn is None:
         return found.row.missing or "there is code; it was not run"
     if _judged(found) == "unprinted":
-        return UNCOMPARED.get((name, found.row.key), "The study says it in words")
+        return UNCOMPARED.get(name, {}).get(found.row.key, "The study says it in words")
     if _judged(found) in ("all", "wide"):
         return ""
     size = "" if _full(found) else "Run at less than the study's size. "
     return size + found.drawn.note.partition(". ")[0].rstrip(".")
 
 
-def summary(out: Path = OUT, kept: Path = KEPT) -> str:
+def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
     """Return the page that sums up all rows."""
     parts: list[str] = []
     count = dict.fromkeys(("study", "ours", "less", "code", "not"), 0)
@@ -287,8 +296,10 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
     for name in STUDIES:
         whole = study(name)
         rows = []
-        for row in whole.rows:
-            found = find(whole, row, out, kept)
+        all_found = [find(whole, row, out, kept) for row in whole.rows]
+        tables = {each.row.key: each.drawn.lines for each in all_found if each.drawn}
+        for found in all_found:
+            row = found.row
             if found.size is None:
                 count["code" if row.runs else "not"] += 1
             else:
@@ -303,7 +314,13 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         parts += [f"## [{whole.title}]({name}.md)", ""]
         if name in TERMS:
             parts += [TERMS[name], ""]
-            parts += [*table(("the study says", "holds", "here"), FINDINGS[name]), ""]
+            parts += [
+                *table(
+                    ("the study says", "holds", "here"),
+                    [each.filled(tables) for each in FINDINGS[name]],
+                ),
+                "",
+            ]
         parts += [*table(COLUMNS, rows), ""]
     total = sum(count.values())
     held = Counter(
@@ -321,12 +338,12 @@ def summary(out: Path = OUT, kept: Path = KEPT) -> str:
         f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare. "
         f"In {single} of the {judged['all']} only one figure is compared: it may agree while the row's conclusion does not hold, which stands in the column beside it.",
         "",
-        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers more than half of all possible values, or, where these have no limit, reaches zero or spans more than a factor of three; or if all of ours were equal and the study's differs. "
+        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers a quarter of all possible values (25 points of a share) or touches their end, or, where these have no limit, reaches zero or spans more than a factor of three; or if all of ours were equal and the study's differs. "
         "The interval of RLGame's moves and of rows in searches for genes is that of the logarithms, as seeds differ by factors: around the mean it would reach below zero. "
         "Where one figure is compared, its name stands before the verdict.",
         "",
         "A conclusion holds: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. A *seed* is one training with its own random numbers. `dovetail study NAME ROW` runs a row, `--quick` "
-        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept, which the page says below the table. The tables of RLGame and of the runs of Amazons count the games of training itself and rest on no state; the weights of Amazons and of dots are in the results. A table of Dominion's learner is too large to be kept: the row's command trains all of its tables again, each in half a minute to twenty minutes of a core, and those of a row in half an hour to six hours. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which `python -m dovetail_studies.dominion.search --page` writes.",
+        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept, which the page says below the table. The tables of RLGame and of the runs of Amazons count the games of training itself and rest on no state; the weights of Amazons and of dots are in the results. A table of Dominion's learner is too large to be kept: the row's command trains all of its tables again, each in half a minute to twenty minutes of a core, and those of a row in half an hour to six hours. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which is a record.",
         "",
     ]
     parts += [
@@ -364,17 +381,17 @@ def write(
         )
     whole, kept = study(name), docs / "results"
     all_found = [find(whole, row, out, kept) for row in whole.rows]
-    records: dict[Path, dict[bytes, Record]] = {}
+    records: dict[Member, dict[bytes, Record]] = {}
     for found in all_found:
         if found.size is not None:
-            shared = records.setdefault(file(kept, name, found.row, found.size), {})
+            shared = records.setdefault(kept_file(kept, name, found.row, found.size), {})
             shared.update((key(record.unit), record) for record in found.records)
-            learned = states(out, name, found.row, found.size, again=False).folder
             here = Results([file(out, name, found.row, found.size)])
             whole_here = not here.todo([record.unit for record in found.records])
-            keep_states(learned, docs / "states" / learned.relative_to(out / "states"), whole_here)
-    for shared_path, each in records.items():
-        keep(shared_path, list(each.values()))
+            learned = states(out, name, found.row, found.size)
+            place = kept_states(docs / "states", name, found.row, found.size)
+            keep_states(learned, place, whole_here)
+    keep(kept / f"{name}.zip", records)
     path = docs / f"{name}.md"
     output.write(path, page(whole, all_found).encode())
     try:
@@ -385,7 +402,10 @@ def write(
     return path
 
 
-def keep(path: Path, records: Sequence[Record]) -> None:
-    """Write results to a file of the repository, in place of what it has."""
-    folder_of(path)
-    output.write(path, b"".join(msgspec.json.encode(each) + b"\n" for each in records))
+def keep(path: Path, records: Mapping[Member, Mapping[bytes, Record]]) -> None:
+    """Write results to the archive of a study, in place of those of the same rows."""
+    written = {
+        place.name: b"".join(msgspec.json.encode(each) + b"\n" for each in found.values())
+        for place, found in records.items()
+    }
+    archive(path, {**members(path), **written})

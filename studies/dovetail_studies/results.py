@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
+from dovetail_studies.archive import Member, Place
 from dovetail_studies.rows import Done, Result, Unit
 
 
@@ -47,18 +48,6 @@ def folder_of(path: Path) -> None:
         raise unwritten(path, error) from None
 
 
-def remove(path: Path) -> None:
-    """Remove a file of results, if there is one.
-
-    Raises:
-        DovetailError: it cannot be removed.
-    """
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise unwritten(path, error) from None
-
-
 def unwritten(path: Path, error: OSError) -> DovetailError:
     """Return the error for a file that cannot be written."""
     return DovetailError(
@@ -70,16 +59,22 @@ class Results:
     """The results of one row at one size.
 
     Args:
-        paths: files to read, the one to write last.
+        paths: files to read, the one to write last; a member of an archive is only read.
     """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self.path = paths[-1]
+    def __init__(self, paths: Sequence[Place]) -> None:
+        self._last = paths[-1]
         self.records: dict[bytes, Record] = {}
         for path in paths:
             self._read(path)
 
-    def _read(self, path: Path) -> None:
+    @property
+    def path(self) -> Path:
+        """The file to write."""
+        assert not isinstance(self._last, Member)
+        return self._last
+
+    def _read(self, path: Place) -> None:
         try:
             lines = path.read_bytes().splitlines()
         except FileNotFoundError:

@@ -57,6 +57,8 @@ class Size:
 Verdict = Literal["agrees", "differs", "wide"]
 WIDE = 3
 """The ends of a prediction interval are at most so many times apart if a figure without limits is to agree."""
+PARTS = 4
+"""A figure that agrees has an interval narrower than this part of its range."""
 ANY = (-math.inf, math.inf)
 """The range of a figure that may have any value."""
 
@@ -98,13 +100,14 @@ class Compared:
     def verdict(self) -> Verdict | None:
         """Whether the study's figure lies in ``again``; None without an interval.
 
-        If it does, but ``again`` covers more than half of the range, or, where there is none, reaches
-        zero or more than three times its lesser end, it is too wide to say.  So it is if all trainings gave one figure, and the study another:
-        then nothing is known of how much they vary.
+        If it does, it is too wide to say where ``again`` covers a quarter of the range or touches
+        an end of it (but by less than a hundredth), or, where there is no range, reaches zero or
+        more than three times its lesser end.  So it is if all trainings gave one figure, and the
+        study another: nothing is then known of how much they vary.
 
-        >>> Compared("wins, %", 60.0, Estimate(50.0, 45.0, 55.0), 5, (0, 100)).verdict
+        >>> Compared("wins, %", 60.0, Estimate(50.0, 46.0, 54.0), 5, (0, 100)).verdict
         'agrees'
-        >>> Compared("wins, %", 60.0, Estimate(50.0, 35.0, 65.0), 5, (0, 100)).verdict
+        >>> Compared("wins, %", 60.0, Estimate(50.0, 44.0, 56.0), 5, (0, 100)).verdict
         'wide'
         >>> Compared("moves", 8.6, Estimate(16.3, 12.0, 20.6), 5).verdict
         'wide'
@@ -123,7 +126,9 @@ class Compared:
         if not again.low <= self.study <= again.high:
             return "differs"
         if math.isfinite(most - least):
-            wide = again.high - again.low > (most - least) / 2
+            width = again.high - again.low
+            touches = again.low <= least or again.high >= most
+            wide = width >= (most - least) / PARTS or (touches and width > (most - least) / 100)
         else:
             lesser, greater = sorted((abs(again.low), abs(again.high)))
             reaches = again.low <= 0 <= again.high or greater > WIDE * lesser

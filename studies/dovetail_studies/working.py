@@ -9,13 +9,14 @@ from pathlib import Path
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.stages.workers import starting, workers
+from dovetail_studies.archive import Member
 from dovetail_studies.learned import KEPT, States, using
-from dovetail_studies.results import Results, key, remove
+from dovetail_studies.results import Results, key
 from dovetail_studies.rows import SIZES, Result, Row, SizeName, Study, Unit, study
 
 OUT = Path("out/studies")
-AGAIN = "again"
-"""The folder in it for results that were measured again with kept states."""
+KEPT_RESULTS = Path("studies/pages/results")
+"""Results that pages rest on, in the repository, an archive for each study."""
 FIRST_SEED = 1
 
 
@@ -36,6 +37,16 @@ def file(folder: Path, name: str, row: Row, size: SizeName) -> Path:
     return folder / name / f"{row.shares or row.key}.{size}.jsonl"
 
 
+def kept_file(folder: Path, name: str, row: Row, size: SizeName) -> Member:
+    """Return where a row's results are in the repository."""
+    return Member(folder / f"{name}.zip", file(Path(), "", row, size).name)
+
+
+def kept_states(folder: Path, name: str, row: Row, size: SizeName) -> Member:
+    """Return where the states of a row's learners are in the repository."""
+    return Member(folder / f"{name}.zip", f"{row.shares or row.key}.{size}")
+
+
 def pick(row: Row, wanted: SizeName) -> SizeName:
     """Return the largest size that a row has up to the one wanted, or else its smallest."""
     fits = [
@@ -44,10 +55,9 @@ def pick(row: Row, wanted: SizeName) -> SizeName:
     return fits[-1] if fits else next(each for each in SIZES if each in row.sizes)
 
 
-def states(out: Path, name: str, row: Row, size: SizeName, again: bool) -> States:
-    """Return where the states of a row's learners are."""
-    folder = Path(name) / f"{row.shares or row.key}.{size}"
-    return States(out / "states" / folder, KEPT / folder if again else None)
+def states(out: Path, name: str, row: Row, size: SizeName) -> Path:
+    """Return where the states of a row's learners are written."""
+    return out / "states" / name / f"{row.shares or row.key}.{size}"
 
 
 def work(name: str, row_key: str, unit: Unit, states: States | None = None) -> tuple[Result, float]:
@@ -63,8 +73,8 @@ def work(name: str, row_key: str, unit: Unit, states: States | None = None) -> t
         with using(states):
             return row.work(unit), time.monotonic() - begun
     except DovetailError as error:
-        kept = None if states is None else states.kept
-        used = f"; it used the states in {kept}" if kept is not None and kept.is_dir() else ""
+        kept = [] if states is None else [str(each) for each in states.kept if each.is_dir()]
+        used = f"; it used the states in {' and '.join(kept)}" if kept else ""
         raise DovetailError(f"{name} {row_key} ({_short(unit)}): {error}{used}") from error
 
 
@@ -75,7 +85,7 @@ def run(
     jobs: int = 1,
     out: Path = OUT,
     told: Callable[[str], None] = print,
-    again: bool = False,
+    again: Path | None = None,
 ) -> None:
     """Do what is not done yet of some rows.
 
@@ -86,7 +96,8 @@ def run(
         jobs: processes.
         out: the folder of the results, and of the states of learners.
         told: called with a line for each piece.
-        again: do all of it, but load the states of learners that are kept.
+        again: an empty folder for the results of doing all of it once more, in which the states
+            of learners that are kept or in ``out`` are loaded.
 
     Raises:
         DovetailError: a row has no code, or results cannot be written.
@@ -97,10 +108,7 @@ def run(
         if not row.runs:
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
         size = pick(row, wanted)
-        path = file(out / AGAIN if again else out, whole.name, row, size)
-        if again:
-            remove(path)
-        results = Results([path])
+        results = Results([file(again or out, whole.name, row, size)])
         missing = results.todo(units(row, size, count))
         if missing:
             results.ready()
@@ -115,10 +123,14 @@ def run(
         results.add(unit, *found)
         told(f"{name} {row.key} ({size}) {_short(unit)}: {found[1]:.1f} s")
 
-    arguments = [
-        (name, row.key, unit, states(out, name, row, size, again))
-        for name, row, size, _, unit in todo
-    ]
+    def place(name: str, row: Row, size: SizeName) -> States:
+        own = states(out, name, row, size)
+        if again is None:
+            return States(own)
+        kept = kept_states(KEPT, name, row, size)
+        return States(states(again, name, row, size), (kept, own))
+
+    arguments = [(name, row.key, unit, place(name, row, size)) for name, row, size, _, unit in todo]
     if jobs == 1:
         for number, each in enumerate(arguments):
             keep(number, work(*each))

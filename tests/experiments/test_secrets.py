@@ -22,6 +22,7 @@ from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files import sweep
 from dovetail_experiments.stages.runner import execute
 from dovetail_games.connect_four import ConnectFour
+from dovetail_studies.archive import Member
 from dovetail_studies.rlgame import work
 
 pytestmark = pytest.mark.processes
@@ -263,6 +264,7 @@ def test_what_a_run_draws_and_what_its_record_says() -> None:
 
 def test_a_study_repeats_its_kept_results() -> None:
     """They were played before there was a second derivation."""
-    kept = Path(__file__).parents[2] / "studies/pages/results/rlgame/pilot.quick.jsonl"
-    first = json.loads(kept.read_text(encoding="utf-8").splitlines()[0])
+    kept = Path(__file__).parents[2] / "studies/pages/results/rlgame.zip"
+    lines = Member(kept, "pilot.quick.jsonl").read_bytes().splitlines()
+    first = json.loads(lines[0])
     assert work.pilot(first["unit"]) == first["result"]

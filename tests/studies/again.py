@@ -22,7 +22,7 @@ def assert_states_give(row: Row, done: Done, folder: Path, monkeypatch: pytest.M
     """Assert that the states in the folder give the same results, but for what only training tells."""
     assert row.work
     monkeypatch.setattr(States, "write", None)  # nothing is trained
-    with using(States(folder, folder)):
+    with using(States(folder, (folder,))):
         for unit, result in done:
             again = row.work(unit)
             assert {name: result[name] for name in again} == again

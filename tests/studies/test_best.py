@@ -10,7 +10,8 @@ from tests.studies.again import assert_states_give, trained
 from dovetail.client.inprocess import InProcess
 from dovetail_agents.games.dots.perfect import DotsPerfect
 from dovetail_games.dots import Dots
-from dovetail_studies import pages, working
+from dovetail_studies import archive, pages, working
+from dovetail_studies.archive import Member
 from dovetail_studies.best import amazons, dots
 from dovetail_studies.best.parts import points
 from dovetail_studies.learned import States, using
@@ -79,7 +80,7 @@ def test_what_is_not_kept_is_trained(tmp_path: Path) -> None:
     first, second = sorted(tmp_path.iterdir())
     was = first.read_bytes(), second.read_bytes()
     second.unlink()
-    with using(States(tmp_path, tmp_path)):
+    with using(States(tmp_path, (tmp_path,))):
         assert row.work(unit) == result
     assert (first.read_bytes(), second.read_bytes()) == was
 
@@ -89,20 +90,24 @@ def test_results_are_compared_with_those_that_are_kept(tmp_path: Path) -> None:
     row = best.row("tetris")
     told: list[str] = []
     working.run([(best, [row])], "quick", 1, out=tmp_path, told=told.append)
-    working.run([(best, [row])], "quick", 1, out=tmp_path, told=told.append, again=True)
+    again = tmp_path / "again"
+    working.run([(best, [row])], "quick", 1, out=tmp_path, told=told.append, again=again)
     assert len(told) == 2 * len(working.units(row, "quick", 1))
-    found = pages.at(best, row, "quick", 1, tmp_path / working.AGAIN)
-    line = "tetris: 5 of 5 pieces give the results in"
-    assert pages.compared(best, found, tmp_path).startswith(line)
-    path = working.file(tmp_path, "best", row, "quick")
-    path.write_text(path.read_text().replace('"games":3,', '"games":4,', 1))
-    assert "tetris: 4 of 5 pieces" in pages.compared(best, found, tmp_path)
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
-    assert f"tetris: 3 of 4 pieces give the results in {tmp_path}, which has none of 1 more" in (
-        pages.compared(best, found, tmp_path)
-    )
-    path.unlink()
-    assert pages.compared(best, found, tmp_path).startswith("tetris: nothing to compare")
+    found = pages.at(best, row, "quick", 1, again)
+    file = working.file(tmp_path, "best", row, "quick")
+
+    def compared(text: str) -> str:
+        archive.write(tmp_path / "best.zip", {file.name: text.encode()})
+        return pages.compared(best, found, tmp_path)
+
+    text = file.read_text()
+    assert compared(text).startswith("tetris: 5 of 5 pieces give the results in")
+    text = text.replace('"games":3,', '"games":4,', 1)
+    assert "tetris: 4 of 5 pieces" in compared(text)
+    text = "".join(text.splitlines(keepends=True)[1:])
+    said = f"tetris: 3 of 4 pieces give the results in {tmp_path}, which has none of 1 more"
+    assert said in compared(text)
+    assert compared("").startswith("tetris: nothing to compare")
 
 
 def test_a_game_cut_short_earns_nothing() -> None:
@@ -142,9 +147,9 @@ def test_a_hard_position_is_the_same_for_the_same_seed_and_has_few_free_lines() 
 
 
 def test_the_training_of_amazons_in_the_table_won_most_of_the_games_for_the_choice() -> None:
-    kept = Path(__file__).parents[2] / "studies/pages/results/best/amazons.study.jsonl"
+    kept = Path(__file__).parents[2] / "studies/pages/results/best.zip"
     wins: Counter[str] = Counter()
-    for each in Results([kept]).records.values():
+    for each in Results([Member(kept, "amazons.study.jsonl")]).records.values():
         if "choice" in each.unit:
             wins[each.unit["choice"]] += each.result["wins"]
     assert set(wins) == {*amazons.RUNS, amazons.PLAIN}

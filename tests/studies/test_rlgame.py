@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -133,23 +136,44 @@ def test_two_tables_may_rest_on_the_same_games() -> None:
         assert units(row, size) == units(sets, size)
 
 
-def test_sets_of_another_size_stand_without_the_studys_figures() -> None:
-    stats = np.zeros((10, k.COLUMNS), np.int64)
-    stats[:, k.MOVES] = 40
-    found = tables.counted(Played(stats, np.arange(10, dtype=np.uint64), []), 2)
-    unit = {"profile": "seed-fidelity", "set": 5, "sets": 2, "seed": 1}
-    draw = STUDY.row("self-play-sets").draw
-    assert draw is not None
-    result = {"sets": found, "all": found[0], "distinct": 10, "games": 10}
-    drawn = draw([(unit, result)])
-    assert drawn.lines[0][:5] == ["seed-fidelity: 1, White", "-", "*100.0*", "-", "*40.00*"]
+def _sets(moves: Sequence[int], wins: Sequence[int]) -> list[dict[str, Any]]:
+    """Return sets of ten games with so many moves each, of which White wins so many."""
+    stats = np.zeros((10 * len(moves), k.COLUMNS), np.int64)
+    for number, (length, won) in enumerate(zip(moves, wins, strict=True)):
+        stats[10 * number : 10 * number + 10, k.MOVES] = length
+        stats[10 * number + won : 10 * number + 10, k.WINNER] = 1
+    return tables.counted(Played(stats, np.arange(len(stats), dtype=np.uint64), []), len(moves))
+
+
+def test_pairs_are_compared_by_how_their_games_change() -> None:
+    """The level of one pair tells nothing: two of three tables' cells were too uncertain to say."""
+    row = STUDY.row("self-play-sets")
+    assert row.draw
+    unit = {"profile": "seed-fidelity", "set": 5_000, "sets": 10, "seed": 1}
+    results = [
+        {
+            "sets": _sets([90 + more] * 2 + [40 + more] * 8, [9] * 2 + [7] * 8),
+            "distinct": 1,
+            "games": 100,
+        }
+        for more in (0, 1, 40)
+    ]
+    drawn = row.draw([({**unit, "seed": n}, each) for n, each in enumerate(results)])
+    share, moves = drawn.lines
+    assert share == [
+        "White wins, %: change from the first fifth to the rest",
+        "-52.5",
+        "-20.0 (every seed); rises in 0 of 3",
+    ]
+    assert moves[2] == "-50.0 (every seed); rises in 0 of 3"
+    assert float(moves[1]) > 190, "the study's games grow longer"
+    drawn = row.draw([({**unit, "set": 10}, results[0])])
+    assert [line[1] for line in drawn.lines] == ["-", "-"]
     assert not drawn.compared
-    drawn = draw([({**unit, "set": 5000}, result)])
-    assert drawn.lines[0][1:5:2] == ["96.4", "48.19"]
-    assert len(drawn.compared) == 12  # White's wins and five means of its won games, of two sets
+    assert "A set here has 10 games" in drawn.note
 
 
-def test_draws_stand_once_for_each_set_of_connect_four_ours_beside_the_studys() -> None:
+def test_draws_of_connect_four_stand_beside_the_studys() -> None:
     stats = np.zeros((10, k.COLUMNS), np.int64)
     stats[:, k.MOVES] = 9
     stats[:2, k.WINNER] = k.NO_WINNER
@@ -158,18 +182,10 @@ def test_draws_stand_once_for_each_set_of_connect_four_ours_beside_the_studys() 
     unit = {"profile": "seed-fidelity", "set": 5_000, "sets": 10, "seed": 1}
     draw = STUDY.row("connect-four").draw
     assert draw is not None
-    result = {"sets": sets, "all": whole, "distinct": 10, "games": 10}
-    drawn = draw([(unit, result)])
-    assert drawn.columns[1:] == [
-        *("study", "study: moves of the winner"),
-        *("seed-fidelity", "seed-fidelity: moves of the winner"),
-    ]
+    drawn = draw([(unit, {"sets": sets, "all": whole, "distinct": 10, "games": 10})])
+    assert drawn.columns == ["", "study", "seed-fidelity"]
     lines = {line[0]: line[1:] for line in drawn.lines}
-    assert len(lines) == len(drawn.lines) == 5 + 3 * 10
     assert all(len(line) == len(drawn.columns) for line in drawn.lines)
-    assert lines["games drawn"] == ["13 of 50,000", "", "2 of 10", ""]
-    assert lines["set 1, games drawn"] == ["10 of 5,000", "", "1 of 1", ""]
-    assert lines["set 3, White wins, %"] == ["64.8", "7.82", "*100.0*", "*9.00*"]
-    assert lines["moves of the winner"] == ["", "8.02", "", "*9.00*"]
-    # In all: White's wins and the moves; of ten sets: White's wins, and the moves of the eight it won.
-    assert len(drawn.compared) == 2 + 10 + 8
+    assert lines["games drawn"] == ["13 of 50,000", "2 of 10"]
+    assert lines["moves of the winner"] == ["8.02", "*9.00*"]
+    assert len(drawn.compared) == 2 + 2  # White's wins and the moves: the levels and the changes

@@ -513,7 +513,7 @@ def test_a_search_keeps_its_genome_and_is_measured_again_from_it(
         raise AssertionError("learns again")
 
     monkeypatch.setattr(genome_rows, "_learn", learn)
-    with using(States(tmp_path / "more", tmp_path)):
+    with using(States(tmp_path / "more", (tmp_path,))):
         assert [row.work(unit) for unit in (off, on)] == first
 
 

@@ -29,26 +29,12 @@ from dovetail_games.amazons import Amazons
 from dovetail_games.connect_four import ConnectFour
 from dovetail_games.dots import Dots
 from dovetail_games.rlgame import RLGame
-from dovetail_studies import learned
+from dovetail_studies import learned, rows
 from dovetail_studies.amazons.rows import meeting, won
 from dovetail_studies.keeping import KEEPS, kept
 from dovetail_studies.means import mean
 from dovetail_studies.playing import DERIVATION, match
 from dovetail_studies.rlgame import one_sided
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Study,
-    Unit,
-    each_seed,
-    interval,
-    over,
-    total,
-    within,
-)
 
 Array = NDArray[Any]
 ENVIRONMENTS: list[type[Environment]] = [ConnectFour, Dots, Amazons, RLGame, *KEEPS.values()]
@@ -73,7 +59,9 @@ MOST_TURNS = 1_000
 """Untrained players of RLGame may never end a game."""
 
 
-def _self_play(experiment: Experiment, game: str, player: int, unit: Unit, number: int) -> None:
+def _self_play(
+    experiment: Experiment, game: str, player: int, unit: rows.Unit, number: int
+) -> None:
     experiment.run(
         game,
         [player, player],
@@ -85,7 +73,7 @@ def _self_play(experiment: Experiment, game: str, player: int, unit: Unit, numbe
     ).wait()
 
 
-def _meet(game: str, unit: Unit) -> Result:
+def _meet(game: str, unit: rows.Unit) -> rows.Result:
     """Train each learner by self-play, then let all meet."""
     board, learners = GAMES[game]
     names = ["random", *learners]
@@ -130,52 +118,54 @@ def _meet(game: str, unit: Unit) -> Result:
     return found
 
 
-def _lead(results: Sequence[Result], first: str, second: str) -> str:
+def _lead(results: Sequence[rows.Result], first: str, second: str) -> str:
     """Return in a sentence by how much the first player's rating is above the second's, by seed."""
     by_seed = [each["elo"][first] - each["elo"][second] for each in results]
     ahead = sum(each > 0 for each in by_seed)
     return (
-        f"`{first}` is ahead of `{second}` by {interval(mean(by_seed), 0)} Elo, paired by seed, "
+        f"`{first}` is ahead of `{second}` by {rows.interval(mean(by_seed), 0)} Elo, paired by seed, "
         f"and in {ahead} of {len(by_seed)} seeds."
     )
 
 
-def _draw(game: str, done: Done) -> Drawn:
+def _draw(game: str, done: rows.Done) -> rows.Drawn:
     results = [result for _, result in done]
     learners = {"random": "-", **GAMES[game][1]}
-    ratings = {name: over(results, "elo", name) for name in learners}
+    ratings = {name: rows.over(results, "elo", name) for name in learners}
     columns = ["player", "study", "Elo above random", "points %"]
     if "kept" in results[0]:
         columns.append("value kept in hard positions %")
     lines = []
     for name in sorted(learners, key=lambda each: -ratings[each].value):
         shares = ["points", "kept"] if "kept" in results[0] else ["points"]
-        cells = [interval(over(results, key, name), 1, 100) for key in shares]
-        rating = "0" if name == "random" else interval(ratings[name], 0)
+        cells = [rows.interval(rows.over(results, key, name), 1, 100) for key in shares]
+        rating = "0" if name == "random" else rows.interval(ratings[name], 0)
         lines.append([f"`{name}`", learners[name], rating, *cells])
-    distinct = f"{total(done, 'distinct'):,} of the {total(done, 'tested'):,} after training"
+    distinct = (
+        f"{rows.total(done, 'distinct'):,} of the {rows.total(done, 'tested'):,} after training"
+    )
     first, second, *_ = sorted(ratings, key=lambda each: -ratings[each].value)
     note = (
         f"{_lead(results, first, second)} "
         "Ratings are Bradley and Terry's over the round robin of each seed, and intervals are Student's over the seeds. "
         "Two plies of each game are drawn at random, and each opening is played from both seats."
     )
-    return Drawn(columns, lines, total(done, "games"), distinct, (), note)
+    return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
 
 
-def _row(game: str) -> Row:
+def _row(game: str) -> rows.Row:
     board = ", ".join(f"{name} {value}" for name, value in GAMES[game][0].items())
 
-    def size(games: int, tests: int) -> Size:
+    def size(games: int, tests: int) -> rows.Size:
         text = f"{games:,} games of training for each learner, {tests} games a pair, {{seeds}}"
-        return Size(text, {"games": games, "tests": tests})
+        return rows.Size(text, {"games": games, "tests": tests})
 
-    return Row(
+    return rows.Row(
         game,
         f"{game} ({board})" if board else game,
         "no study let its learner meet another's.",
         {"quick": size(20, 6), "part": size(500, 40), "study": size(5_000, 200)},
-        partial(each_seed, {}),
+        partial(rows.each_seed, {}),
         partial(_meet, game),
         partial(_draw, game),
     )
@@ -189,7 +179,7 @@ SHOWN = {"Mp": "MP"}
 AGAINST = ("AbMp", "Random", "McMp")
 
 
-def _trainings(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _trainings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     """Return the pairs of trainings from all first weights against so many opponents, for each seed."""
     names = [f"{first}Vs{other}" for other in AGAINST[: values["opponents"]] for first in FIRST]
     return [
@@ -209,7 +199,7 @@ def _explained(shares: Array) -> list[float]:
 
 def _parts(shares: Array) -> str:
     by_opponent, by_first, rest = (
-        interval(within(mean(each), 0, 1), 0, 100, " %")
+        rows.interval(rows.within(mean(each), 0, 1), 0, 100, " %")
         for each in zip(*(_explained(table) for table in shares), strict=True)
     )
     return (
@@ -222,13 +212,15 @@ def _ahead(shares: Array, against: Sequence[str]) -> str:
     """Return by how many points training against AbMp is ahead of training against McMp, by seed."""
     by_first = 100 * (shares[:, against.index("AbMp")] - shares[:, against.index("McMp")])
     parts = [
-        f"{interval(mean(by_first[:, n].tolist()), 0)} from {SHOWN.get(each, each)}"
+        f"{rows.interval(mean(by_first[:, n].tolist()), 0)} from {SHOWN.get(each, each)}"
         for n, each in enumerate(FIRST)
     ]
-    return f"{interval(mean(by_first.mean(1).tolist()), 0)} points on average, {', '.join(parts)}"
+    return (
+        f"{rows.interval(mean(by_first.mean(1).tolist()), 0)} points on average, {', '.join(parts)}"
+    )
 
 
-def _shares(done: Done, against: Sequence[str]) -> Array:
+def _shares(done: rows.Done, against: Sequence[str]) -> Array:
     """Return the shares of wins of trainings against some opponents, among themselves: seeds, opponents, initial weights."""
     tables = []
     for seed in sorted({unit["seed"] for unit, _ in done}):
@@ -244,13 +236,13 @@ def _against(name: str) -> str:
     return name.partition("Vs")[2]
 
 
-def _trainings_draw(done: Done) -> Drawn:
+def _trainings_draw(done: rows.Done) -> rows.Drawn:
     met = {_against(player) for unit, _ in done for player in unit["players"]}
     against = [other for other in AGAINST if other in met]
     shares = _shares(done, against)
 
     def cell(values: Array) -> str:
-        return interval(within(mean(values.tolist()), 0, 1), 1, 100)
+        return rows.interval(rows.within(mean(values.tolist()), 0, 1), 1, 100)
 
     first = range(len(FIRST))
     lines = [
@@ -271,22 +263,22 @@ def _trainings_draw(done: Done) -> Drawn:
             f"Those against AbMp are ahead of those against McMp by {_ahead(shares, against)}."
         )
     columns = ["trained", *(f"from {SHOWN.get(each, each)}" for each in FIRST), "all"]
-    played, distinct = total(done, "games"), total(done, "distinct")
-    return Drawn(columns, lines, played, f"{distinct:,} of {played:,}", (), note)
+    played, distinct = rows.total(done, "games"), rows.total(done, "distinct")
+    return rows.Drawn(columns, lines, played, f"{distinct:,} of {played:,}", (), note)
 
 
-_TRAININGS = Row(
+_TRAININGS = rows.Row(
     "amazons-trainings",
     "The trainings of Amazons against each other",
     "three of its nine trainings met, and it concludes that the opponent matters more than the initial weights.",
     {
-        "quick": Size(
+        "quick": rows.Size(
             "{games} games a pair, trainings against AbMp", {"opponents": 1, "games": 2}, 1
         ),
-        "part": Size(
+        "part": rows.Size(
             "20 games a pair, without those against McMp, {seeds}", {"opponents": 2, "games": 20}
         ),
-        "study": Size("20 games a pair, {seeds}", {"opponents": 3, "games": 20}),
+        "study": rows.Size("20 games a pair, {seeds}", {"opponents": 3, "games": 20}),
     },
     _trainings,
     meeting,
@@ -294,7 +286,7 @@ _TRAININGS = Row(
 )
 
 
-STUDY = Study(
+STUDY = rows.Study(
     "across",
     "Learners across the studies",
     (*(_row(game) for game in GAMES), _TRAININGS, one_sided.ROW),

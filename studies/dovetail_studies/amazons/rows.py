@@ -23,29 +23,12 @@ from dovetail_experiments.statistics import Estimate, wilson
 from dovetail_games.amazons import Amazons, Configuration
 from dovetail_games.amazons.kernels import count_moves
 from dovetail_games.amazons.rules import AmazonsBoard, start_position
+from dovetail_studies import rows
+from dovetail_studies.archive import Member
 from dovetail_studies.curves import OURS, Curve, Mark, Panel, Picture
 from dovetail_studies.means import mean
 from dovetail_studies.playing import match
 from dovetail_studies.results import Results, key
-from dovetail_studies.rows import (
-    HEAD,
-    PERCENT,
-    Compared,
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Study,
-    Unit,
-    by,
-    each_seed,
-    interval,
-    over,
-    signed,
-    total,
-    within,
-)
 
 BOARD = {"rows": 8, "columns": 8}
 FEATURES = (
@@ -92,11 +75,11 @@ OPPONENTS: dict[str, Mapping[str, Any]] = {"AbMp": {"rollouts": False}, "McMp": 
 # -- the nine runs ------------------------------------------------------------------------------------
 
 
-def _halving(unit: Unit) -> int:
+def _halving(unit: rows.Unit) -> int:
     return max(1, int(unit["moves"]) // RATE_STEPS)
 
 
-def train(unit: Unit) -> Result:
+def train(unit: rows.Unit) -> rows.Result:
     """Train against a fixed opponent for so many of the learner's moves, and check on the way."""
     start, other = unit["run"].split("Vs")
     given = {
@@ -160,18 +143,18 @@ def train(unit: Unit) -> Result:
 
 def _train_units(
     runs: Sequence[str], values: Mapping[str, int], seeds: Sequence[int]
-) -> list[Unit]:
+) -> list[rows.Unit]:
     return [{"run": run, **values, "seed": n} for run in runs for n in seeds]
 
 
 SCORES = (-100.0, 100.0)
 
 
-def _score(results: Sequence[Result], check: int) -> Estimate:
-    return within(over(results, "checks", check, "score"), *SCORES)
+def _score(results: Sequence[rows.Result], check: int) -> Estimate:
+    return rows.within(rows.over(results, "checks", check, "score"), *SCORES)
 
 
-def settled(result: Result, moves: int, share: float) -> float:
+def settled(result: rows.Result, moves: int, share: float) -> float:
     """Return after how many moves the weights moved by less than a share of the most: between two parts in proportion to the logarithm."""
     moved = np.log(result["distances"])
     part, level = moves / len(moved), moved.max() + math.log(share)
@@ -181,7 +164,7 @@ def settled(result: Result, moves: int, share: float) -> float:
     return float((last + 0.5 + (moved[last] - level) / (moved[last] - moved[last + 1])) * part)
 
 
-def _train_draw(run: Run, done: Done) -> Drawn:
+def _train_draw(run: Run, done: rows.Done) -> rows.Drawn:
     results, unit = [result for _, result in done], done[0][0]
     whole = _halving(unit) == 5_000
     lines, compared = [], []
@@ -189,21 +172,23 @@ def _train_draw(run: Run, done: Done) -> Drawn:
     printed = {0: run.first, count - 1: run.last if whole else None}
     for number in range(count):
         found = _score(results, number)
-        moves = over(results, "checks", number, "moves").value
+        moves = rows.over(results, "checks", number, "moves").value
         study, name = printed.get(number), f"score after {moves:,.0f} moves"
-        text = interval(found, 0)
+        text = rows.interval(found, 0)
         if study is not None:
-            compared.append(Compared(name, study, found, len(results), SCORES))
-            text = signed(text, compared[-1])
+            compared.append(rows.Compared(name, study, found, len(results), SCORES))
+            text = rows.signed(text, compared[-1])
         lines.append([name, "-" if study is None else f"{study:+.0f}", text])
     if all(each.get("distances") for each in results):
         for n, which in ((0, "first"), (-1, "last")):
-            moved = interval(within(over(results, "distances", n)), 5 if n else 1)
+            moved = rows.interval(rows.within(rows.over(results, "distances", n)), 5 if n else 1)
             lines.append([f"weights move in {SPAN} moves, {which} twentieth", "-", moved])
         for share in SETTLED:
             found = mean([settled(each, unit["moves"], share) for each in results])
             name = f"moves until they move by less than {100 * share:g} % of the most"
-            lines.append([name, f"{run.settled:,}", interval(within(found, 0, unit["moves"]), 0)])
+            lines.append(
+                [name, f"{run.settled:,}", rows.interval(rows.within(found, 0, unit["moves"]), 0)]
+            )
     else:
         lines.append(["moves until the weights settle", f"{run.settled:,}", "not recorded"])
     distinct = sum(check["distinct"] for each in results for check in each["checks"])
@@ -215,9 +200,9 @@ def _train_draw(run: Run, done: Done) -> Drawn:
         words.append(
             f"The step size is halved every {_halving(unit):,} moves, in the study every 5,000: here learning ends long before the study's does."
         )
-    games = total(done, "games")
-    return Drawn(
-        HEAD,
+    games = rows.total(done, "games")
+    return rows.Drawn(
+        rows.HEAD,
         lines,
         games,
         f"{distinct} of {tests} games of the checks",
@@ -227,11 +212,11 @@ def _train_draw(run: Run, done: Done) -> Drawn:
     )
 
 
-def _train_curves(run: Run, results: Sequence[Result], unit: Unit) -> Picture:
+def _train_curves(run: Run, results: Sequence[rows.Result], unit: rows.Unit) -> Picture:
     """Return the scores of the checks, and how far the weights move."""
     moves = int(unit["moves"])
     count = min(len(each["checks"]) for each in results)
-    at = [over(results, "checks", n, "moves").value for n in range(count)]
+    at = [rows.over(results, "checks", n, "moves").value for n in range(count)]
     scores = [[check["score"] for check in each["checks"][:count]] for each in results]
     marks = []
     if _halving(unit) == 5_000:
@@ -261,53 +246,53 @@ def _train_curves(run: Run, results: Sequence[Result], unit: Unit) -> Picture:
     return Picture(panels, "the learner's moves", " ".join(words))
 
 
-_SIZES: dict[Any, Size] = {
-    "quick": Size(
+_SIZES: dict[Any, rows.Size] = {
+    "quick": rows.Size(
         "40 of 100,000 moves, without Monte Carlo, 1 check of 2 games for 20 of 50, {seeds}",
         {"moves": 40, "rollouts": 0, "checks": 1, "tests": 2},
         1,
     ),
-    "part": Size(
+    "part": rows.Size(
         "5,000 of 100,000 moves, 5 checks of 20 games for 20 of 50, {seeds}",
         {"moves": 5_000, "rollouts": 1, "checks": 5, "tests": 20},
     ),
-    "study": Size(
+    "study": rows.Size(
         "100,000 moves with Monte Carlo, 20 checks of 50 games, {seeds}",
         {"moves": 100_000, "rollouts": 1, "checks": 20, "tests": 50},
     ),
 }
 
 
-def _weights_draw(done: Done) -> Drawn:
+def _weights_draw(done: rows.Done) -> rows.Drawn:
     lines, compared = [], []
-    groups = by(done, "run")
+    groups = rows.by(done, "run")
     names = {"MpVsMcMp": "mp-vs-mcmp", "OnesVsAbMp": "ones-vs-abmp", "MpVsRandom": "mp-vs-random"}
     agree = dict.fromkeys(names, 0)
     for number, feature in enumerate(FEATURES):
         cells = [feature]
         for run, preset in names.items():
-            printed, found = WEIGHTS[preset][number], over(groups[run,], "weights", number)
+            printed, found = WEIGHTS[preset][number], rows.over(groups[run,], "weights", number)
             agree[run] += (printed > 0) == (found.value > 0)
-            compared.append(Compared(f"{run} {feature}", printed, found, len(groups[run,])))
-            cells += [f"{printed:+.1f}", signed(interval(found, 1), compared[-1])]
+            compared.append(rows.Compared(f"{run} {feature}", printed, found, len(groups[run,])))
+            cells += [f"{printed:+.1f}", rows.signed(rows.interval(found, 1), compared[-1])]
         lines.append(cells)
     signs = ", ".join(f"{run} {count} of 12" for run, count in agree.items())
     columns = ["feature"]
     for run in names:
         columns += [f"{run}: study", "ours"]
-    games = total(done, "games")
+    games = rows.total(done, "games")
     differ = sum(each.verdict == "differs" for each in compared)
     note = (
         f"Why {differ} weights differ by more than trainings do is not known. The study does not say whether its program counts mobility in queen moves or in whole moves; here it counts queen moves. "
         f"Signs that agree: {signs}."
     )
-    return Drawn(columns, lines, games, "not counted", compared, note)
+    return rows.Drawn(columns, lines, games, "not counted", compared, note)
 
 
 # -- tree and cost ------------------------------------------------------------------------------------
 
 
-def _tree(unit: Unit) -> Result:
+def _tree(unit: rows.Unit) -> rows.Result:
     found = {}
     for size in (6, 8, 10):
         board = AmazonsBoard(start_position(size, size))
@@ -315,18 +300,18 @@ def _tree(unit: Unit) -> Result:
     return {"moves": found}
 
 
-def _tree_draw(done: Done) -> Drawn:
+def _tree_draw(done: rows.Done) -> rows.Drawn:
     found = done[0][1]["moves"]
     counted = Estimate(found["8"], found["8"], found["8"])
-    both = Compared("moves at the start", 1_600, counted, 0)
+    both = rows.Compared("moves at the start", 1_600, counted, 0)
     lines = [
         ["6 x 6, moves at the start", "-", f"{found['6']:,}"],
         ["8 x 8", "-", f"{found['8']:,}"],
         ["10 x 10", "-", f"{found['10']:,}"],
-        ["the study's board", "more than 1,600", signed(f"{found['8']:,}", both)],
+        ["the study's board", "more than 1,600", rows.signed(f"{found['8']:,}", both)],
     ]
     note = "The study's board is 8 x 8, where 1,232 moves are legal; 1,600 are passed between 8 x 8 and 10 x 10. Counted, not measured."
-    return Drawn(HEAD, lines, 0, "-", (both,), note)
+    return rows.Drawn(rows.HEAD, lines, 0, "-", (both,), note)
 
 
 SEARCHES: dict[str, Mapping[str, Any]] = {
@@ -362,23 +347,23 @@ def thinking(given: Mapping[str, Any], seed: int) -> list[float]:
     return seconds
 
 
-def _cost_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
-    kinds: list[Unit] = [{"search": name} for name in SEARCHES]
+def _cost_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
+    kinds: list[rows.Unit] = [{"search": name} for name in SEARCHES]
     if values["whole moves"]:
         kinds += [{"search": name, "mobility": "full"} for name in SEARCHES]
     return [{**kind, "seed": n} for kind in kinds for n in seeds]
 
 
-def _cost(unit: Unit) -> Result:
+def _cost(unit: rows.Unit) -> rows.Result:
     mobility = unit.get("mobility", "queen")
     given = {"weights": "mp", "mobility": mobility, **SEARCHES[unit["search"]]}
     seconds = thinking(given, unit["seed"])
     return {"seconds": [round(each, 6) for each in seconds]}
 
 
-def _cost_draw(done: Done) -> Drawn:
+def _cost_draw(done: rows.Done) -> rows.Drawn:
     lines = []
-    kinds: dict[tuple[str, str], list[Result]] = {}
+    kinds: dict[tuple[str, str], list[rows.Result]] = {}
     for unit, result in done:
         kinds.setdefault((unit["search"], unit.get("mobility", "queen")), []).append(result)
     for (search, mobility), results in kinds.items():
@@ -394,13 +379,13 @@ def _cost_draw(done: Done) -> Drawn:
             ),
             ("whole game", [sum(game) for game in games], "-"),
         ):
-            found = interval(within(mean(values)), digits)
+            found = rows.interval(rows.within(mean(values)), digits)
             lines.append([f"{name}: {text}, seconds", printed, found])
     note = (
         "A player with the weights MP plays a game with itself; a figure is in seconds of one core. The study's is the longest move of a game, on a computer of its time. "
         "The study does not say whether its program counts mobility in queen moves or in whole moves, which are twenty times as many at the start (1,232 for 60)."
     )
-    return Drawn(HEAD, lines, 0, "-", (), note)
+    return rows.Drawn(rows.HEAD, lines, 0, "-", (), note)
 
 
 # -- the tournament ------------------------------------------------------------------------------------
@@ -417,7 +402,7 @@ LEARNED = {"here": (0, 1), "first": (0,)}
 """Which of a pair play with weights learned here, by what a piece of work says."""
 
 
-def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     """Return the pairs with the study's weights, again with those that each seed learned here, and
     those learned here with the study's of the same run."""
     names, games = list(PLAYERS), values["games"]
@@ -435,8 +420,8 @@ def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
 
 def learned(run: str, seed: int) -> list[float]:
     """Return the weights that a training of the row ``weights`` ended with."""
-    places = (Path("studies/pages/results"), Path("out/studies"))
-    results = Results([place / "amazons" / "trainings.study.jsonl" for place in places])
+    kept = Member(Path("studies/pages/results/amazons.zip"), "trainings.study.jsonl")
+    results = Results([kept, Path("out/studies/amazons/trainings.study.jsonl")])
     [unit] = _train_units([run], _SIZES["study"].values, [seed])
     record = results.records.get(key(unit))
     if record is None:
@@ -447,7 +432,7 @@ def learned(run: str, seed: int) -> list[float]:
     return weights
 
 
-def meeting(unit: Unit) -> Result:
+def meeting(unit: rows.Unit) -> rows.Result:
     """Play the games of a pair of players, seats in turn."""
     with InProcess([Amazons], [AmazonsPlayer, Random]) as experiment:
         players = []
@@ -470,7 +455,7 @@ def meeting(unit: Unit) -> Result:
     }
 
 
-def won(done: Done) -> tuple[Counter[str], Counter[str]]:
+def won(done: rows.Done) -> tuple[Counter[str], Counter[str]]:
     """Return the wins and the games of each player."""
     wins: Counter[str] = Counter()
     games: Counter[str] = Counter()
@@ -491,21 +476,21 @@ def _standing(wins: int, games: int) -> list[str]:
 def _shared(found: Sequence[tuple[int, int]]) -> list[str]:
     """Return the standing and the share, with its interval over seeds, of wins and games by seed."""
     wins, games = (sum(each) for each in zip(*found, strict=True))
-    share = within(mean([100 * won / of for won, of in found]), *PERCENT)
-    return [*_standing(wins, games), interval(share, 1, sign=" %")]
+    share = rows.within(mean([100 * won / of for won, of in found]), *rows.PERCENT)
+    return [*_standing(wins, games), rows.interval(share, 1, sign=" %")]
 
 
 NOT_PRINTED = ["-"] * 4
 """A standing and a share that the study does not have."""
 
 
-def _meetings_draw(done: Done) -> Drawn:
+def _meetings_draw(done: rows.Done) -> rows.Drawn:
     wins, games = won([each for each in done if "learned" not in each[0]])
     lines, compared = [], []
     for name, printed in PLAYERS.items():
         found = wilson(wins[name], games[name])
-        compared.append(Compared(name, printed / 400, found, 1, (0, 1)))
-        share = signed(interval(found, 1, 100, " %"), compared[-1])
+        compared.append(rows.Compared(name, printed / 400, found, 1, (0, 1)))
+        share = rows.signed(rows.interval(found, 1, 100, " %"), compared[-1])
         standing = _standing(wins[name], games[name])
         lines.append([name, *_standing(printed, 400), f"{printed / 4:.1f} %", *standing, share])
     here = [each for each in done if each[0].get("learned") == "here"]
@@ -528,16 +513,16 @@ def _meetings_draw(done: Done) -> Drawn:
         "The first lines are of the weights that the study published, one training each, and their intervals are over games; those of *weights learned here* are over "
         "five tournaments, each with the weights of one seed of the row [weights](#weights-learned-by-three-of-the-runs). In the last lines the weights that each seed learned here meet the study's of the same run."
     )
-    count, distinct = total(done, "games"), total(done, "distinct")
+    count, distinct = rows.total(done, "games"), rows.total(done, "distinct")
     standings = ["wins", "losses", "points", "share"]
     columns = ["player", *(f"{who}: {name}" for who in ("study", "ours") for name in standings)]
-    return Drawn(columns, lines, count, f"{distinct} of {count}", compared, note)
+    return rows.Drawn(columns, lines, count, f"{distinct} of {count}", compared, note)
 
 
 # -- depth 2 with Monte Carlo against depth 3 ----------------------------------------------------------
 
 
-def _depths(unit: Unit) -> Result:
+def _depths(unit: rows.Unit) -> rows.Result:
     with InProcess([Amazons], [AmazonsPlayer]) as experiment:
         given: list[dict[str, Any]] = [
             {"depth": 2, "rollouts": True},
@@ -555,48 +540,50 @@ def _depths(unit: Unit) -> Result:
     return {"games": found.games, "wins": found.wins, "distinct": len(found.digests)}
 
 
-def _depths_draw(done: Done) -> Drawn:
-    count = total(done, "games")
+def _depths_draw(done: rows.Done) -> rows.Drawn:
+    count = rows.total(done, "games")
     # Two games of an opening are not independent, so the games of a seed are the unit.
-    found = within(mean([100 * result["wins"] / result["games"] for _, result in done]), *PERCENT)
-    half = Compared("half", 50, found, 0, PERCENT)
-    won = signed(interval(found, 1, sign=" %"), half)
+    found = rows.within(
+        mean([100 * result["wins"] / result["games"] for _, result in done]), *rows.PERCENT
+    )
+    half = rows.Compared("half", 50, found, 0, rows.PERCENT)
+    won = rows.signed(rows.interval(found, 1, sign=" %"), half)
     lines = [["depth 2 with Monte Carlo wins", "comparable to depth 3", won]]
     note = (
         "The study gives no figure, so *comparable* is taken as half of the games. Both have the weights MP. Games begin with two moves drawn at random, each opening played from both seats, since depth 3 alone "
         f"repeats itself; the interval is over the {len(done)} seeds of the openings."
     )
-    distinct = total(done, "distinct")
-    return Drawn(HEAD, lines, count, f"{distinct} of {count}", (half,), note)
+    distinct = rows.total(done, "distinct")
+    return rows.Drawn(rows.HEAD, lines, count, f"{distinct} of {count}", (half,), note)
 
 
-STUDY = Study(
+STUDY = rows.Study(
     "amazons",
     "TD learning of an evaluation for Amazons",
     (
-        Row(
+        rows.Row(
             "tree",
             "Size of the tree",
             "more than 1,600 moves at the start.",
-            {"quick": Size("all", {}, 1), "study": Size("all", {}, 1)},
-            partial(each_seed, {}),
+            {"quick": rows.Size("all", {}, 1), "study": rows.Size("all", {}, 1)},
+            partial(rows.each_seed, {}),
             _tree,
             _tree_draw,
         ),
-        Row(
+        rows.Row(
             "cost",
             "Cost of a search of depth 3",
             "up to three minutes a move.",
             {
-                "quick": Size("a game of each kind, {seeds}", {"whole moves": 0}, 1),
-                "study": Size("a game of each kind, {seeds}", {"whole moves": 1}),
+                "quick": rows.Size("a game of each kind, {seeds}", {"whole moves": 0}, 1),
+                "study": rows.Size("a game of each kind, {seeds}", {"whole moves": 1}),
             },
             _cost_units,
             _cost,
             _cost_draw,
         ),
         *(
-            Row(
+            rows.Row(
                 f"run-{n}",
                 f"Training run {n}: {run.name}",
                 f"{run.printed}; settled at {run.settled:,} moves (figure {12 + n}).",
@@ -608,7 +595,7 @@ STUDY = Study(
             )
             for n, run in enumerate(RUNS, 1)
         ),
-        Row(
+        rows.Row(
             "weights",
             "Weights learned by three of the runs",
             "three vectors of twelve weights.",
@@ -618,14 +605,14 @@ STUDY = Study(
             _weights_draw,
             shares="trainings",
         ),
-        Row(
+        rows.Row(
             "tournament",
             "Tournament of five players",
             "317, 257, 253, 244 and 0 wins of 400.",
             {
-                "quick": Size("{games} of 100 games a pair", {"games": 2}, 1),
-                "part": Size("{games} of 100 games a pair", {"games": 4}),
-                "study": Size(
+                "quick": rows.Size("{games} of 100 games a pair", {"games": 2}, 1),
+                "part": rows.Size("{games} of 100 games a pair", {"games": 4}),
+                "study": rows.Size(
                     "{games} games a pair, a fifth of them with each seed's weights where they are learned here",
                     {"games": 20, "learned": 1},
                 ),
@@ -634,21 +621,21 @@ STUDY = Study(
             meeting,
             _meetings_draw,
         ),
-        Row(
+        rows.Row(
             "depths",
             "Depth 2 with Monte Carlo against depth 3",
             "comparable; no table.",
             {
-                "quick": Size("{games} games (the study gives no number)", {"games": 2}, 1),
-                "part": Size("{games} games (the study gives no number)", {"games": 4}),
-                "study": Size("{games} games (the study gives no number)", {"games": 100}),
+                "quick": rows.Size("{games} games (the study gives no number)", {"games": 2}, 1),
+                "part": rows.Size("{games} games (the study gives no number)", {"games": 4}),
+                "study": rows.Size("{games} games (the study gives no number)", {"games": 100}),
             },
-            partial(each_seed, {}),
+            partial(rows.each_seed, {}),
             _depths,
             _depths_draw,
             sized=False,
         ),
-        Row(
+        rows.Row(
             "people",
             "Against people",
             "hard for an average player.",

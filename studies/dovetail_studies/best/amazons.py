@@ -11,7 +11,9 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.amazons import AmazonsPlayer
 from dovetail_experiments.statistics import Estimate
 from dovetail_games.amazons import Amazons
+from dovetail_studies import rows
 from dovetail_studies.amazons.rows import BOARD, learned, thinking, train
+from dovetail_studies.archive import Member
 from dovetail_studies.best.parts import (
     COLUMNS,
     counted,
@@ -20,19 +22,6 @@ from dovetail_studies.best.parts import (
 )
 from dovetail_studies.playing import Score, match
 from dovetail_studies.results import Results, key
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    over,
-    total,
-    within,
-)
 
 RUNS = ("ZerosVsAbMp", "OnesVsAbMp", "MpVsAbMp", "ZerosVsMcMp", "OnesVsMcMp", "MpVsMcMp")
 """The study's trainings against a searching opponent."""
@@ -64,10 +53,10 @@ SLOW = 10
 """How many times fewer games there are of depth 4."""
 
 
-def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     """Return the trainings, the games for the choice, games to be timed, and those of the table."""
     even = {"way": "depth 3", "against": "depth 3"}
-    given: list[Unit] = [{"train": SAME, "moves": values["moves"]}] if values["moves"] else []
+    given: list[rows.Unit] = [{"train": SAME, "moves": values["moves"]}] if values["moves"] else []
     given += [{"choice": run, **even, "games": values["few"]} for run in (*RUNS, PLAIN)]
     slow = values["games"] // SLOW
     given += [{"timed": way} for way in WAYS if slow or way != "depth 4"]
@@ -78,7 +67,7 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
     return [{**unit, "seed": seed} for unit in given for seed in seeds]
 
 
-def _work(unit: Unit) -> Result:
+def _work(unit: rows.Unit) -> rows.Result:
     seed = unit["seed"]
     if "train" in unit:
         given = {"run": unit["train"], "rollouts": 0, "moves": unit["moves"]}
@@ -98,8 +87,8 @@ def _weights(player: str, seed: int) -> str | list[float]:
         return PUBLISHED
     if player != PLAIN:
         return learned(player, seed)
-    places = (Path("studies/pages/results"), Path("out/studies"))
-    results = Results([place / "best" / "amazons.study.jsonl" for place in places])
+    kept = Member(Path("studies/pages/results/best.zip"), "amazons.study.jsonl")
+    results = Results([kept, Path("out/studies/best/amazons.study.jsonl")])
     record = results.records.get(key({"train": SAME, "moves": MOVES, "seed": seed}))
     if record is None:
         raise DovetailError(
@@ -109,7 +98,7 @@ def _weights(player: str, seed: int) -> str | list[float]:
     return weights
 
 
-def _play(weights: str | list[float], unit: Unit, seed: int) -> Score:
+def _play(weights: str | list[float], unit: rows.Unit, seed: int) -> Score:
     """Play against the published weights, each opening from both seats."""
     given = {"weights": weights, **WAYS[unit["way"]]}
     published = {"weights": PUBLISHED, **WAYS[unit["against"]]}
@@ -126,11 +115,11 @@ def _opposite(found: Estimate) -> Estimate:
     return Estimate(1 - found.value, 1 - found.high, 1 - found.low)
 
 
-def _draw(done: Done) -> Drawn:
+def _draw(done: rows.Done) -> rows.Drawn:
     kinds = {
         kind: [each for each in done if kind in each[0]] for kind in ("choice", "player", "timed")
     }
-    played = by(kinds["player"], "player", "way", "against")
+    played = rows.by(kinds["player"], "player", "way", "against")
     lines = []
     for way, against in MEETINGS:
         ours = played.get((CHOSEN, way, against))
@@ -145,10 +134,12 @@ def _draw(done: Done) -> Drawn:
         lines.append([f"{way} against {against}: wins %", percent(points(ours)), study, "-"])
     same = percent(points(played[SAME, "depth 3", "depth 3"]))
     lines.append(["depth 3 against depth 3, trained with rollouts: wins %", same, "-", "-"])
-    for (way,), results in by(kinds["timed"], "timed").items():
-        longest = interval(within(over(results, "longest")), 4 if way != "depth 4" else 2)
+    for (way,), results in rows.by(kinds["timed"], "timed").items():
+        longest = rows.interval(
+            rows.within(rows.over(results, "longest")), 4 if way != "depth 4" else 2
+        )
         lines.append([f"{way}: longest move of a game, seconds of a core", longest, "-", "-"])
-    choice = by(kinds["choice"], "choice")
+    choice = rows.by(kinds["choice"], "choice")
     few = sum(each["games"] for each in choice[CHOSEN,])
     shares = ", ".join(f"{run} {percent(points(each))}" for (run,), each in choice.items())
     note = (
@@ -163,19 +154,19 @@ def _draw(done: Done) -> Drawn:
     tested = [result for kind in ("choice", "player") for _, result in kinds[kind]]
     count, distinct = (sum(each[name] for each in tested) for name in ("games", "distinct"))
     text = f"{distinct:,} of {count:,} after training"
-    return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
+    return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
-def _size(games: int, few: int, moves: int = 0, seeds: int = 5) -> Size:
+def _size(games: int, few: int, moves: int = 0, seeds: int = 5) -> rows.Size:
     slow = f" ({games // SLOW} at depth 4)" if games >= SLOW else ""
     trained = (
         "of the learner's moves (the study: 100,000)" if moves else "moves of the kept trainings"
     )
     text = f"{MOVES:,} {trained}, {games} games a line{slow}, {few} for the choice, for each of {{seeds}}"
-    return Size(text, {"games": games, "few": few, "moves": moves}, seeds)
+    return rows.Size(text, {"games": games, "few": few, "moves": moves}, seeds)
 
 
-ROW = Row(
+ROW = rows.Row(
     "amazons",
     "Amazons",
     "317 of 400 games won by OnesVsAbMp in its tournament of five players; nothing against depth 3 but *comparable*.",

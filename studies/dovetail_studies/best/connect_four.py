@@ -14,7 +14,7 @@ from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour
 from dovetail_agents.general.search.agents import AlphaBetaAgent
 from dovetail_agents.general.td import TD
 from dovetail_games.connect_four import ConnectFour
-from dovetail_studies import learned
+from dovetail_studies import learned, rows
 from dovetail_studies.best.parts import (
     COLUMNS,
     added,
@@ -27,18 +27,6 @@ from dovetail_studies.best.parts import (
 )
 from dovetail_studies.keeping import KeepValue, kept
 from dovetail_studies.playing import match
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    over,
-    total,
-)
 
 LEARNER = {
     "symmetric": True,
@@ -77,7 +65,7 @@ AGENTS: list[type[Agent[Any]]] = [
 ]
 
 
-def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     common = dict(values)
     games = common.pop("ntuple")
     perfect = {name: common.pop(name) for name in ("openings", "plies", "first")}
@@ -87,7 +75,7 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
     return [*ours, *players(others, common, seeds), *against]
 
 
-def _player(experiment: Experiment, unit: Unit) -> int:
+def _player(experiment: Experiment, unit: rows.Unit) -> int:
     """Return a player, which has learned if it is a learner."""
     kind, parameters = PLAYERS[unit["player"]]
     player = experiment.create(kind, parameters=dict(parameters), seed=unit["seed"])
@@ -104,10 +92,10 @@ def _player(experiment: Experiment, unit: Unit) -> int:
     return player
 
 
-def _against_solver(experiment: Experiment, player: int, unit: Unit) -> Result:
+def _against_solver(experiment: Experiment, player: int, unit: rows.Unit) -> rows.Result:
     """Play the solver from openings in both seats, and as first from the empty board."""
     # Training games are counted where the same training is measured.
-    found: Result = {"games": 0, "matches": {}}
+    found: rows.Result = {"games": 0, "matches": {}}
     solver = experiment.create("connect-four-solver", seed=unit["seed"])
     for name, openings in (("openings", unit["plies"]), ("first", 0)):
         if games := unit[name]:
@@ -125,13 +113,13 @@ def _against_solver(experiment: Experiment, player: int, unit: Unit) -> Result:
     return found
 
 
-def _work(unit: Unit) -> Result:
+def _work(unit: rows.Unit) -> rows.Result:
     with InProcess([ConnectFour, KeepValue], AGENTS) as experiment:
         player = _player(experiment, unit)
         if "openings" in unit:
             return _against_solver(experiment, player, unit)
         learns = unit["player"] in LEARNERS
-        found: Result = {"games": unit["games"] if learns else 0, "matches": {}}
+        found: rows.Result = {"games": unit["games"] if learns else 0, "matches": {}}
         shown = kept(experiment, player, unit["positions"], HELD_OUT + unit["seed"])
         found["kept"] = [shown.kept, shown.positions]
         found["lost"], found["chance"] = round(shown.lost, 5), round(shown.chance, 5)
@@ -144,16 +132,16 @@ def _work(unit: Unit) -> Result:
     return found
 
 
-def _draw(done: Done) -> Drawn:
+def _draw(done: rows.Done) -> rows.Drawn:
     lines = []
     met = [result for unit, result in done if "openings" in unit]
     others = [each for each in done if "openings" not in each[0]]
-    groups = {name: results for (name,), results in by(others, "player").items()}
+    groups = {name: results for (name,), results in rows.by(others, "player").items()}
     for name, results in groups.items():
         keeps = shared([tuple(each["kept"]) for each in results])
         best = "100 (solved in 1988)" if "solver" in name else "-"
         lines.append([f"{name}: moves that keep the value, %", percent(keeps), "-", best])
-        lost = interval(over(results, "lost"), 3)
+        lost = rows.interval(rows.over(results, "lost"), 3)
         lines.append([f"{name}: points lost a position", lost, "-", "-"])
     study = {"3": "14.3 (708 wins and 10 draws of 5,000, as second, while it learned)"}
     for player in LEARNERS:
@@ -171,14 +159,14 @@ def _draw(done: Done) -> Drawn:
     measured = [*(each for player in LEARNERS for each in groups[player]), *met]
     note = (
         "A *position* comes from a random game and has 14 to 34 discs, moves that keep its value (win, draw or loss) and moves that do not; "
-        f"a random choice keeps it in {100 * over(groups['`td`'], 'chance').value:.1f} %. All players answer the same ones, from seeds that no training uses. "
+        f"a random choice keeps it in {100 * rows.over(groups['`td`'], 'chance').value:.1f} %. All players answer the same ones, from seeds that no training uses. "
         "A win is worth 1 point, a draw a half. Openings are two plies drawn at random, each played from both seats, so that two perfect players "
         "take 50 % of the points from each other; from the empty board the first of them wins. Thill, Koch and Konen (2012) report that n-tuples "
         "learned by TD beat a perfect player where a win is possible; there is no figure on these positions to set beside ours."
     )
     tested = added(measured, "matches")
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
-    return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
+    return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
 def _size(
@@ -188,17 +176,17 @@ def _size(
     tests: int,
     perfect: Mapping[str, int],
     seeds: int = 5,
-) -> Size:
+) -> rows.Size:
     against = f"{perfect['openings']} from openings and {perfect['first']} from the empty board"
     text = (
         f"{ntuple:,} games of training for the n-tuples and {games:,} for `td`, {positions} positions, "
         f"{tests} games against each depth, {against} against the solver, for each of {{seeds}}"
     )
     values = {"games": games, "ntuple": ntuple, "positions": positions, "tests": tests, **perfect}
-    return Size(text, values, seeds)
+    return rows.Size(text, values, seeds)
 
 
-ROW = Row(
+ROW = rows.Row(
     "connect_four",
     "Connect Four",
     "the RLGame study's learner wins 708 of 5,000 games against minimax of depth 3.",

@@ -7,6 +7,7 @@ from typing import Any
 
 from dovetail.peer.registry import register
 from dovetail_agents.games.dominion.q_learning import REWARDS, Reward
+from dovetail_studies import rows
 from dovetail_studies.best.parts import COLUMNS, players
 from dovetail_studies.dominion import study as s
 from dovetail_studies.dominion.learning import (
@@ -18,17 +19,6 @@ from dovetail_studies.dominion.learning import (
     percent,
 )
 from dovetail_studies.dominion.transfer import TRANSFER
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    total,
-)
 
 VERSION = "14.5"
 OTHERS = {
@@ -59,7 +49,7 @@ TESTS = 5_000
 """Games of a test during training."""
 
 
-def _work(unit: Unit) -> Result:
+def _work(unit: rows.Unit) -> rows.Result:
     again, seed, player = unit["again"], unit["seed"], unit["player"]
     if player == YARDSTICK:
         table = s.table_of(4)
@@ -77,8 +67,8 @@ def _work(unit: Unit) -> Result:
     return {"won": won, "games": unit["games"] + tests * len(points) + again * len(won)}
 
 
-def _draw(done: Done) -> Drawn:
-    groups = {name: results for (name,), results in by(done, "player").items()}
+def _draw(done: rows.Done) -> rows.Drawn:
+    groups = {name: results for (name,), results in rows.by(done, "player").items()}
     lines = []
     for column, name in enumerate(OTHERS):
         printed = "-"
@@ -86,7 +76,8 @@ def _draw(done: Done) -> Drawn:
             printed = f"{max(row[column + 1] for row in TRANSFER):.1f}"
         trained = MONEY if name == RANDOM else name
         cells = [
-            interval(percent(groups[player], "won", name)) for player in (trained, MONEY, YARDSTICK)
+            rows.interval(percent(groups[player], "won", name))
+            for player in (trained, MONEY, YARDSTICK)
         ]
         lines.append([f"against {name}: wins %", *cells, printed, "-"])
     unit = done[0][0]
@@ -101,15 +92,15 @@ def _draw(done: Done) -> Drawn:
         "The literature names no figure at this table, and Big Money stands for it. Other trainings are in the row [optimal](dominion.md#whether-the-strategy-is-optimal) of the Dominion study."
     )
     columns = [*COLUMNS[:2], "trained against Money", "Big Money with 2 Smithies", *COLUMNS[2:]]
-    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note)
+    return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note)
 
 
-def _size(games: int, again: int, seeds: int = 5) -> Size:
+def _size(games: int, again: int, seeds: int = 5) -> rows.Size:
     text = f"{games:,} games of training for each line, {again:,} games against each, for each of {{seeds}}"
-    return Size(text, {"games": games, "again": again}, seeds)
+    return rows.Size(text, {"games": games, "again": again}, seeds)
 
 
-ROW = Row(
+ROW = rows.Row(
     "dominion",
     "Dominion",
     "78.0 % against three Money players and 58.3 % against Greedy, Blacksmith and Chapel, the best of table 4.4.1.",

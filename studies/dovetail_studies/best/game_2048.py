@@ -12,22 +12,10 @@ from dovetail_agents.games.game_2048.networks import layout
 from dovetail_agents.general.feature_network.genome import decode, genes
 from dovetail_agents.general.feature_network.handmade import PLANES
 from dovetail_agents.general.feature_network.saved import Genome
+from dovetail_studies import rows
 from dovetail_studies.best.parts import COLUMNS, percent, shared
 from dovetail_studies.game_2048.train import Rule, chunks, measure
 from dovetail_studies.learned import learned
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    each_seed,
-    interval,
-    over,
-    total,
-)
 from dovetail_studies.tetris import games
 from dovetail_studies.tetris import train as tetris
 from dovetail_studies.tetris.searches import CMAES
@@ -45,18 +33,18 @@ GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
 """CMA-ES over all genes of six units: games of a candidate, and of a generation's mean."""
 
 
-def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     tests = {"tests": values["tests"]}
-    found = each_seed({}, {"games": values["games"], **tests}, seeds)
+    found = rows.each_seed({}, {"games": values["games"], **tests}, seeds)
     for network, coherent in OPTIONS:
         option = {"network": network, "coherent": coherent}
-        found += each_seed(option, {"games": values["short"], **tests}, seeds)
+        found += rows.each_seed(option, {"games": values["short"], **tests}, seeds)
     generations = min(GENERATIONS, values["short"] // 20)
-    found += each_seed({"network": GENES}, {"generations": generations, **tests}, seeds)
+    found += rows.each_seed({"network": GENES}, {"generations": generations, **tests}, seeds)
     return found
 
 
-def _genes(unit: Unit) -> Result:
+def _genes(unit: rows.Unit) -> rows.Result:
     genome = learned(f"genes-{unit['seed']}", partial(_search, unit), Genome.read)
     out = games.play(
         [Sliding(genome.network())],
@@ -67,7 +55,7 @@ def _genes(unit: Unit) -> Result:
     return {"score": round(float(out[:, 0].mean()), 1), "games": played}
 
 
-def _search(unit: Unit) -> bytes:
+def _search(unit: rows.Unit) -> bytes:
     """Return the best genes of a search, as a file that the agent loads."""
     half = np.full(6 * genes(*SHAPE), 0.5)
     first = decode(half, PLANES, *SHAPE)
@@ -78,7 +66,7 @@ def _search(unit: Unit) -> bytes:
     return Genome.of_genes(best.vector, (PLANES, *SHAPE)).bytes()
 
 
-def _work(unit: Unit) -> Result:
+def _work(unit: rows.Unit) -> rows.Result:
     if unit.get("network") == GENES:
         return _genes(unit)
     kind, coherent = unit.get("network", "fives"), unit.get("coherent", True)
@@ -104,7 +92,7 @@ def _work(unit: Unit) -> Result:
     }
 
 
-def _draw(done: Done) -> Drawn:
+def _draw(done: rows.Done) -> rows.Drawn:
     results = [result for unit, result in done if "network" not in unit]
     options = [each for each in done if "coherent" in each[0]]
     generations = done[-1][0]["generations"]
@@ -112,7 +100,7 @@ def _draw(done: Done) -> Drawn:
     lines = [
         [
             "mean score",
-            interval(over(results, "score"), 0),
+            rows.interval(rows.over(results, "score"), 0),
             "-",
             "100,178 (2014); 609,104 with search (2016); 625,377 (2021)",
         ]
@@ -121,12 +109,14 @@ def _draw(done: Done) -> Drawn:
         found = shared([(each["tiles"][str(tile)], each["tests"]) for each in results])
         printed = "97.8 (2014)" if tile == 2048 else "-"
         lines.append([f"reaches {tile}, %", percent(found), "-", printed])
-    for (name, coherent), group in by(options, "network", "coherent").items():
+    for (name, coherent), group in rows.by(options, "network", "coherent").items():
         trained = f"`{name}`, {'temporal coherence' if coherent else 'plain TD'}, shorter"
         reached = shared([(each["tiles"]["2048"], each["tests"]) for each in group])
-        lines.append([f"{trained}: mean score", interval(over(group, "score"), 0), "-", "-"])
+        lines.append(
+            [f"{trained}: mean score", rows.interval(rows.over(group, "score"), 0), "-", "-"]
+        )
         lines.append([f"{trained}: reaches 2048, %", percent(reached), "-", "-"])
-    lines.append([f"{GENES}: mean score", interval(over(searched, "score"), 0), "-", "-"])
+    lines.append([f"{GENES}: mean score", rows.interval(rows.over(searched, "score"), 0), "-", "-"])
     note = (
         "No game is cut short. The network is `fives` of `ntuple-2048`: six five-tuples, 3.2 million weights, each with a rate of its own (temporal coherence), without search; `lines` has 17 tables of four squares and 1.1 million weights. Plain TD has the rate 0.1. "
         f"{GENES[0].upper()}{GENES[1:]} is `feature-network` with six units, all genes of which CMA-ES searches for from 0.5, in {generations} generations of {POPULATION} candidates with {EACH} games. "
@@ -134,18 +124,18 @@ def _draw(done: Done) -> Drawn:
         "no player here searches 2048. The tables tell tiles apart up to 8192, which bounds what they can learn."
     )
     text = "all, as each has its own sequence of tiles"
-    return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
+    return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
-def _size(games: int, short: int, tests: int, seeds: int = 5) -> Size:
+def _size(games: int, short: int, tests: int, seeds: int = 5) -> rows.Size:
     text = (
         f"{games:,} games of training, {short:,} in the shorter ones, "
         f"{tests:,} games, for each of {{seeds}}"
     )
-    return Size(text, {"games": games, "short": short, "tests": tests}, seeds)
+    return rows.Size(text, {"games": games, "short": short, "tests": tests}, seeds)
 
 
-ROW = Row(
+ROW = rows.Row(
     "2048",
     "2048",
     "none of the five plays 2048.",

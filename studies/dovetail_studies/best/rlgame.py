@@ -9,19 +9,9 @@ from dovetail.client.inprocess import InProcess
 from dovetail_agents.games.rlgame import RLGameMinimax
 from dovetail_agents.general.td import TD
 from dovetail_games.rlgame import RLGame
-from dovetail_studies import learned
+from dovetail_studies import learned, rows
 from dovetail_studies.best.parts import COLUMNS, added, counted, percent, points, train
 from dovetail_studies.playing import match
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    total,
-)
 
 LEARNER = {"discount": 0.95, "trace_decay": 0.5, "hidden": "half", "epsilon": 0.1}
 """Of ``experiments/dovetail_experiments/examples/rlgame_against_minimax.toml``."""
@@ -36,13 +26,13 @@ STUDY = {(6, 5, "Black"): "4.4 (110 of 2,500, while it learned)"}
 """By size, depth and side."""
 
 
-def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     return [{"size": size, **values, "seed": seed} for size in SIZES for seed in seeds]
 
 
-def _work(unit: Unit) -> Result:
+def _work(unit: rows.Unit) -> rows.Result:
     board: dict[str, Any] = {"size": unit["size"], **REWARDS}
-    found: Result = {"games": unit["games"], "matches": {}}
+    found: rows.Result = {"games": unit["games"], "matches": {}}
     with InProcess([RLGame], [TD, RLGameMinimax]) as experiment:
         learners = [
             experiment.create("td", parameters=dict(LEARNER), seed=2 * unit["seed"] + seat)
@@ -78,9 +68,9 @@ def _work(unit: Unit) -> Result:
     return found
 
 
-def _draw(done: Done) -> Drawn:
+def _draw(done: rows.Done) -> rows.Drawn:
     lines = []
-    for (size,), results in by(done, "size").items():
+    for (size,), results in rows.by(done, "size").items():
         for side in SIDES:
             for depth in DEPTHS:
                 won = percent(points(results, "matches", f"{side}, depth {depth}"))
@@ -96,15 +86,15 @@ def _draw(done: Done) -> Drawn:
         "learner's network, which went on learning. We know of no published result against minimax of a given depth on these boards."
     )
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
-    return Drawn(COLUMNS, lines, total(done, "games"), text, (), note)
+    return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
-def _size(games: int, tests: int, seeds: int = 5) -> Size:
+def _size(games: int, tests: int, seeds: int = 5) -> rows.Size:
     text = f"{games:,} games of training, {tests} games a side and depth, for each of {{seeds}}"
-    return Size(text, {"games": games, "tests": tests}, seeds)
+    return rows.Size(text, {"games": games, "tests": tests}, seeds)
 
 
-ROW = Row(
+ROW = rows.Row(
     "rlgame",
     "RLGame",
     "a learner wins 110 of 2,500 games against minimax of depth 5 on 6 x 6 while both learn.",

@@ -8,20 +8,10 @@ from functools import partial
 import numpy as np
 
 from dovetail_agents.games.tetris.weights import PLAYERS, Features, Weights, size
+from dovetail_studies import rows
 from dovetail_studies.best.parts import COLUMNS, players
 from dovetail_studies.learned import learned
 from dovetail_studies.means import mean
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    total,
-)
 from dovetail_studies.tetris import games, train
 from dovetail_studies.tetris.rows import law, rows_of, uncut, unfitted, whole_games
 from dovetail_studies.tetris.searches import CrossEntropy, noise
@@ -44,7 +34,7 @@ NAMES = {
 STUDY = {"learned": "2,378 learned, about 5,200 by hand"}
 
 
-def _learn(unit: Unit) -> bytes:
+def _learn(unit: rows.Unit) -> bytes:
     """Return what the search has learned, as a file that the agent loads."""
     start = np.zeros(size(FEATURES, 10))
     search = CrossEntropy(
@@ -60,8 +50,8 @@ def _learn(unit: Unit) -> bytes:
     return Weights(1, FEATURES, last.vector.tolist()).bytes()
 
 
-def _work(unit: Unit) -> Result:
-    found: Result = {"games": unit["low"] + unit["high"]}
+def _work(unit: rows.Unit) -> rows.Result:
+    found: rows.Result = {"games": unit["low"] + unit["high"]}
     if unit["player"] == "learned":
         weights = learned(f"nine-features-{unit['seed']}", partial(_learn, unit), Weights.read)
         found["weights"] = [round(x, 3) for x in weights.weights]
@@ -74,14 +64,16 @@ def _work(unit: Unit) -> Result:
     return found
 
 
-def _draw(done: Done) -> Drawn:
+def _draw(done: rows.Done) -> rows.Drawn:
     lines = []
-    groups = {name: results for (name,), results in by(done, "player").items()}
+    groups = {name: results for (name,), results in rows.by(done, "player").items()}
     for name, results in groups.items():
         low = mean([float(np.mean(each["low"]["rows"])) for each in results])
         count = sum(len(each["low"]["rows"]) for each in results)
         cut = sum(not ended for each in results for ended in each["low"]["ended"])
-        lines.append([f"10 x 10: {NAMES[name]}", interval(low, 0), "-", "-", f"{cut} of {count:,}"])
+        lines.append(
+            [f"10 x 10: {NAMES[name]}", rows.interval(low, 0), "-", "-", f"{cut} of {count:,}"]
+        )
     others: list[str] = []
     within: list[str] = []
     for name, results in groups.items():
@@ -109,7 +101,9 @@ def _draw(done: Done) -> Drawn:
     columns = [*COLUMNS, "games cut short"]
     trained = [unit for unit, _ in done if unit["player"] == "learned"]
     sequences = sum(each["generations"] * each["each"] + each["low"] for each in trained)
-    return Drawn(columns, lines, total(done, "games"), games.sequences_of(sequences), (), note)
+    return rows.Drawn(
+        columns, lines, rows.total(done, "games"), games.sequences_of(sequences), (), note
+    )
 
 
 def _size(
@@ -120,7 +114,7 @@ def _size(
     high: int,
     most: int,
     seeds: int = 5,
-) -> Size:
+) -> rows.Size:
     limit = f"cut at {most:,} pieces" if most else "without a limit"
     text = (
         f"population {population}, {each} games, {generations} generations, then {low} games on 10 x 10 and {high} on 20 x 10 {limit}, "
@@ -130,10 +124,10 @@ def _size(
         **{"population": population, "each": each, "generations": generations},
         **{"low": low, "high": high, "most": most},
     }
-    return Size(text, values, seeds)
+    return rows.Size(text, values, seeds)
 
 
-ROW = Row(
+ROW = rows.Row(
     "tetris",
     "Tetris",
     "2,378 rows by learning, about 5,200 by hand (figures 4.1 and 4.4), on 20 x 10.",

@@ -15,21 +15,10 @@ from dovetail_agents.games.tetris.weights import PLAYERS, Weights
 from dovetail_agents.general.feature_network import handmade
 from dovetail_agents.general.feature_network.genome import Network
 from dovetail_agents.general.feature_network.saved import Genome
+from dovetail_studies import rows
 from dovetail_studies.best.parts import players
 from dovetail_studies.learned import learned
 from dovetail_studies.means import mean
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    total,
-    within,
-)
 from dovetail_studies.tetris import games, train
 from dovetail_studies.tetris.rows import law, rows_of, uncut, unfitted, whole_games
 from dovetail_studies.tetris.searches import CMAES
@@ -65,12 +54,12 @@ class Search:
     """Games of a candidate."""
     sigma: float = 0.5
 
-    def games(self, unit: Unit) -> int:
+    def games(self, unit: rows.Unit) -> int:
         """Return how many games it plays."""
         population = _less(unit, self.population)
         return _less(unit, self.generations) * (population * self.each + 1)
 
-    def learn(self, unit: Unit) -> bytes:
+    def learn(self, unit: rows.Unit) -> bytes:
         """Return the last mean of the search, as a file that the agent loads."""
         first = _units(self.start, self.height)
         options: dict[str, Any] = {}
@@ -104,12 +93,12 @@ class Value:
     rate: float = 0.0
     """Of TD."""
 
-    def games(self, unit: Unit) -> int:
+    def games(self, unit: rows.Unit) -> int:
         """Return how many games it plays."""
         each = _less(unit, self.each)
         return _less(unit, self.generations) * (each + 10) + (0 if self.squares else each)
 
-    def learn(self, unit: Unit) -> bytes:
+    def learn(self, unit: rows.Unit) -> bytes:
         """Return the generation that cleared the most rows in ten other games, as a file that the agent loads."""
         value = train.Value("bertsekas", 0.0, 0.95)
         generations, each = _less(unit, self.generations), _less(unit, self.each)
@@ -130,7 +119,7 @@ class Value:
         return lambda _: games.Linear(weights)
 
 
-def _less(unit: Unit, count: int) -> int:
+def _less(unit: rows.Unit, count: int) -> int:
     """Return so much of a number as the size of a run asks for."""
     return max(4, count * int(unit["percent"]) // 100)
 
@@ -156,8 +145,8 @@ FIXED: dict[str, Board] = {
 """Players of the package, however they were learned."""
 
 
-def _work(unit: Unit) -> Result:
-    found: Result = {"games": unit["low"] + unit["high"]}
+def _work(unit: rows.Unit) -> rows.Result:
+    found: rows.Result = {"games": unit["low"] + unit["high"]}
     if trainer := TRAINERS.get(unit["player"]):
         name = re.sub(r"\W+", "-", unit["player"])
         player = learned(f"{name}-{unit['seed']}", partial(trainer.learn, unit), trainer.board)
@@ -170,12 +159,12 @@ def _work(unit: Unit) -> Result:
     return found
 
 
-def _high(results: Sequence[Result]) -> str:
+def _high(results: Sequence[rows.Result]) -> str:
     """Return the mean of whole games on 20 x 10."""
     return whole_games(uncut([each["high"] for each in results])[0])
 
 
-def _seeds(results: Sequence[Result]) -> str:
+def _seeds(results: Sequence[rows.Result]) -> str:
     """Return the same for each training, from the lowest; a plus where all games were cut short."""
     found = [uncut([each["high"]])[0] for each in results]
     values = sorted(
@@ -184,19 +173,19 @@ def _seeds(results: Sequence[Result]) -> str:
     return "; ".join(f"{value:,.0f}{more}" for value, more in values)
 
 
-def _draw(done: Done) -> Drawn:
+def _draw(done: rows.Done) -> rows.Drawn:
     lines, others = [], list[str]()
-    for (name,), results in by(done, "player").items():
+    for (name,), results in rows.by(done, "player").items():
         parts = (
             [[each["high"]] for each in results]
             if name in TRAINERS
             else [[each["high"] for each in results]]
         )
         others += [name] * any(map(unfitted, parts))
-        low = within(mean([float(np.mean(each["low"]["rows"])) for each in results]))
+        low = rows.within(mean([float(np.mean(each["low"]["rows"])) for each in results]))
         high = _seeds(results) if name in TRAINERS else _high(results)
         ended = [each for result in results for each in result["high"]["ended"]]
-        lines.append([name, interval(low, 0), high, f"{ended.count(0)} of {len(ended)}"])
+        lines.append([name, rows.interval(low, 0), high, f"{ended.count(0)} of {len(ended)}"])
     unit = done[0][0]
     text = law(others)
     least = (
@@ -214,10 +203,10 @@ def _draw(done: Done) -> Drawn:
     distinct = (
         f"not counted; after training, {shared:,} sequences of pieces, which the players share"
     )
-    return Drawn(columns, lines, total(done, "games"), distinct, (), note)
+    return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
 
 
-def _size(percent: int, low: int, high: int, most: int, seeds: int = 5) -> Size:
+def _size(percent: int, low: int, high: int, most: int, seeds: int = 5) -> rows.Size:
     trained = (
         "the settings below"
         if percent == 100
@@ -225,10 +214,10 @@ def _size(percent: int, low: int, high: int, most: int, seeds: int = 5) -> Size:
     )
     text = f"{trained}, then {low} games on 10 x 10 and {high} on 20 x 10 cut at {most:,} pieces, for each of {{seeds}}"
     values = {"percent": percent, "low": low, "high": high, "most": most}
-    return Size(text, values, seeds)
+    return rows.Size(text, values, seeds)
 
 
-ROW = Row(
+ROW = rows.Row(
     "tetris-trainers",
     "Tetris, trainer by trainer",
     "2,378 rows by learning, about 5,200 by hand, on 20 x 10.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -85,18 +87,20 @@ def study(
         return
     if row is None:
         chosen = [(whole, [one for one in some if one.runs]) for whole, some in chosen]
-    working.run(
-        *(chosen, size, seeds, jobs or os.cpu_count() or 1),
-        told=lambda line: typer.echo(line, err=True),
-        again=again,
-    )
-    out = working.OUT / working.AGAIN if again else working.OUT
-    for whole, some in chosen:
-        for one in some:
-            found = pages.at(whole, one, working.pick(one, size), seeds, out)
-            typer.echo("\n".join(pages.section(whole, found)))
-            if again:
-                typer.echo(pages.compared(whole, found))
+    with tempfile.TemporaryDirectory(prefix="dovetail-again-") as folder:
+        # A folder of its own, so that two such commands at once do not disturb each other.
+        own = Path(folder) if again else None
+        working.run(
+            *(chosen, size, seeds, jobs or os.cpu_count() or 1),
+            told=lambda line: typer.echo(line, err=True),
+            again=own,
+        )
+        for whole, some in chosen:
+            for one in some:
+                found = pages.at(whole, one, working.pick(one, size), seeds, own or working.OUT)
+                typer.echo("\n".join(pages.section(whole, found)))
+                if again:
+                    typer.echo(pages.compared(whole, found))
 
 
 def _listing(name: str, found: list[Found]) -> Table:

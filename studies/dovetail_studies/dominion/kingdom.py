@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from dovetail_studies import rows
 from dovetail_studies.dominion import curves
 from dovetail_studies.dominion.learning import (
     BOTH,
@@ -22,24 +23,6 @@ from dovetail_studies.dominion.learning import (
     learn_units,
     learned_sizes,
     percent,
-)
-from dovetail_studies.rows import (
-    HEAD,
-    PERCENT,
-    Compared,
-    Done,
-    Drawn,
-    Figure,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    over,
-    signed,
-    total,
-    within,
 )
 
 # By method: best %, at games, rounds, explored.
@@ -90,37 +73,39 @@ DROP = (
 """On versions 15 to 22, with four and with two players."""
 
 
-def last_figures(results: Sequence[Result], games: tuple[float, float]) -> list[Figure]:
+def last_figures(results: Sequence[rows.Result], games: tuple[float, float]) -> list[rows.Figure]:
     """Return ours of version 23, in the order of ``LAST``; ``games`` is the range of training games."""
     return [
-        Figure("best test %", percent(results, "best"), 2, PERCENT),
-        Figure("best test after games", over(results, "best at"), 0, games),
-        Figure("rounds", over(results, "rounds"), 2),
-        Figure("explored entries", over(results, "explored")),
+        rows.Figure("best test %", percent(results, "best"), 2, rows.PERCENT),
+        rows.Figure("best test after games", rows.over(results, "best at"), 0, games),
+        rows.Figure("rounds", rows.over(results, "rounds"), 2),
+        rows.Figure("explored entries", rows.over(results, "explored")),
     ]
 
 
-def _last_draw(players: int, done: Done) -> Drawn:
+def _last_draw(players: int, done: rows.Done) -> rows.Drawn:
     lines, compared = beside_study(done, LAST[players], last_figures)
     picture = curves.methods(done, LAST[players])
-    return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, NOTE, picture)
+    return rows.Drawn(
+        rows.HEAD, lines, rows.total(done, "games"), SHUFFLED, compared, NOTE, picture
+    )
 
 
-def _cards_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _cards_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     versions = [f"{version}-{players}" for version in range(15, 23)]
     return learn_units(versions, ["money"] * (players - 1), BOTH, values, seeds)
 
 
-def _last_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _last_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     return both_settings([f"23-{players}"], ["money"] * (players - 1), values, seeds)
 
 
-def _decks_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _decks_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     two = {"games": values["two"], "again": values["again"]}
     return _last_units(4, values, seeds) + _last_units(2, two, seeds)
 
 
-def _decks_draw(done: Done) -> Drawn:
+def _decks_draw(done: rows.Done) -> rows.Drawn:
     columns, compared = ["card"], []
     lines = [[card] for card in DECKS]
     for column, (players, visits) in enumerate(
@@ -130,22 +115,22 @@ def _decks_draw(done: Done) -> Drawn:
         for line, printed in zip(lines, DECKS.values(), strict=True):
             line.append(f"{printed[column]:.2f}")
         for setting, trained in by_setting(done):
-            groups = by(trained, "players", "visits")
+            groups = rows.by(trained, "players", "visits")
             columns.append(f"ours{setting}")
             for line, (card, printed) in zip(lines, DECKS.items(), strict=True):
                 results = groups[players, visits]
-                found = within(over(results, "cards", card))
-                text = interval(found, 2)
+                found = rows.within(rows.over(results, "cards", card))
+                text = rows.interval(found, 2)
                 if not setting:  # the study has no other
                     name = f"{card}, {players} players, {METHODS[visits]}"
-                    compared.append(Compared(name, printed[column], found, len(results)))
-                    text = signed(text, compared[-1])
+                    compared.append(rows.Compared(name, printed[column], found, len(results)))
+                    text = rows.signed(text, compared[-1])
                 line.append(text)
-    return Drawn(columns, lines, total(done, "games"), SHUFFLED, compared, NOTE)
+    return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, compared, NOTE)
 
 
-def _last_row(players: int, printed: str, games: int) -> Row:
-    return Row(
+def _last_row(players: int, printed: str, games: int) -> rows.Row:
+    return rows.Row(
         f"version-23-{players}",
         f"Version 23, {players} players: ten kingdom cards",
         printed,
@@ -157,24 +142,27 @@ def _last_row(players: int, printed: str, games: int) -> Row:
     )
 
 
-def _cards_draw(done: Done) -> Drawn:
-    groups = by(done, "version", "visits")
+def _cards_draw(done: rows.Done) -> rows.Drawn:
+    groups = rows.by(done, "version", "visits")
     lines = []
     leads = []
     for version in sorted({version for version, _ in groups}):
         cells = [version]
         for visits in (EPSILON, FORCED):
             results = groups[version, visits]
-            cells += [interval(percent(results, "best")), interval(percent(results, "again"))]
+            cells += [
+                rows.interval(percent(results, "best")),
+                rows.interval(percent(results, "again")),
+            ]
         more = ahead(groups[version, EPSILON], groups[version, FORCED])
-        cells.append(interval(more))
+        cells.append(rows.interval(more))
         if more.low > 0:
             leads.append(f"{version} epsilon-greedy")
         elif more.high < 0:
             leads.append(f"{version} forced exploration")
         for card in ("Smithy", "Festival", "Woodcutter"):
-            decks = (over(groups[version, visits], "cards", card) for visits in BOTH)
-            cells.append(" / ".join(interval(within(each), 1) for each in decks))
+            decks = (rows.over(groups[version, visits], "cards", card) for visits in BOTH)
+            cells.append(" / ".join(rows.interval(rows.within(each), 1) for each in decks))
         lines.append(cells)
     columns = [
         "version",
@@ -191,11 +179,11 @@ def _cards_draw(done: Done) -> Drawn:
         f"Cards are means of the final decks by epsilon-greedy / forced exploration. {DROP}"
     )
     picture = curves.kingdoms(done)
-    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note, picture)
+    return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note, picture)
 
 
-def _cards_row(players: int, key: str, printed: str, games: int) -> Row:
-    return Row(
+def _cards_row(players: int, key: str, printed: str, games: int) -> rows.Row:
+    return rows.Row(
         key,
         f"Versions 15 to 22, {players} players",
         printed,
@@ -214,21 +202,21 @@ LAST_VERSION = (
     _last_row(
         2, "67.47 % by epsilon-greedy, 75.61 % by forced exploration (table 5.3.1).", 10_000_000
     ),
-    Row(
+    rows.Row(
         "decks",
         "Mean cards of the final decks of version 23",
         "13 cards, four columns (table 5.3.2).",
         {
-            "quick": Size(
+            "quick": rows.Size(
                 "10,000 of 5,000,000 and 10,000,000 training games, {seeds}",
                 {"games": 10_000, "two": 10_000, "again": 2_000},
                 1,
             ),
-            "part": Size(
+            "part": rows.Size(
                 "500,000 of 5,000,000 and 10,000,000 training games, {seeds}",
                 {"games": 500_000, "two": 500_000, "again": 20_000},
             ),
-            "study": Size(
+            "study": rows.Size(
                 "5,000,000 and 10,000,000 training games, {seeds}",
                 {"games": 5_000_000, "two": 10_000_000, "again": 100_000},
             ),

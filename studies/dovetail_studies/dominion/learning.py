@@ -15,22 +15,9 @@ from dovetail_agents.games.dominion.q_learning import (
 )
 from dovetail_experiments.statistics import Estimate
 from dovetail_games.dominion.cards import CARDS, KINGDOM
+from dovetail_studies import rows
 from dovetail_studies.dominion import study as s
 from dovetail_studies.means import mean
-from dovetail_studies.rows import (
-    Compared,
-    Done,
-    Figure,
-    Result,
-    Size,
-    Unit,
-    beside,
-    by,
-    interval,
-    over,
-    signed,
-    within,
-)
 
 SHUFFLED = "all, as every game is shuffled from its own seed"
 GBC = ["greedy", "blacksmith", "chapel"]
@@ -91,7 +78,7 @@ def learner(
     return s.Study(DominionQ(parameters, seed), table, opponents, seed)
 
 
-def learn(unit: Unit) -> Result:
+def learn(unit: rows.Unit) -> rows.Result:
     """Train and test in turn; return what the study's tables have.
 
     ``game``, if given, has the environment's options, in training and in tests; ``tables`` names
@@ -138,7 +125,7 @@ def learn_units(
     values: Mapping[str, int],
     seeds: Sequence[int],
     **more: Any,
-) -> list[Unit]:
+) -> list[rows.Unit]:
     """Return the pieces of work of versions that learn against the same opponents.
 
     Args:
@@ -165,15 +152,19 @@ def both_settings(
     opponents: Sequence[str],
     values: Mapping[str, int],
     seeds: Sequence[int],
-) -> list[Unit]:
+) -> list[rows.Unit]:
     """Return the trainings of versions by what the study says, and with ``FOUND`` in place of the rest."""
     told = learn_units(versions, opponents, BOTH, values, seeds)
     return told + learn_units(versions, opponents, BOTH, values, seeds, options=FOUND)
 
 
-def by_setting(done: Done) -> list[tuple[str, Done]]:
+def by_setting(done: rows.Done) -> list[tuple[str, rows.Done]]:
     """Return trainings by their settings, each with what is added to the names of its lines."""
-    found: dict[str, list[tuple[Unit, Result]]] = {"": [], ", falling rate": [], ", *shaped*": []}
+    found: dict[str, list[tuple[rows.Unit, rows.Result]]] = {
+        "": [],
+        ", falling rate": [],
+        ", *shaped*": [],
+    }
     for unit, result in done:
         options = unit.get("options", {})
         name = ", falling rate" if "rate_power" in options else ", *shaped*" if options else ""
@@ -182,10 +173,10 @@ def by_setting(done: Done) -> list[tuple[str, Done]]:
 
 
 def beside_study(
-    done: Done,
+    done: rows.Done,
     printed: Mapping[int, Sequence[float]],
-    figures: Callable[[Sequence[Result], tuple[float, float]], Sequence[Figure]],
-) -> tuple[list[list[str]], list[Compared]]:
+    figures: Callable[[Sequence[rows.Result], tuple[float, float]], Sequence[rows.Figure]],
+) -> tuple[list[list[str]], list[rows.Compared]]:
     """Return the lines of trainings by setting and method beside the study's figures, and their comparisons.
 
     Args:
@@ -194,41 +185,41 @@ def beside_study(
         figures: returns ours in the same order, of results and the range of their training games.
     """
     lines: list[list[str]] = []
-    compared: list[Compared] = []
+    compared: list[rows.Compared] = []
     for setting, trained in by_setting(done):
         games = (0.0, float(trained[0][0]["games"]))
-        for (visits,), results in by(trained, "visits").items():
+        for (visits,), results in rows.by(trained, "visits").items():
             name = f"{METHODS[visits]}{setting}"
             ours = figures(results, games)
-            more, judged = beside(name, ours, printed[visits], len(results))
+            more, judged = rows.beside(name, ours, printed[visits], len(results))
             if not setting:  # the study has no other
                 more = [
-                    [*line, signed(text, each)]
+                    [*line, rows.signed(text, each)]
                     for (*line, text), each in zip(more, judged, strict=True)
                 ]
                 compared += judged
-            again = interval(percent(results, "again"))
+            again = rows.interval(percent(results, "again"))
             lines += [*more, [f"{name}: best table tested again %", "-", again]]
     return lines, compared
 
 
-def percent(results: Sequence[Result], *keys: str | int) -> Estimate:
+def percent(results: Sequence[rows.Result], *keys: str | int) -> Estimate:
     """Return the mean over results of the share at ``keys``, in percent.
 
     The interval ends where shares end, unless there is none.
     """
-    found = within(over(results, *keys), 0.0, 1.0)
+    found = rows.within(rows.over(results, *keys), 0.0, 1.0)
     return Estimate(100 * found.value, 100 * found.low, 100 * found.high)
 
 
-def ahead(one: Sequence[Result], other: Sequence[Result]) -> Estimate:
+def ahead(one: Sequence[rows.Result], other: Sequence[rows.Result]) -> Estimate:
     """Return by how many points trainings win more than others, paired by seed and tested again."""
     return mean([100 * (a["again"] - b["again"]) for a, b in zip(one, other, strict=False)])
 
 
 def learned_sizes(
     quick: int, part: int, study: int, again: int = 1_000, seeds: int = 1
-) -> dict[Any, Size]:
+) -> dict[Any, rows.Size]:
     """Return sizes by their training games.
 
     Args:
@@ -239,13 +230,15 @@ def learned_sizes(
         seeds: at the size quick.
     """
     return {
-        "quick": Size(
+        "quick": rows.Size(
             f"{quick:,} of {study:,} training games, {{seeds}}",
             {"games": quick, "again": again},
             seeds,
         ),
-        "part": Size(
+        "part": rows.Size(
             f"{part:,} of {study:,} training games, {{seeds}}", {"games": part, "again": 20_000}
         ),
-        "study": Size(f"{study:,} training games, {{seeds}}", {"games": study, "again": 100_000}),
+        "study": rows.Size(
+            f"{study:,} training games, {{seeds}}", {"games": study, "again": 100_000}
+        ),
     }

@@ -7,22 +7,9 @@ from functools import partial
 from typing import Any
 
 from dovetail_experiments.statistics import Estimate, wilson
+from dovetail_studies import rows
 from dovetail_studies.dominion import study as s
 from dovetail_studies.dominion.learning import SHUFFLED
-from dovetail_studies.rows import (
-    PERCENT,
-    Compared,
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    over,
-    signed,
-)
 
 PAIRS = [
     *(("random", other) for other in ("money", "chapel", "greedy", "blacksmith")),
@@ -57,7 +44,7 @@ NOTE = (
 )
 
 
-def _bots_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _bots_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     return [
         {"players": players, "pair": list(pair), "games": values["games"], "seed": seed}
         for pair in PAIRS
@@ -65,7 +52,7 @@ def _bots_units(players: int, values: Mapping[str, int], seeds: Sequence[int]) -
     ]
 
 
-def _bots(unit: Unit) -> Result:
+def _bots(unit: rows.Unit) -> rows.Result:
     count: int = unit["players"]
     names = [f"money-{GOLDS}" if name == "money" else name for name in unit["pair"]]
     seats = [0] * (count // 2) + [1] * (count // 2)
@@ -83,28 +70,28 @@ def _bots(unit: Unit) -> Result:
     return {"won": won, "points": points, "rounds": rounds}
 
 
-def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: Done) -> Drawn:
+def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: rows.Done) -> rows.Drawn:
     lines, compared = [], []
     longer: list[float] = []
     games = done[0][0]["games"]
-    for pair, results in by(
+    for pair, results in rows.by(
         [({**unit, "pair": tuple(unit["pair"])}, r) for unit, r in done], "pair"
     ).items():
         first, second = pair[0]
         study = printed[PAIRS.index((first, second))]
         name = f"{first} - {second}"
         percent = _share(results, games)
-        points = over(results, "points", 0), over(results, "points", 1)
-        rounds = over(results, "rounds")
+        points = rows.over(results, "points", 0), rows.over(results, "points", 1)
+        rounds = rows.over(results, "rounds")
         both = [
-            Compared(f"{name}: points of the first", study[1], points[0], 1),
-            Compared(f"{name}: points of the second", study[2], points[1], 1),
-            Compared(f"{name}: rounds", study[3], rounds, 1),
+            rows.Compared(f"{name}: points of the first", study[1], points[0], 1),
+            rows.Compared(f"{name}: points of the second", study[2], points[1], 1),
+            rows.Compared(f"{name}: rounds", study[3], rounds, 1),
         ]
-        won = interval(percent, 2)
+        won = rows.interval(percent, 2)
         if first != "random":
-            both.append(Compared(f"{name}: second %", study[0], percent, 1, PERCENT))
-            won = signed(won, both[-1])
+            both.append(rows.Compared(f"{name}: second %", study[0], percent, 1, rows.PERCENT))
+            won = rows.signed(won, both[-1])
             longer.append(rounds.value - study[3])
         compared += both
         lines.append(
@@ -113,13 +100,13 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: Done) -> D
                 f"{study[0]:.2f}",
                 won,
                 f"{study[1]:.2f} / {study[2]:.2f}",
-                " / ".join(signed(interval(each.ours, 2), each) for each in both[:2]),
+                " / ".join(rows.signed(rows.interval(each.ours, 2), each) for each in both[:2]),
                 f"{study[3]:.2f}",
-                signed(interval(rounds, 2), both[2]),
+                rows.signed(rows.interval(rounds, 2), both[2]),
             ]
         )
     note = "" if not longer else NOTE.format(min(longer), max(longer))
-    return Drawn(
+    return rows.Drawn(
         ["pair", "study: second %", "ours", "study: points", "ours", "study: rounds", "ours"],
         lines,
         sum(unit["games"] for unit, _ in done),
@@ -129,23 +116,23 @@ def _bots_draw(printed: Sequence[tuple[float, ...]], more: str, done: Done) -> D
     )
 
 
-def _share(results: list[Result], games: int) -> Estimate:
+def _share(results: list[rows.Result], games: int) -> Estimate:
     """Return the share of wins in percent; each result is over so many games."""
     played = games * len(results)
-    share = wilson(over(results, "won").value * played, played)
+    share = wilson(rows.over(results, "won").value * played, played)
     return Estimate(100 * share.value, 100 * share.low, 100 * share.high)
 
 
 def _bots_row(
     players: int, table: str, printed: Sequence[tuple[float, ...]], more: str = ""
-) -> Row:
-    sizes: dict[Any, Size] = {
-        "quick": Size("{games:,} of 100,000 games a pair", {"games": 200}, 1),
-        "part": Size("{games:,} of 100,000 games a pair", {"games": 10_000}),
-        "study": Size("{games:,} games a pair", {"games": 20_000}),
+) -> rows.Row:
+    sizes: dict[Any, rows.Size] = {
+        "quick": rows.Size("{games:,} of 100,000 games a pair", {"games": 200}, 1),
+        "part": rows.Size("{games:,} of 100,000 games a pair", {"games": 10_000}),
+        "study": rows.Size("{games:,} games a pair", {"games": 20_000}),
     }
     text = f"ten pairs of its five scripted players (table {table})."
-    return Row(
+    return rows.Row(
         f"bots-{players}",
         f"Scripted players, {players} a table",
         text,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dovetail_studies import rows
 from dovetail_studies.dominion import study as s
 from dovetail_studies.dominion.learning import (
     BY_HAND,
@@ -17,21 +18,6 @@ from dovetail_studies.dominion.learning import (
     percent,
 )
 from dovetail_studies.dominion.scripted import GOLDS
-from dovetail_studies.rows import (
-    PERCENT,
-    Compared,
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    over,
-    signed,
-    total,
-)
 
 SETS = [
     ["random"] * 3,
@@ -65,7 +51,7 @@ TRANSFER = [
 ]
 
 
-def _transfer_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _transfer_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     return [
         {"setting": setting, "set": row, **values, "seed": n}
         for setting in SETTINGS
@@ -74,11 +60,11 @@ def _transfer_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Uni
     ]
 
 
-def _transfer(unit: Unit) -> Result:
+def _transfer(unit: rows.Unit) -> rows.Result:
     options, _ = SETTINGS[unit["setting"]]
     study = learner("12", SETS[unit["set"]], 4, FORCED, unit["seed"], options, DISCARD)
     games, again = unit["games"], unit["again"]
-    found: Result = {"games": games * 2 + 2 * len(SETS) * again}
+    found: rows.Result = {"games": games * 2 + 2 * len(SETS) * again}
 
     def test(which: str) -> None:
         tests = [study.test(again, others) for others in SETS]
@@ -94,20 +80,23 @@ def _transfer(unit: Unit) -> Result:
     return found
 
 
-def _transfer_draw(done: Done) -> Drawn:
+def _transfer_draw(done: rows.Done) -> rows.Drawn:
     lines, compared = [], []
-    trained = by(done, "setting", "set")
+    trained = rows.by(done, "setting", "set")
     for row, (name, study) in enumerate(zip(NAMES, TRANSFER, strict=True)):
         lines.append([f"{name}, study", *(f"{each:.2f}" for each in study)])
         for setting, (_, shown) in SETTINGS.items():
             for which, more in shown.items():
                 figures = _figures(row, trained[setting, row], which)
-                cells = [interval(figures[0].ours, 2), *(interval(f.ours) for f in figures[1:])]
+                cells = [
+                    rows.interval(figures[0].ours, 2),
+                    *(rows.interval(f.ours) for f in figures[1:]),
+                ]
                 if (setting, which) == ("told", BEST):  # the study has no other
                     judged = [each for each in figures if each.study < ALL]
                     compared += judged
                     cells = [
-                        signed(cell, each) if each in judged else cell
+                        rows.signed(cell, each) if each in judged else cell
                         for cell, each in zip(cells, figures, strict=True)
                     ]
                 lines.append([f"{name}, ours{more}", *cells])
@@ -123,34 +112,34 @@ def _transfer_draw(done: Done) -> Drawn:
         "not compared with the study in the figures below the table."
     )
     columns = ["trained against", "rounds", *NAMES]
-    return Drawn(columns, lines, total(done, "games"), SHUFFLED, compared, note)
+    return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, compared, note)
 
 
-def _figures(row: int, results: Sequence[Result], which: str) -> list[Compared]:
+def _figures(row: int, results: Sequence[rows.Result], which: str) -> list[rows.Compared]:
     """Return the figures of a line: rounds, and the share of wins against each set."""
     name, (printed, *shares), seeds = NAMES[row], TRANSFER[row], len(results)
-    found = [Compared(f"{name}: rounds", printed, over(results, which, "rounds"), seeds)]
+    found = [rows.Compared(f"{name}: rounds", printed, rows.over(results, which, "rounds"), seeds)]
     for column, (other, share) in enumerate(zip(NAMES, shares, strict=True)):
         won = percent(results, which, "won", column)
-        found.append(Compared(f"{name} v {other}", share, won, seeds, PERCENT))
+        found.append(rows.Compared(f"{name} v {other}", share, won, seeds, rows.PERCENT))
     return found
 
 
-ROW = Row(
+ROW = rows.Row(
     "transfer",
     "Trained against each of six sets, tested against all",
     "36 shares and mean rounds (table 4.4.1).",
     {
-        "quick": Size(
+        "quick": rows.Size(
             "10,000 training games (the study does not give its number), {seeds}",
             {"games": 10_000, "again": 2_000},
             2,
         ),
-        "part": Size(
+        "part": rows.Size(
             "300,000 training games (the study does not give its number), {seeds}",
             {"games": 300_000, "again": 20_000},
         ),
-        "study": Size(
+        "study": rows.Size(
             "2,000,000 training games (the study does not give its number), {seeds}",
             {"games": 2_000_000, "again": 20_000},
         ),

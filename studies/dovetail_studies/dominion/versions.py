@@ -9,6 +9,7 @@ from functools import partial
 
 from dovetail_agents.games.dominion.q_learning import Coder, features
 from dovetail_experiments.statistics import Estimate
+from dovetail_studies import rows
 from dovetail_studies.curves import Picture
 from dovetail_studies.dominion import curves
 from dovetail_studies.dominion.learning import (
@@ -31,24 +32,6 @@ from dovetail_studies.dominion.learning import (
     learner,
     percent,
 )
-from dovetail_studies.rows import (
-    HEAD,
-    PERCENT,
-    Compared,
-    Done,
-    Drawn,
-    Figure,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    each_seed,
-    interval,
-    over,
-    signed,
-    total,
-)
 
 ENTRIES: dict[str, int] = {
     **{"0": 2_592_000, "1": 34_020, "2": 11_340, "3": 22_680, "4": 15_120, "5": 7_560},
@@ -57,25 +40,25 @@ ENTRIES: dict[str, int] = {
 }
 
 
-def _sizes(unit: Unit) -> Result:
+def _sizes(unit: rows.Unit) -> rows.Result:
     return {"entries": {name: Coder(name).entries for name in ENTRIES}}  # type: ignore[arg-type]
 
 
-def _sizes_draw(done: Done) -> Drawn:
+def _sizes_draw(done: rows.Done) -> rows.Drawn:
     found = done[0][1]["entries"]
     exact = [
-        Compared(name, n, Estimate(found[name], found[name], found[name]), 0)
+        rows.Compared(name, n, Estimate(found[name], found[name], found[name]), 0)
         for name, n in ENTRIES.items()
     ]
     lines = [
-        [each.name, f"{each.study:,}", signed(f"{found[each.name]:,}", each)] for each in exact
+        [each.name, f"{each.study:,}", rows.signed(f"{found[each.name]:,}", each)] for each in exact
     ]
-    return Drawn(
+    return rows.Drawn(
         ["version", "study: entries", "ours"], lines, 0, "-", exact, "Counted, not measured."
     )
 
 
-def _cost(unit: Unit) -> Result:
+def _cost(unit: rows.Unit) -> rows.Result:
     study = learner("12", GBC, 4, FORCED, unit["seed"], {})
     study.train(1000)  # compiles
     begun = time.perf_counter()
@@ -83,12 +66,12 @@ def _cost(unit: Unit) -> Result:
     return {"rate": unit["games"] / (time.perf_counter() - begun)}
 
 
-def _cost_draw(done: Done) -> Drawn:
-    found = over([result for _, result in done], "rate")
-    lines = [["training games a second", "1,667 (six cores, 3.3 GHz)", interval(found, 0)]]
+def _cost_draw(done: rows.Done) -> rows.Drawn:
+    found = rows.over([result for _, result in done], "rate")
+    lines = [["training games a second", "1,667 (six cores, 3.3 GHz)", rows.interval(found, 0)]]
     games = sum(unit["games"] for unit, _ in done)
     note = "Compiled, on one core of a shared machine, so the figure says no more than the order."
-    return Drawn(HEAD, lines, games, SHUFFLED, (), note)
+    return rows.Drawn(rows.HEAD, lines, games, SHUFFLED, (), note)
 
 
 # By method: best %, at games, first good %, at games, explored, more than ten passes.
@@ -104,24 +87,26 @@ METHOD_TABLES: dict[str, dict[int, tuple[float, ...]]] = {
 }
 
 
-def _method_figures(results: Sequence[Result], games: tuple[float, float]) -> list[Figure]:
+def _method_figures(
+    results: Sequence[rows.Result], games: tuple[float, float]
+) -> list[rows.Figure]:
     return [
-        Figure("best test %", percent(results, "best"), 2, PERCENT),
-        Figure("best test after games", over(results, "best at"), 0, games),
-        Figure("first good test %", percent(results, "good"), 2, PERCENT),
-        Figure("first good test after games", over(results, "good at"), 0, games),
-        Figure("explored entries", over(results, "explored")),
-        Figure("ten visits", over(results, "passed")),
+        rows.Figure("best test %", percent(results, "best"), 2, rows.PERCENT),
+        rows.Figure("best test after games", rows.over(results, "best at"), 0, games),
+        rows.Figure("first good test %", percent(results, "good"), 2, rows.PERCENT),
+        rows.Figure("first good test after games", rows.over(results, "good at"), 0, games),
+        rows.Figure("explored entries", rows.over(results, "explored")),
+        rows.Figure("ten visits", rows.over(results, "passed")),
     ]
 
 
-def _method_units(version: str, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _method_units(version: str, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     by_hand = {"options": BY_HAND, "game": DISCARD}
     more = learn_units([version], GBC, BOTH, values, seeds, **by_hand)
     return both_settings([version], GBC, values, seeds) + more
 
 
-def _methods_draw(version: str, done: Done) -> Drawn:
+def _methods_draw(version: str, done: rows.Done) -> rows.Drawn:
     lines, compared = beside_study(done, METHOD_TABLES[version], _method_figures)
     note = (
         "The study names neither its reward nor its first values; here a purchase earns its victory points and first "
@@ -130,25 +115,27 @@ def _methods_draw(version: str, done: Done) -> Drawn:
         "line of each method is free of it."
     )
     picture = curves.methods(done, METHOD_TABLES[version])
-    return Drawn(HEAD, lines, total(done, "games"), SHUFFLED, compared, note, picture)
+    return rows.Drawn(
+        rows.HEAD, lines, rows.total(done, "games"), SHUFFLED, compared, note, picture
+    )
 
 
-def _method_row(version: str, printed: str, games: int) -> Row:
-    return Row(
+def _method_row(version: str, printed: str, games: int) -> rows.Row:
+    return rows.Row(
         f"version-{version}",
         f"Version {version}: epsilon-greedy and forced exploration",
         printed,
         {
-            "quick": Size(
+            "quick": rows.Size(
                 f"20,000 of {games:,} training games, {{seeds}}",
                 {"games": 20_000, "again": 5_000},
                 2,
             ),
-            "part": Size(
+            "part": rows.Size(
                 f"1,000,000 of {games:,} training games, {{seeds}}",
                 {"games": 1_000_000, "again": 50_000},
             ),
-            "study": Size(
+            "study": rows.Size(
                 f"{games:,} training games, {{seeds}}", {"games": games, "again": 100_000}
             ),
         },
@@ -191,37 +178,39 @@ def _order(key: tuple[str, int]) -> tuple[float, int]:
 
 
 def _versions_draw(
-    done: Done,
+    done: rows.Done,
     note: str = "",
-    picture: Callable[[Done], Picture] = curves.versions,
+    picture: Callable[[rows.Done], Picture] = curves.versions,
     against: Mapping[str, str] | None = None,
-) -> Drawn:
+    first: str = "",
+) -> rows.Drawn:
     """Return a line for each version and method.
 
     Args:
         done: the trainings.
         note: below the table.
         picture: draws the curves.
-        against: the version that each is compared with; the first one if not given.
+        against: the version that each is compared with; ``first`` if not given.
+        first: the version that all are compared with; the lowest if not given.
     """
     lines = []
-    found = by(done, "version", "visits")
+    found = rows.by(done, "version", "visits")
     order = sorted(found, key=_order)
-    first = order[0][0]
+    first = first or order[0][0]
     for version, visits in order:
         results = found[version, visits]
         other, more = first if against is None else against.get(version, ""), "-"
         if other != version and (other, visits) in found:
-            more = interval(ahead(results, found[other, visits]))
+            more = rows.interval(ahead(results, found[other, visits]))
             more += "" if against is None else f" to {other}"
         lines.append(
             [
                 f"{version}, {METHODS[visits]}",
                 f"{ENTRIES[version]:,}",
-                interval(percent(results, "best")),
-                interval(percent(results, "again")),
+                rows.interval(percent(results, "best")),
+                rows.interval(percent(results, "again")),
                 more,
-                interval(over(results, "explored"), 0),
+                rows.interval(rows.over(results, "explored"), 0),
             ]
         )
     columns = [
@@ -232,11 +221,11 @@ def _versions_draw(
         note
         or "The study draws curves and prints no figures. A difference is what the version wins, tested again, more than the one named, paired by seed."
     )
-    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note, picture(done))
+    return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note, picture(done))
 
 
-def _bounds_draw(done: Done) -> Drawn:
-    found = by(done, "version", "visits")
+def _bounds_draw(done: rows.Done) -> rows.Drawn:
+    found = rows.by(done, "version", "visits")
     drawn = _versions_draw(
         done,
         "The study draws curves and prints its choices alone: Copper bound 8 (version 3), Smithy 1 (4), Gold 2 (4), Silver 4 (9), turn 12 (12). "
@@ -256,13 +245,13 @@ def _bounds_draw(done: Done) -> Drawn:
     return replace(drawn, columns=columns, lines=lines)
 
 
-def _smithies(found: Mapping[tuple[str, int], Sequence[Result]], version: str) -> str:
+def _smithies(found: Mapping[tuple[str, int], Sequence[rows.Result]], version: str) -> str:
     """Return the mean Smithies of the final decks by both methods, in words."""
-    one, other = (over(found[version, visits], "cards", "Smithy").value for visits in BOTH)
+    one, other = (rows.over(found[version, visits], "cards", "Smithy").value for visits in BOTH)
     return f"{one:.2f} (epsilon-greedy) and {other:.2f} (forced exploration)"
 
 
-def _first_values_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _first_values_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     return [
         unit
         for initial in (0.0, 1.0, 10.0, 40.0)
@@ -270,43 +259,46 @@ def _first_values_units(values: Mapping[str, int], seeds: Sequence[int]) -> list
     ]
 
 
-def _first_values_draw(done: Done) -> Drawn:
-    groups: dict[float, list[Result]] = {}
+def _first_values_draw(done: rows.Done) -> rows.Drawn:
+    groups: dict[float, list[rows.Result]] = {}
     for unit, result in done:
         groups.setdefault(unit["options"]["initial"], []).append(result)
     lines = [
         [
             f"0 to {initial:g}",
-            interval(percent(results, "again")),
-            *(interval(over(results, "cards", card), 2) for card in ("Silver", "Gold", "Smithy")),
+            rows.interval(percent(results, "again")),
+            *(
+                rows.interval(rows.over(results, "cards", card), 2)
+                for card in ("Silver", "Gold", "Smithy")
+            ),
         ]
         for initial, results in groups.items()
     ]
     note = "The study says in prose that other random first values lead to the same strategy: the decks are what to compare."
     columns = ["first values", "tested again %", "Silver", "Gold", "Smithy"]
     picture = curves.first_values(done)
-    return Drawn(columns, lines, total(done, "games"), SHUFFLED, (), note, picture)
+    return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note, picture)
 
 
 COUNTED = (
-    Row(
+    rows.Row(
         "sizes",
         "Sizes of the tables of all versions",
         "the number of entries of each version (equation 19).",
-        {"quick": Size("all", {}, 1), "study": Size("all", {}, 1)},
+        {"quick": rows.Size("all", {}, 1), "study": rows.Size("all", {}, 1)},
         lambda values, seeds: [{"seed": seeds[0]}],
         _sizes,
         _sizes_draw,
     ),
-    Row(
+    rows.Row(
         "cost",
         "Cost of training",
         "1,000,000 games in ten minutes.",
         {
-            "quick": Size("5,000 games, {seeds}", {"games": 5_000}, 3),
-            "study": Size("1,000,000 games, {seeds}", {"games": 1_000_000}),
+            "quick": rows.Size("5,000 games, {seeds}", {"games": 5_000}, 3),
+            "study": rows.Size("1,000,000 games, {seeds}", {"games": 1_000_000}),
         },
-        partial(each_seed, {}),
+        partial(rows.each_seed, {}),
         _cost,
         _cost_draw,
     ),
@@ -314,7 +306,7 @@ COUNTED = (
 VERSIONS = (
     _method_row("0", "table 4.1.2 and figures 4.1 to 4.3.", 5_000_000),
     _method_row("1", "the second table 4.2.1 and figure 4.4.", 2_000_000),
-    Row(
+    rows.Row(
         "bounds",
         "Bounds of the state: versions 1 to 12",
         "figures 4.5 to 4.9 and A1.1 to A1.5; the choices are printed, the curves are not.",
@@ -324,7 +316,7 @@ VERSIONS = (
         _bounds_draw,
         shares=TRAININGS,
     ),
-    Row(
+    rows.Row(
         "longest",
         "Versions 0, 1 and 12 to 5,000,000 games",
         "figures 4.10 and A1.6: version 0 ends slightly best.",
@@ -335,18 +327,18 @@ VERSIONS = (
         shares=TRAININGS,
     ),
 )
-TWO_PLAYERS = Row(
+TWO_PLAYERS = rows.Row(
     "two-players",
     "Two players: versions 14.0 and 14.5",
-    "figures 5.1 to 5.3: 14.5 is slightly worse than 14.0 and 30 times smaller.",
+    "figures 5.2 and 5.3: 14.5 is slightly worse than 14.0 and 30 times smaller.",
     learned_sizes(10_000, 500_000, 2_000_000),
     partial(learn_units, ["14.0", "14.5"], ["money"], BOTH),
     learn,
-    _versions_draw,
+    partial(_versions_draw, first="14.0"),
     sized=False,
     shares=TRAININGS,
 )
-FIRST_VALUES = Row(
+FIRST_VALUES = rows.Row(
     "first-values",
     "Other first values",
     "the same strategy whatever the first values (prose).",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dovetail_studies import rows
 from dovetail_studies.dominion import study as s
 from dovetail_studies.dominion.learning import (
     FALLING,
@@ -12,17 +13,6 @@ from dovetail_studies.dominion.learning import (
     SHUFFLED,
     learner,
     percent,
-)
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    total,
 )
 
 OTHERS = {
@@ -53,12 +43,12 @@ LEARNERS: dict[str, tuple[str, str, dict[str, Any]]] = {
 """By name: the version of the state, whom it is trained against, and how."""
 
 
-def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     names = (*BOTS, *LEARNERS)
     return [{"player": name, **values, "seed": seed} for name in names for seed in seeds]
 
 
-def _work(unit: Unit) -> Result:
+def _work(unit: rows.Unit) -> rows.Result:
     name, again, seed = unit["player"], unit["again"], unit["seed"]
     if name in BOTS:
         game = s.table_of(4)
@@ -73,10 +63,10 @@ def _work(unit: Unit) -> Result:
     return {"won": [each.share[study.seat] for each in found], "games": games}
 
 
-def _draw(done: Done) -> Drawn:
+def _draw(done: rows.Done) -> rows.Drawn:
     lines = [
-        [name, *(interval(percent(results, "won", column)) for column in range(len(OTHERS)))]
-        for (name,), results in by(done, "player").items()
+        [name, *(rows.interval(percent(results, "won", column)) for column in range(len(OTHERS)))]
+        for (name,), results in rows.by(done, "player").items()
     ]
     note = (
         "The study only believes it, so there is no figure to compare. The player of a line sits last among three others; one that is "
@@ -85,31 +75,31 @@ def _draw(done: Done) -> Drawn:
         "Chapel alone and learns at a falling rate (`learning_rate = 1, rate_power = 0.5`); version 23 knows ten kingdom cards "
         "and learns by forced exploration at a constant rate of 0.2, with *shaped* and first values up to 10; [what the study leaves out](dominion-23.md) has other settings."
     )
-    return Drawn(
+    return rows.Drawn(
         ["wins %", *(f"against {name}" for name in OTHERS)],
         lines,
-        total(done, "games"),
+        rows.total(done, "games"),
         SHUFFLED,
         (),
         note,
     )
 
 
-ROW = Row(
+ROW = rows.Row(
     "optimal",
     "Whether the strategy is optimal",
     "the author believes that it is; nothing is measured.",
     {
-        "quick": Size(
+        "quick": rows.Size(
             "10,000 training games (the study gives none), {seeds}",
             {"games": 10_000, "again": 2_000},
             1,
         ),
-        "part": Size(
+        "part": rows.Size(
             "500,000 training games (the study gives none), {seeds}",
             {"games": 500_000, "again": 20_000},
         ),
-        "study": Size(
+        "study": rows.Size(
             "2,000,000 training games (the study gives none), {seeds}",
             {"games": 2_000_000, "again": 100_000},
         ),

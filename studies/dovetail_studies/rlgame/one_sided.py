@@ -17,23 +17,11 @@ from numpy.typing import NDArray
 from dovetail_agents.general.td import RLGameTD, TDParameters
 from dovetail_agents.learning.network import Network
 from dovetail_games.rlgame.rules import geometry
+from dovetail_studies import rows
 from dovetail_studies.means import mean
 from dovetail_studies.rlgame import td_kernels as k
 from dovetail_studies.rlgame.play import CAP, PAWNS
 from dovetail_studies.rlgame.tables import WINNERS
-from dovetail_studies.rows import (
-    PERCENT,
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    total,
-    within,
-)
 
 Array = NDArray[Any]
 WEAK = 50.0
@@ -173,15 +161,15 @@ class Two:
         return stats if whole else None
 
 
-def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     return [{"setting": name, **values, "seed": seed} for name in SETTINGS for seed in seeds]
 
 
-def _work(unit: Unit) -> Result:
+def _work(unit: rows.Unit) -> rows.Result:
     """Let two learners learn from games with each other, then test each side with its last weights and with averaged ones."""
     setting = SETTINGS[unit["setting"]]
     two, games = Two(setting, unit["seed"]), setting.times * unit["games"]
-    found: Result = {"games": games, "diverged": False, "tests": {}}
+    found: rows.Result = {"games": games, "diverged": False, "tests": {}}
     trained = two.play(games)
     if trained is None:
         return {**found, "diverged": True}
@@ -203,32 +191,35 @@ def _work(unit: Unit) -> Result:
     return found
 
 
-def _shares(results: Sequence[Result], weights: str, side: int) -> list[float]:
+def _shares(results: Sequence[rows.Result], weights: str, side: int) -> list[float]:
     """Return a side's wins against random in percent of its games, truncated ones included, by seed."""
     tested = [each["tests"][weights][side] for each in results]
     return [100 * each["wins"] / each["games"] for each in tested]
 
 
-def _weaker(results: Sequence[Result], weights: str) -> list[float]:
+def _weaker(results: Sequence[rows.Result], weights: str) -> list[float]:
     """Return the wins of the side that wins fewer, by seed; none of pairs that diverged."""
     whole = [each for each in results if not each["diverged"]]
     sides = (_shares(whole, weights, side) for side in (0, 1))
     return [min(pair) for pair in zip(*sides, strict=True)]
 
 
-def _weak(results: Sequence[Result], weights: str) -> int:
+def _weak(results: Sequence[rows.Result], weights: str) -> int:
     """Return in how many pairs a side has hardly learned, or diverged."""
     return len(results) - sum(each >= WEAK for each in _weaker(results, weights))
 
 
-def _line(name: str, results: Sequence[Result], weights: str) -> list[str]:
+def _line(name: str, results: Sequence[rows.Result], weights: str) -> list[str]:
     whole = [each for each in results if not each["diverged"]]
     shares = [_shares(whole, weights, side) for side in (0, 1)]
     tested = [test for each in whole for test in each["tests"][weights]]
     cut = f"{sum(test['cut'] for test in tested):,} of {sum(test['games'] for test in tested):,}"
     return [
         name,
-        *(interval(within(mean(each), *PERCENT)) if each else "diverged" for each in shares),
+        *(
+            rows.interval(rows.within(mean(each), *rows.PERCENT)) if each else "diverged"
+            for each in shares
+        ),
         ", ".join(f"{each:.0f}" for each in sorted(_weaker(results, weights))) or "-",
         f"{_weak(results, weights)} of {len(results)}",
         cut,
@@ -241,10 +232,10 @@ def _named(name: str) -> str:
     return f"`{kind}`{comma}{rest}" if kind in ("td-rlgame", "td") else name
 
 
-def _draw(done: Done) -> Drawn:
+def _draw(done: rows.Done) -> rows.Drawn:
     lines = []
     weak: dict[str, tuple[int, int]] = {}
-    for (name,), results in by(done, "setting").items():
+    for (name,), results in rows.by(done, "setting").items():
         usual = "averaged" if SETTINGS[name].parameters.averaging else "last"
         weak[_named(name)] = _weak(results, usual), len(results)
         lines.append(_line(_named(name), results, usual))
@@ -272,15 +263,15 @@ def _draw(done: Done) -> Drawn:
         f"No seed has a side below {WEAK:.0f} % with: {'; '.join(never) or 'none of these'}. "
         f"Every seed has one with: {'; '.join(always) or 'none of these'}."
     )
-    return Drawn(columns, lines, total(done, "games"), distinct, (), note)
+    return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
 
 
-def _size(games: int, tests: int, seeds: int = 5) -> Size:
+def _size(games: int, tests: int, seeds: int = 5) -> rows.Size:
     text = f"{games:,} games of self-play on 8 x 8, {tests} games a side against random, {{seeds}}"
-    return Size(text, {"games": games, "tests": tests}, seeds)
+    return rows.Size(text, {"games": games, "tests": tests}, seeds)
 
 
-ROW = Row(
+ROW = rows.Row(
     "one-sided",
     "Why one side of two `td-rlgame` learns little",
     "it has one pair of networks, of which White wins 96 % of the first 10,000 games.",

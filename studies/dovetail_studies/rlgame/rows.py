@@ -7,40 +7,22 @@ from functools import partial
 from typing import Any
 
 from dovetail_experiments.statistics import Estimate
+from dovetail_studies import rows
 from dovetail_studies.means import mean
 from dovetail_studies.rlgame import tables as t
 from dovetail_studies.rlgame import work as w
 from dovetail_studies.rlgame.profiles import SHOWN
-from dovetail_studies.rows import (
-    HEAD,
-    PERCENT,
-    Compared,
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Study,
-    Unit,
-    by,
-    each_seed,
-    interval,
-    over,
-    signed,
-    total,
-    within,
-)
 
 NOISE = "The study ran one pair of networks, without a seed; the spread over ours is what one pair may give."
 UNKNOWN = f"Why some figures differ is not known; details of the study's learner are known only from later public programs of the same group. {NOISE}"
 
 
-def _profiles(done: Done) -> dict[str, list[Result]]:
-    return {name: results for (name,), results in by(done, "profile").items()}
+def _profiles(done: rows.Done) -> dict[str, list[rows.Result]]:
+    return {name: results for (name,), results in rows.by(done, "profile").items()}
 
 
-def _distinct(done: Done, key: str = "distinct", of: str = "games") -> str:
-    return f"{total(done, key):,} of {total(done, of):,}"
+def _distinct(done: rows.Done, key: str = "distinct", of: str = "games") -> str:
+    return f"{rows.total(done, key):,} of {rows.total(done, of):,}"
 
 
 # -- self-play on 8 x 8 -------------------------------------------------------------------------------
@@ -64,46 +46,55 @@ def _shares(printed: Sequence[tuple[float, ...]], games: int) -> list[tuple[floa
     return [(100 * wins / games, *rest) for wins, *rest in printed]
 
 
-def _self_play_sizes() -> dict[Any, Size]:
+def _self_play_sizes() -> dict[Any, rows.Size]:
     return {
-        "quick": Size("60 of 50,000 games, {seeds}", {"set": 20, "sets": 3}, 2),
-        "part": Size("1,000 of 50,000 games, {seeds}", {"set": 1_000, "sets": 1}),
-        "study": Size("50,000 games, {seeds}", {"set": 5_000, "sets": 10}),
+        "quick": rows.Size("60 of 50,000 games, {seeds}", {"set": 20, "sets": 3}, 2),
+        "part": rows.Size("1,000 of 50,000 games, {seeds}", {"set": 1_000, "sets": 1}),
+        "study": rows.Size("50,000 games, {seeds}", {"set": 5_000, "sets": 10}),
     }
 
 
-def _whole(done: Done) -> dict[str, list[Result]]:
+def _whole(done: rows.Done) -> dict[str, list[rows.Result]]:
     return {name: [each["all"] for each in results] for name, results in _profiles(done).items()}
 
 
-def _self_play_draw(done: Done) -> Drawn:
-    compared: list[Compared] = []
+def _self_play_draw(done: rows.Done) -> rows.Drawn:
+    compared: list[rows.Compared] = []
     found = _whole(done)
     lines = t.total_lines((100 * 27_007 / 50_000, 100 * 22_993 / 50_000, 217.94), found, compared)
     note = (
         f"{UNKNOWN} The study's share is a mean of a first fifth in which White wins 96 % and a rest in which it wins 44 %, so fewer games "
         "cannot be compared with its totals."
     )
-    games = total(done, "games")
-    return Drawn([*HEAD[:2], *found], lines, games, _distinct(done), compared, note)
+    games = rows.total(done, "games")
+    return rows.Drawn([*rows.HEAD[:2], *found], lines, games, _distinct(done), compared, note)
 
 
-def _sets_draw(study: Sequence[tuple[float, ...]], size: int, note: str, done: Done) -> Drawn:
-    """Draw a table by sets; sets of another size than the study's have no figures beside them."""
-    compared: list[Compared] = []
-    lines = []
-    same = done[0][0]["set"] == size
-    for profile, results in _profiles(done).items():
-        sets = list(zip(*(each["sets"] for each in results), strict=True))
-        names = [f"{profile}: {number}" for number in range(1, len(sets) + 1)]
-        printed = [study[number] if same else None for number in range(2 * len(sets))]
-        lines += t.set_lines(names, printed, sets, compared)
-    if not same:
-        note = f"{note} A set here has {done[0][0]['set']:,} games, so the study's sets of {size:,} are left out."
-    games = total(done, "games")
-    white = [wins for wins, *_ in study[::2]] if same else []
-    picture = t.set_curves(white, done[0][0]["set"], _profiles(done))
-    return Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note, picture)
+def _shapes(study: Sequence[tuple[float, ...]]) -> list[t.Shape]:
+    """Return the shares and moves of sets for which White's and Black's figures are printed."""
+    return [
+        (white, (white * white_moves + black * black_moves) / (white + black))
+        for (white, white_moves, *_), (black, black_moves, *_) in zip(
+            study[::2], study[1::2], strict=True
+        )
+    ]
+
+
+def _sets_draw(
+    study: Sequence[tuple[float, ...]], size: int, note: str, done: rows.Done
+) -> rows.Drawn:
+    """Draw what happens by sets; sets of another size than the study's are not compared."""
+    compared: list[rows.Compared] = []
+    found = _profiles(done)
+    own = done[0][0]["set"]
+    printed = _shapes(study) if own == size else []
+    if not printed:
+        note = f"{note} A set here has {own:,} games, so the study's of {size:,} are left out."
+    lines = t.shapes(printed, found, compared)
+    games = rows.total(done, "games")
+    picture = t.set_curves(printed, own, found)
+    columns = [*rows.HEAD[:2], *found]
+    return rows.Drawn(columns, lines, games, _distinct(done), compared, note, picture)
 
 
 # -- minimax of depth 5 on 6 x 6 --------------------------------------------------------------------------
@@ -123,19 +114,19 @@ _MINIMAX_SETS: list[tuple[float, ...]] = [
 ]
 
 
-def _minimax_sizes() -> dict[Any, Size]:
+def _minimax_sizes() -> dict[Any, rows.Size]:
     few = {"first": 20, "set": 1, "sets": 5, "control": 20, "depth": 5}
     some = {"first": 1_000, "set": 50, "sets": 1, "control": 1_000, "depth": 5}
     all_ = {"first": 1_000, "set": 500, "sets": 5, "control": 3_500, "depth": 5}
     return {
-        "quick": Size("20 of 1,000, 5 of 2,500 and 20 of 3,500 games, {seeds}", few, 2),
-        "part": Size("1,000 of 1,000, 50 of 2,500 and 1,000 of 3,500 games, {seeds}", some),
-        "study": Size("1,000, 2,500 and 3,500 games, {seeds}", all_),
+        "quick": rows.Size("20 of 1,000, 5 of 2,500 and 20 of 3,500 games, {seeds}", few, 2),
+        "part": rows.Size("1,000 of 1,000, 50 of 2,500 and 1,000 of 3,500 games, {seeds}", some),
+        "study": rows.Size("1,000, 2,500 and 3,500 games, {seeds}", all_),
     }
 
 
-def _minimax_draw(done: Done) -> Drawn:
-    compared: list[Compared] = []
+def _minimax_draw(done: rows.Done) -> rows.Drawn:
+    compared: list[rows.Compared] = []
     lines = []
     raised = []
     for profile, results in _profiles(done).items():
@@ -148,7 +139,7 @@ def _minimax_draw(done: Done) -> Drawn:
                 for _, with_it, without in zip(*phases, strict=True)
             ]
             count = f"{sum(each > 0 for each in more)} of {len(more)} pairs"
-            raised.append(f"by {interval(mean(more))} points with `{profile}`, in {count}")
+            raised.append(f"by {rows.interval(mean(more))} points with `{profile}`, in {count}")
         # What differs from a reading of the study on purpose is not compared with it.
         lines += t.set_lines(names, _PHASES, phases, compared if profile in w.BOTH else None)
     note = (
@@ -159,12 +150,12 @@ def _minimax_draw(done: Done) -> Drawn:
         "(*no step reward*) in place of 100/N; traces decay by gamma lambda, or are replacing; the value at the end is 0 in place of 1; "
         "a win earns 1 and a pawn ahead 1/N (*rewards of 1*)."
     )
-    games = total(done, "games")
-    return Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note)
+    games = rows.total(done, "games")
+    return rows.Drawn(t.SET_COLUMNS, lines, games, _distinct(done), compared, note)
 
 
-def _bug_draw(done: Done) -> Drawn:
-    compared: list[Compared] = []
+def _bug_draw(done: rows.Done) -> rows.Drawn:
+    compared: list[rows.Compared] = []
     lines = []
     study = (100 * 1388 / 4000, 100 * 2612 / 4000, 8.64)
     found = {
@@ -177,7 +168,9 @@ def _bug_draw(done: Done) -> Drawn:
         f"{NOISE} The study blames its result on the search, which did not see that the enemy's entering ends the game. Version 1.3 "
         "also took the first of equal moves; both columns do. The study's wins add up to 4,000 games, its text says 3,500."
     )
-    return Drawn([*HEAD[:2], *found], lines, total(done, "games"), _distinct(done), compared, note)
+    return rows.Drawn(
+        [*rows.HEAD[:2], *found], lines, rows.total(done, "games"), _distinct(done), compared, note
+    )
 
 
 # -- Connect Four -----------------------------------------------------------------------------------------
@@ -197,7 +190,7 @@ _FOUR_MINIMAX: list[tuple[float, ...]] = [
 ]
 
 
-def _four_units(minimax: bool, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _four_units(minimax: bool, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     return [{**unit, "minimax": minimax} for unit in w.each_profile(w.BOTH, values, seeds)]
 
 
@@ -207,37 +200,16 @@ def _four_draw(
     totals: tuple[float, float, float],
     drawn: str,
     note: str,
-    done: Done,
-) -> Drawn:
-    compared: list[Compared] = []
+    done: rows.Done,
+) -> rows.Drawn:
+    compared: list[rows.Compared] = []
     whole = _whole(done)
-    white, black, moves, by_seed, drawn_all = t.total_lines(totals, whole, compared, drawn)
-    lines = [_paired(line[0], line[1:]) for line in (white, black, drawn_all)]
-    lines.append(_paired(by_seed[0], by_seed[1:]))
-    lines.append(_paired(moves[0], [""] * len(moves[1:]), moves[1:]))
-    sets = {
-        name: list(zip(*(each["sets"] for each in results), strict=True))
-        for name, results in _profiles(done).items()
-    }
-    same = done[0][0]["set"] == size
-    for number, printed in enumerate(study if same else ()):
-        parts = [each[number] for each in sets.values()]
-        for winner in (0, 1):
-            wins, length = printed[2 * winner : 2 * winner + 2]
-            share, name = 100 * wins / size, f"set {number + 1}, {t.WINNERS[winner]} wins, %"
-            shares, lengths = [f"{share:.1f}"], [f"{length:.2f}"]
-            for profile, part in zip(sets, parts, strict=True):
-                title = f"{profile}: {name}"
-                shares.append(t.beside_wins(title, share, part, winner, compared))
-                lengths.append(t.beside_figure(title, length, part, winner, 0, compared))
-            lines.append(_paired(name, shares, lengths))
-        draws = [f"{printed[4]:.0f} of {size:,}", *(t.drawn(each) for each in parts)]
-        lines.append(_paired(f"set {number + 1}, games drawn", draws))
-    columns = _paired(
-        "", ["study", *whole], [f"{name}: moves of the winner" for name in ("study", *whole)]
-    )
-    printed_wins = [100 * wins / size for wins, *_ in study] if same else []
-    picture = t.set_curves(printed_wins, done[0][0]["set"], _profiles(done))
+    lines = t.total_lines(totals, whole, compared, drawn)
+    flat = [each for white, m, black, n, _ in study for each in ((white, m), (black, n))]
+    printed = _shapes(_shares(flat, size)) if done[0][0]["set"] == size else []
+    found = _profiles(done)
+    lines += t.shapes(printed, found, compared)
+    picture = t.set_curves(printed, done[0][0]["set"], found)
     ahead = [
         sum(part["wins"][0] > part["wins"][1] for part in result["sets"]) for _, result in done
     ]
@@ -246,33 +218,33 @@ def _four_draw(
         f" White wins more games than Black in all {count} sets with {ahead.count(count)} of {len(ahead)} pairs"
         f"{f', in none with {ahead.count(0)}' if ahead.count(0) else ''}."
     )
-    return Drawn(columns, lines, total(done, "games"), _distinct(done), compared, note, picture)
-
-
-def _paired(name: str, shares: Sequence[str], moves: Sequence[str] = ()) -> list[str]:
-    """Return the cells of a line, moves beside each share of games."""
-    beside = moves or [""] * len(shares)
-    return [name, *(cell for pair in zip(shares, beside, strict=True) for cell in pair)]
+    columns = [*rows.HEAD[:2], *whole]
+    games = rows.total(done, "games")
+    return rows.Drawn(columns, lines, games, _distinct(done), compared, note, picture)
 
 
 # -- the rest ----------------------------------------------------------------------------------------------
 
 
-def _pilot_draw(done: Done) -> Drawn:
+def _pilot_draw(done: rows.Done) -> rows.Drawn:
     results = [result for _, result in done]
-    steps = [over(results, "steps", seat) for seat in (0, 1)]
-    games = total(done, "games")
+    steps = [rows.over(results, "steps", seat) for seat in (0, 1)]
+    games = rows.total(done, "games")
     shares = [[100 * each["wins"][seat] / each["games"] for each in results] for seat in (0, 1)]
-    wins = " and ".join(interval(within(mean(each), *PERCENT)) for each in shares)
+    wins = " and ".join(rows.interval(rows.within(mean(each), *rows.PERCENT)) for each in shares)
     added = sum(sum(r["returns"]) for r in results)
     lines = [
         ["agents", "one, which plays both sides", "two"],
-        ["steps", "one sum", f"{interval(steps[0], 0)} and {interval(steps[1], 0)} a seed"],
+        [
+            "steps",
+            "one sum",
+            f"{rows.interval(steps[0], 0)} and {rows.interval(steps[1], 0)} a seed",
+        ],
         ["returns", "one sum", f"of each seat; together {added:g}"],
         [
             "games in which the first seat had neither as many decisions as the second nor one more",
             "-",
-            f"{total(done, 'unequal')} of {games}",
+            f"{rows.total(done, 'unequal')} of {games}",
         ],
         [
             "wins, %",
@@ -285,44 +257,46 @@ def _pilot_draw(done: Done) -> Drawn:
         "in each seat and knows nothing of the other."
     )
     distinct = _distinct(done)
-    return Drawn(HEAD, lines, games, distinct, (), note)
+    return rows.Drawn(rows.HEAD, lines, games, distinct, (), note)
 
 
-def _alpha_draw(done: Done) -> Drawn:
+def _alpha_draw(done: rows.Done) -> rows.Drawn:
     results = [result for _, result in done]
     parts = [result["all"] for result in results]
-    faults, replayed = total(done, "faults"), total(done, "replayed")
-    exact = Compared("games with a difference", 0.0, Estimate(faults, faults, faults), 0)
+    faults, replayed = rows.total(done, "faults"), rows.total(done, "replayed")
+    exact = rows.Compared("games with a difference", 0.0, Estimate(faults, faults, faults), 0)
     lines = [
         ["games replayed by the plain rules", "selected ones, by eye", f"{replayed:,}"],
-        ["moves replayed", "-", f"{total(done, 'moves'):,}"],
-        ["games with a difference", "none", signed(f"{faults:,}", exact)],
-        ["White wins, % of all games", "-", interval(t.won(parts, 0))],
+        ["moves replayed", "-", f"{rows.total(done, 'moves'):,}"],
+        ["games with a difference", "none", rows.signed(f"{faults:,}", exact)],
+        ["White wins, % of all games", "-", rows.interval(t.won(parts, 0))],
         ["moves of the winner", "-", t.shown(t.moves(parts), 2)],
         ["games cut at 20,000 moves", "not said", t.cut(parts)],
     ]
     note = "Every game that is replayed is the last of a block; its moves, winner and living pawns are compared."
-    return Drawn(HEAD, lines, total(done, "games"), _distinct(done), (exact,), note)
+    return rows.Drawn(rows.HEAD, lines, rows.total(done, "games"), _distinct(done), (exact,), note)
 
 
-def _old_draw(done: Done) -> Drawn:
+def _old_draw(done: rows.Done) -> rows.Drawn:
     results = [result for _, result in done]
     endless = [each["endless"] for each in results]
     short = [each["short"] for each in results]
-    equal, games = total(done, "equal"), total(done, "compared")
-    unfinished = within(mean([100 * each["cut"] / each["games"] for each in endless]), *PERCENT)
+    equal, games = rows.total(done, "equal"), rows.total(done, "compared")
+    unfinished = rows.within(
+        mean([100 * each["cut"] / each["games"] for each in endless]), *rows.PERCENT
+    )
     by_seed = t.moves_by_seed(short)
     decided, pairs = len(by_seed), len(results)
     compared = [
-        Compared("games not over", 100.0, unfinished, pairs, PERCENT),
-        Compared("White wins", 100.0, t.won(short, 0), pairs, PERCENT),
-        Compared("moves of the winner", 13.0, t.moves(short), decided, seeds=by_seed),
+        rows.Compared("games not over", 100.0, unfinished, pairs, rows.PERCENT),
+        rows.Compared("White wins", 100.0, t.won(short, 0), pairs, rows.PERCENT),
+        rows.Compared("moves of the winner", 13.0, t.moves(short), decided, seeds=by_seed),
     ]
     lines = [
         [
             f"greedy games after {done[0][0]['long']:,} of training that were not over after 10,000 moves, %",
             "100",
-            signed(interval(unfinished), compared[0]),
+            rows.signed(rows.interval(unfinished), compared[0]),
         ],
         [
             "the same, % by pair",
@@ -332,12 +306,12 @@ def _old_draw(done: Done) -> Drawn:
         [
             f"greedy games after {done[0][0]['short']:,}: White wins, %",
             "100",
-            signed(interval(t.won(short, 0)), compared[1]),
+            rows.signed(rows.interval(t.won(short, 0)), compared[1]),
         ],
         [
             f"moves of the winner, {decided} of {len(short)} pairs",
             "13",
-            signed(t.shown(t.moves(short), 2), compared[2]),
+            rows.signed(t.shown(t.moves(short), 2), compared[2]),
         ],
         ["distinct games among these", "1", _distinct(done, "short distinct", "greedy")],
         ["games cut at 10,000 moves", "0 of 100", t.cut(short)],
@@ -345,12 +319,12 @@ def _old_draw(done: Done) -> Drawn:
     ]
     note = (
         f"{NOISE} Greedy players still learn, as the study's do. Our other program is the same learner in Python over the plain rules, "
-        f"which played {total(done, 'moves'):,} moves of learning on 6 x 6 beside the compiled one."
+        f"which played {rows.total(done, 'moves'):,} moves of learning on 6 x 6 beside the compiled one."
     )
-    return Drawn(
-        HEAD,
+    return rows.Drawn(
+        rows.HEAD,
         lines,
-        total(done, "games"),
+        rows.total(done, "games"),
         "greedy games repeat themselves; see the table",
         compared,
         note,
@@ -361,7 +335,7 @@ _SETS_NOTE = f"{UNKNOWN} Figures are means over a seed's won games, then over se
 _MINIMAX_NOTE = f"{UNKNOWN} The games are those of the row `minimax`; minimax learns and explores while it is counted."
 
 
-def _of_minimax(done: Done) -> Done:
+def _of_minimax(done: rows.Done) -> rows.Done:
     """Return the pieces with minimax games, as if these were all of them."""
     return [
         (
@@ -377,36 +351,36 @@ def _of_minimax(done: Done) -> Done:
     ]
 
 
-def _minimax_sets_draw(done: Done) -> Drawn:
+def _minimax_sets_draw(done: rows.Done) -> rows.Drawn:
     return _sets_draw(_shares(_MINIMAX_SETS, 500), 500, _MINIMAX_NOTE, _of_minimax(done))
 
 
-STUDY = Study(
+STUDY = rows.Study(
     "rlgame",
     "RLGame, and RL-Glue's two players",
     (
-        Row(
+        rows.Row(
             "pilot",
             "Connect Four over RL-Glue with two players",
             "two players had to be faked inside one agent program; no figures.",
             {
-                "quick": Size("{games} games (the study gives no number)", {"games": 4}),
-                "study": Size(
+                "quick": rows.Size("{games} games (the study gives no number)", {"games": 4}),
+                "study": rows.Size(
                     "{games:,} games (the study gives no number), {seeds}", {"games": 200}
                 ),
             },
-            partial(each_seed, {}),
+            partial(rows.each_seed, {}),
             w.pilot,
             _pilot_draw,
             sized=False,
         ),
-        Row(
+        rows.Row(
             "alpha",
             "Alpha version, 10,000 games",
             "no fault found, no figures.",
             {
-                "quick": Size("10 of 10,000 games, {seeds}", {"blocks": 10, "block": 1}, 1),
-                "study": Size(
+                "quick": rows.Size("10 of 10,000 games, {seeds}", {"blocks": 10, "block": 1}, 1),
+                "study": rows.Size(
                     "5,000 games with each pair of networks, {seeds} (the study: 10,000 in all)",
                     {"blocks": 500, "block": 10},
                     2,
@@ -416,7 +390,7 @@ STUDY = Study(
             w.alpha,
             _alpha_draw,
         ),
-        Row(
+        rows.Row(
             "self-play",
             "Self-play on 8 x 8, 50,000 games: totals",
             "White 27,007, Black 22,993, 217.94 moves of the winner.",
@@ -425,7 +399,7 @@ STUDY = Study(
             w.self_play,
             _self_play_draw,
         ),
-        Row(
+        rows.Row(
             "self-play-sets",
             "Self-play on 8 x 8: by set of 5,000 games and winner",
             "20 rows of wins, moves, living pawns and pawns in base.",
@@ -435,21 +409,21 @@ STUDY = Study(
             partial(_sets_draw, _shares(_SELF_PLAY, 5_000), 5_000, _SETS_NOTE),
             shares="self-play",
         ),
-        Row(
+        rows.Row(
             "old-and-new",
             "The old program against the new one",
             "a greedy pair never ends; White wins all 100 games in 13 moves; both programs play the same moves.",
             {
-                "quick": Size(
+                "quick": rows.Size(
                     "20 of 50,000 and 20 of 2,000 games of training, 5 of 100 greedy games, {seeds}",
                     {"long": 20, "short": 20, "greedy": 5, "equal": 1},
                     2,
                 ),
-                "part": Size(
+                "part": rows.Size(
                     "5,000 of 50,000 and 2,000 games of training, 100 greedy games, {seeds}",
                     {"long": 5_000, "short": 2_000, "greedy": 100, "equal": 10},
                 ),
-                "study": Size(
+                "study": rows.Size(
                     "50,000 and 2,000 games of training, 100 greedy games, {seeds}",
                     {"long": 50_000, "short": 2_000, "greedy": 100, "equal": 10},
                 ),
@@ -458,20 +432,20 @@ STUDY = Study(
             w.old_and_new,
             _old_draw,
         ),
-        Row(
+        rows.Row(
             "minimax-bug",
             "Minimax of depth 5 on 6 x 6 with the bug of version 1.3",
             "White 1,388, Black 2,612, 8.64 moves.",
             {
-                "quick": Size("5 of 4,000 games, {seeds}", {"games": 5, "depth": 5}, 2),
-                "part": Size("50 of 4,000 games, {seeds}", {"games": 50, "depth": 5}),
-                "study": Size("4,000 games, {seeds}", {"games": 4_000, "depth": 5}),
+                "quick": rows.Size("5 of 4,000 games, {seeds}", {"games": 5, "depth": 5}, 2),
+                "part": rows.Size("50 of 4,000 games, {seeds}", {"games": 50, "depth": 5}),
+                "study": rows.Size("4,000 games, {seeds}", {"games": 4_000, "depth": 5}),
             },
             partial(w.each_profile, w.BOTH[:1]),
             w.minimax_bug,
             _bug_draw,
         ),
-        Row(
+        rows.Row(
             "minimax",
             "Minimax of depth 5 against a learner on 6 x 6",
             "506 to 494, 2,390 to 110, 1,254 to 2,246.",
@@ -480,7 +454,7 @@ STUDY = Study(
             w.minimax,
             _minimax_draw,
         ),
-        Row(
+        rows.Row(
             "minimax-sets",
             "Minimax of depth 5 against a learner, by 500 games",
             "472 to 484 wins a set, 15 to 16 moves.",
@@ -490,13 +464,13 @@ STUDY = Study(
             _minimax_sets_draw,
             shares="minimax",
         ),
-        Row(
+        rows.Row(
             "connect-four",
             "Connect Four, self-play, 50,000 games",
             "32,891 to 17,096, 13 draws, 8.02 moves.",
             {
-                "quick": Size("1,000 of 50,000 games, {seeds}", {"set": 100, "sets": 10}, 2),
-                "study": Size("50,000 games, {seeds}", {"set": 5_000, "sets": 10}),
+                "quick": rows.Size("1,000 of 50,000 games, {seeds}", {"set": 100, "sets": 10}, 2),
+                "study": rows.Size("50,000 games, {seeds}", {"set": 5_000, "sets": 10}),
             },
             partial(_four_units, False),
             w.connect_four,
@@ -509,13 +483,13 @@ STUDY = Study(
                 f"{NOISE} A draw counts for neither side.",
             ),
         ),
-        Row(
+        rows.Row(
             "connect-four-minimax",
             "Connect Four, minimax of depth 3 against a learner, 5,000 games",
             "4,282 to 708, 10 draws, 10.16 moves.",
             {
-                "quick": Size("100 of 5,000 games, {seeds}", {"set": 10, "sets": 10}, 2),
-                "study": Size("5,000 games, {seeds}", {"set": 500, "sets": 10}),
+                "quick": rows.Size("100 of 5,000 games, {seeds}", {"set": 10, "sets": 10}, 2),
+                "study": rows.Size("5,000 games, {seeds}", {"set": 500, "sets": 10}),
             },
             partial(_four_units, True),
             w.connect_four,

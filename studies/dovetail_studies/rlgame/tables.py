@@ -231,23 +231,81 @@ def total_lines(
     return lines
 
 
-def set_curves(study: Sequence[float], size: int, by_profile: dict[str, list[Result]]) -> Picture:
-    """Return White's wins by set.
+Shape = tuple[float, float]
+"""White's wins in percent and the winner's moves, in a set of games."""
+SHAPES = ("White wins, %", "moves of the winner")
+
+
+def shapes(
+    study: Sequence[Shape],
+    by_profile: dict[str, list[Result]],
+    compared: list[Compared],
+) -> list[list[str]]:
+    """Return how games change from the first fifth of the sets to the rest, pair by pair.
+
+    Levels vary so much by pair that no number of pairs can tell them from the study's only one;
+    a direction that all pairs share can be told.
 
     Args:
-        study: the study's, in percent; empty where its sets have another size.
+        study: the study's sets; empty where they have another size.
+        by_profile: what each seed counted, with its sets.
+        compared: gets the changes beside the study's.
+    """
+    lines = []
+    for measure, name in enumerate(SHAPES):
+        printed = _change([each[measure] for each in study]) if study else None
+        cells = ["-" if printed is None else f"{printed:+.1f}"]
+        for profile, results in by_profile.items():
+            changes = [_change([shape(part)[measure] for part in one["sets"]]) for one in results]
+            ours = mean(changes)
+            text = interval(ours)
+            if printed is not None:
+                compared.append(Compared(f"{profile}: {name}", printed, ours, len(changes)))
+                text = signed(text, compared[-1])
+            cells.append(f"{text}; rises in {sum(each > 0 for each in changes)} of {len(changes)}")
+        lines.append([f"{name}: change from the first fifth to the rest", *cells])
+    return lines
+
+
+def shape(part: Result) -> Shape:
+    """Return White's share and the winner's moves, not a number if no game was won."""
+    return white(part), (moves_by_seed([part]) or [math.nan])[0]
+
+
+def _change(values: Sequence[float]) -> float:
+    """Return the mean of the rest minus that of the first fifth, of the sets with a won game."""
+    known = [each for each in values if not math.isnan(each)]
+    first = max(1, len(known) // 5)
+    if len(known) <= first:
+        return 0.0
+    return float(np.mean(known[first:]) - np.mean(known[:first]))
+
+
+def set_curves(study: Sequence[Shape], size: int, by_profile: dict[str, list[Result]]) -> Picture:
+    """Return White's wins and the winner's moves by set.
+
+    Args:
+        study: the study's; empty where its sets have another size.
         size: games of a set.
         by_profile: what each seed counted, with its sets.
     """
     count = min(len(each["sets"]) for results in by_profile.values() for each in results)
     middles = [(number + 0.5) * size for number in range(count)]
-    curves = [
-        Curve(name, middles, [[white(part) for part in each["sets"][:count]] for each in results])
-        for name, results in by_profile.items()
-    ]
-    if study:
-        curves.append(Curve("study", middles, [list(study[:count])], study=True))
+    panels = []
+    for measure, name in enumerate(SHAPES):
+        curves = [
+            Curve(
+                profile,
+                middles,
+                [[shape(part)[measure] for part in each["sets"][:count]] for each in results],
+            )
+            for profile, results in by_profile.items()
+        ]
+        if study:
+            printed = [each[measure] for each in study[:count]]
+            curves.append(Curve("study", middles, [printed], study=True))
+        limits = (0.0, math.inf) if measure else PERCENT
+        panels.append(Panel("", name, curves, (), limits))
     text = f"A point is a set of {size:,} games, in which the players learn."
     text += " Dashed are the study's sets." if study else ""
-    panel = Panel("", "White wins, %", curves, (), PERCENT, thin=True)
-    return Picture([panel], "games", text)
+    return Picture(panels, "games", text)

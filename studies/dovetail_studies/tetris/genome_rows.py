@@ -14,24 +14,9 @@ from dovetail_agents.general.feature_network import handmade
 from dovetail_agents.general.feature_network.genome import decode, genes
 from dovetail_agents.general.feature_network.saved import Genome
 from dovetail_games.tetris import PIECES
+from dovetail_studies import rows
 from dovetail_studies.curves import Curve, Mark, Panel, Picture
 from dovetail_studies.learned import Steps, learned
-from dovetail_studies.rows import (
-    HEAD,
-    Compared,
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    over,
-    signed,
-    total,
-    within,
-)
 from dovetail_studies.tetris import games, train
 from dovetail_studies.tetris.searches import CMAES
 
@@ -78,7 +63,9 @@ def _player(genome: Any) -> games.Networked:
     return games.Networked(decode(genome, handmade.PLANES, *BOARD))
 
 
-def _cmaes(name: str, unit: Unit, start: Any, generations: int, pieces: str = PIECES) -> Genome:
+def _cmaes(
+    name: str, unit: rows.Unit, start: Any, generations: int, pieces: str = PIECES
+) -> Genome:
     """Search; return the best candidate met, and how the search went."""
     steps = Steps(name)
     options = {"diagonal": True, "elitist": unit["elitist"], "bounds": (0.0, 1.0)}
@@ -90,7 +77,7 @@ def _cmaes(name: str, unit: Unit, start: Any, generations: int, pieces: str = PI
         own = [_silenced(each, unit["loops"]) for each in asked]
         seeds = games.seeds(unit["seed"], generation, unit["games"])
 
-        def play(own: Any = own, seeds: Any = seeds) -> Result:
+        def play(own: Any = own, seeds: Any = seeds) -> rows.Result:
             results = games.play([_player(each) for each in own], game, seeds)
             return {"worth": results[:, :, 0].mean(1).tolist()}
 
@@ -111,7 +98,7 @@ def _begin(name: str) -> Any:
     return train.start_of(handmade.network("study", handmade.PLANES, *BOARD), "genome")
 
 
-def _learn(name: str, unit: Unit, pieces: str = PIECES) -> bytes:
+def _learn(name: str, unit: rows.Unit, pieces: str = PIECES) -> bytes:
     start, before = _begin(unit["start"]), 0
     if "first" in unit:
         first = _cmaes(f"{name}-first", unit, start, unit["first"])
@@ -122,7 +109,7 @@ def _learn(name: str, unit: Unit, pieces: str = PIECES) -> bytes:
     return msgspec.structs.replace(found, made=made).bytes()
 
 
-def _learned(unit: Unit, pieces: str = PIECES) -> tuple[Any, Found]:
+def _learned(unit: rows.Unit, pieces: str = PIECES) -> tuple[Any, Found]:
     """Return the genes that a search found, and how it went; from the kept states where these are used."""
     name = f"{'loops' if unit['loops'] else 'no-loops'}-{unit['seed']}"
     return learned(name, partial(_learn, name, unit, pieces), _read)
@@ -140,14 +127,14 @@ def _read(state: bytes) -> tuple[Any, Found]:
         raise DovetailError(f"this network does not say how it was found: {error}") from None
 
 
-def _again(genome: Any, unit: Unit, pieces: str = PIECES) -> float:
+def _again(genome: Any, unit: rows.Unit, pieces: str = PIECES) -> float:
     """Return the mean rows in games that no search has played."""
     game = games.Game(*BOARD, pieces, unit["most"])
     seeds = games.seeds(2_000_000 + unit["seed"], 0, unit["again"])
     return float(games.play([_player(genome)], game, seeds)[0][:, 0].mean())
 
 
-def _units(key: str, values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
+def _units(key: str, values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
     given = {"search": key, **SEARCHES[key]}
     return [
         {**given, "loops": loops, **values, "seed": seed}
@@ -173,7 +160,7 @@ def _with(loops: bool) -> str:
 # -- 1 to 5 ------------------------------------------------------------------------------------------------
 
 
-def _search(unit: Unit) -> Result:
+def _search(unit: rows.Unit) -> rows.Result:
     genome, found = _learned(unit)
     return {
         "best": found.best,
@@ -183,24 +170,27 @@ def _search(unit: Unit) -> Result:
     }
 
 
-def _draw(study: float, note: str, done: Done) -> Drawn:
+def _draw(study: float, note: str, done: rows.Done) -> rows.Drawn:
     lines, compared, texts = [], [], []
     unit = done[0][0]
-    groups = {loops: results for (loops,), results in by(done, "loops").items()}
+    groups = {loops: results for (loops,), results in rows.by(done, "loops").items()}
     for loops, results in groups.items():
-        best, again = within(over(results, "best")), within(over(results, "again"))
-        last = within(over(results, "curve", -1, 1))
+        best, again = (
+            rows.within(rows.over(results, "best")),
+            rows.within(rows.over(results, "again")),
+        )
+        last = rows.within(rows.over(results, "curve", -1, 1))
         printed = f"{study:,.0f}" if study else "no useful result"
         name = f", {_with(loops)}"
-        text = interval(best)
+        text = rows.interval(best)
         if study and not loops:
             seeds = [each["best"] for each in results]
-            compared.append(Compared("best candidate", study, best, len(results), seeds=seeds))
-            text = signed(text, compared[0])
+            compared.append(rows.Compared("best candidate", study, best, len(results), seeds=seeds))
+            text = rows.signed(text, compared[0])
         lines += [
             [f"best candidate{name}", "-" if loops else printed, text],
-            [f"its vector in new games{name}", "-", interval(again)],
-            [f"mean of the last generation{name}", "-", interval(last, 2)],
+            [f"its vector in new games{name}", "-", rows.interval(again)],
+            [f"mean of the last generation{name}", "-", rows.interval(last, 2)],
         ]
         bests = [[generation[0] for generation in result["curve"]] for result in results]
         met = ", ".join(str(each.index(max(each)) + 1) for each in bests)
@@ -217,13 +207,19 @@ def _draw(study: float, note: str, done: Done) -> Drawn:
     )
     text = f"{note}{' '.join(texts)}"
     picture = _curves(study, unit, groups)
-    columns = ["rows", *HEAD[1:]]
-    return Drawn(
-        columns, lines, total(done, "games"), games.sequences_of(sequences), compared, text, picture
+    columns = ["rows", *rows.HEAD[1:]]
+    return rows.Drawn(
+        columns,
+        lines,
+        rows.total(done, "games"),
+        games.sequences_of(sequences),
+        compared,
+        text,
+        picture,
     )
 
 
-def _curves(study: float, unit: Unit, groups: Mapping[bool, Sequence[Result]]) -> Picture:
+def _curves(study: float, unit: rows.Unit, groups: Mapping[bool, Sequence[rows.Result]]) -> Picture:
     """Return the best candidate of each generation and the mean of all, and the study's best."""
     last = unit["generations"]
     panels = []
@@ -255,7 +251,7 @@ def _row(
     generations: int,
     first: int = 0,
     note: str = "",
-) -> Row:
+) -> rows.Row:
     def size(people: int, number: int, count: int) -> str:
         return f"population {people:,} of {population:,}, {count} of {each} games, {number} of {generations} generations"
 
@@ -266,21 +262,21 @@ def _row(
     # In fewer generations an elitist search need not differ from another: the best of the past
     # takes part from the generation after the first that finds nothing better.
     quick, part = min(8, generations), min(generations, 20)
-    return Row(
+    return rows.Row(
         f"run-{key}",
         title,
         printed,
         {
-            "quick": Size(
+            "quick": rows.Size(
                 f"{size(30, quick, few)}, {{seeds}}",
                 {**_values(30, few, quick, 2_000, 10), **before(2)},
                 1,
             ),
-            "part": Size(
+            "part": rows.Size(
                 f"{size(200, part, each)}, {{seeds}}",
                 {**_values(200, each, part, 20_000, 20), **before(10)},
             ),
-            "study": Size(
+            "study": rows.Size(
                 f"population {population:,}, {each} game{'s' * (each > 1)}, {generations} generations, {{seeds}}",
                 {**_values(population, each, generations, 100_000, 50), **before(first)},
             ),
@@ -296,7 +292,7 @@ def _row(
 SZ = "SZ"
 
 
-def _sz(unit: Unit) -> Result:
+def _sz(unit: rows.Unit) -> rows.Result:
     genome, found = _learned(unit, SZ)
     hand = _silenced(_begin("study"), unit["loops"])
     return {
@@ -308,15 +304,23 @@ def _sz(unit: Unit) -> Result:
     }
 
 
-def _sz_draw(done: Done) -> Drawn:
+def _sz_draw(done: rows.Done) -> rows.Drawn:
     lines = []
-    for (loops,), results in by(done, "loops").items():
+    for (loops,), results in rows.by(done, "loops").items():
         name, printed = f", {_with(loops)}", "-" if loops else "did not transfer"
         lines += [
-            [f"learned on SZ-Tetris, in SZ-Tetris{name}", "-", interval(over(results, "sz"))],
-            [f"the same in Tetris{name}", printed, interval(over(results, "tetris"))],
-            [f"set by hand, in SZ-Tetris{name}", "-", interval(over(results, "hand sz"))],
-            [f"set by hand, in Tetris{name}", "-", interval(over(results, "hand tetris"))],
+            [
+                f"learned on SZ-Tetris, in SZ-Tetris{name}",
+                "-",
+                rows.interval(rows.over(results, "sz")),
+            ],
+            [f"the same in Tetris{name}", printed, rows.interval(rows.over(results, "tetris"))],
+            [f"set by hand, in SZ-Tetris{name}", "-", rows.interval(rows.over(results, "hand sz"))],
+            [
+                f"set by hand, in Tetris{name}",
+                "-",
+                rows.interval(rows.over(results, "hand tetris")),
+            ],
         ]
     most = done[0][0]["most"]
     note = (
@@ -328,26 +332,28 @@ def _sz_draw(done: Done) -> Drawn:
         for each, _ in done
         if not each["loops"]
     )
-    columns = ["rows", *HEAD[1:]]
-    return Drawn(columns, lines, total(done, "games"), games.sequences_of(sequences), (), note)
+    columns = ["rows", *rows.HEAD[1:]]
+    return rows.Drawn(
+        columns, lines, rows.total(done, "games"), games.sequences_of(sequences), (), note
+    )
 
 
 ROWS = (
-    Row(
+    rows.Row(
         "run-0",
         "0: learned on SZ-Tetris, used in Tetris",
         "several tries, none of which transferred (no figures).",
         {
-            "quick": Size(
+            "quick": rows.Size(
                 "population 40, 3 games, 3 generations (the study gives none), {seeds}",
                 _values(40, 3, 3, 2_000, 10),
                 1,
             ),
-            "part": Size(
+            "part": rows.Size(
                 "population 200, 10 games, 20 generations (the study gives none), {seeds}",
                 _values(200, 10, 20, 20_000, 20),
             ),
-            "study": Size(
+            "study": rows.Size(
                 "population 1,000, 10 games, 38 generations (as run 5; the study gives none), {seeds}",
                 _values(1000, 10, 38, 20_000, 50),
             ),
