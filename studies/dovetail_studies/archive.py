@@ -61,7 +61,7 @@ def members(archive: Path) -> Mapping[str, bytes]:
     """Return the content of an archive by name; nothing if there is no archive.
 
     Raises:
-        DovetailError: the file is no archive.
+        DovetailError: the file is not an archive.
     """
     try:
         changed = archive.stat()

@@ -13,7 +13,7 @@ from dovetail_studies.findings import FINDINGS, Finding
 from dovetail_studies.rows import study
 
 KEPT = Path(__file__).parents[2] / "studies/pages/results"
-PLACES = re.compile(r"\{[^}]*\}|`[^`]*`|\]\([^)]*\)")
+PLACES = re.compile(r"version [\d.]+|genes of [\d.]+|\{[^}]*\}|`[^`]*`|\]\([^)]*\)")
 FIGURE = re.compile(r"\d\.\d|\d %|\.\.")
 
 
