@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dovetail.cli.command_options import add_command
 from dovetail.cli.common import (
     ADDRESS,
     Register,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Sync(StrEnum):
-    """How the journal is forced to the device."""
+    """The times at which the journal is forced to the device."""
 
     none = "none"
     batch = "batch"
@@ -41,10 +43,13 @@ class Sync(StrEnum):
 
 def add(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(broker)
+    add_command(app, Options, broker)
 
 
-def broker(
+@dataclass(frozen=True)
+class Options:
+    """The options of ``dovetail broker``."""
+
     bind: Annotated[
         str,
         typer.Option(
@@ -52,26 +57,26 @@ def broker(
             envvar=BROKER,
             help="Address to listen on; * as the port picks a free one.",
         ),
-    ] = ADDRESS,
+    ] = ADDRESS
     journal: Annotated[
         str,
         typer.Option(metavar="PATH", help="File to record episodes in; `none` for no journal."),
-    ] = "dovetail.journal",
+    ] = "dovetail.journal"
     sync: Annotated[
         Sync,
         typer.Option(
             help="When to force the journal to the device, against a power failure: none leaves it to "
             "the system, batch loses a second at most, always loses nothing and is slow."
         ),
-    ] = Sync.none,
+    ] = Sync.none
     durable: Annotated[
         bool,
         typer.Option(
             help="Continue the runs in progress if the broker is killed and started again with the same "
             "journal."
         ),
-    ] = True,
-    token: Token = None,
+    ] = True
+    token: Token = None
     access: Annotated[
         Path | None,
         typer.Option(
@@ -79,17 +84,17 @@ def broker(
             help="Encrypt, and admit only the keys in this file (`dovetail keys make`), each for what the "
             "file says; the file is read again when it changes.",
         ),
-    ] = None,
+    ] = None
     insecure: Annotated[
         bool,
         typer.Option(
             "--insecure",
             help="Listen beyond this machine without keys, unencrypted: only in a network that you trust.",
         ),
-    ] = False,
+    ] = False
     heartbeat: Annotated[
         float, typer.Option(min=0.05, metavar="SECONDS", help="Time between pings.")
-    ] = 1.0,
+    ] = 1.0
     peer_timeout: Annotated[
         float,
         typer.Option(
@@ -97,11 +102,11 @@ def broker(
             metavar="SECONDS",
             help="Disconnect an idle peer after this much silence.",
         ),
-    ] = 30.0,
+    ] = 30.0
     grace: Annotated[
         float,
         typer.Option(min=0.0, metavar="SECONDS", help="How long to keep a lost peer's seats."),
-    ] = 10.0,
+    ] = 10.0
     finish: Annotated[
         float,
         typer.Option(
@@ -109,7 +114,7 @@ def broker(
             metavar="SECONDS",
             help="How long episodes in progress may continue when the broker stops.",
         ),
-    ] = 3.0,
+    ] = 3.0
     env: Annotated[
         list[str] | None,
         typer.Option(
@@ -117,7 +122,7 @@ def broker(
             help="Host an environment inside the broker's process, which is faster; may be repeated.",
             autocompletion=complete_environment,
         ),
-    ] = None,
+    ] = None
     agent: Annotated[
         list[str] | None,
         typer.Option(
@@ -126,17 +131,55 @@ def broker(
             "repeated.",
             autocompletion=complete_agent,
         ),
-    ] = None,
-    set_: Set = None,
+    ] = None
+    set_: Set = None
     set_agent: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
             help="Set an option of the one agent that --agent names; may be repeated.",
         ),
-    ] = None,
-    register_: Register = None,
-) -> None:
+    ] = None
+    register_: Register = None
+
+    def checked(self) -> None:
+        """Refuse to listen beyond this machine unencrypted.
+
+        Raises:
+            UsageError: the text names the address.
+        """
+        said = f" ({BROKER} says so)" if self.bind == os.environ.get(BROKER) else ""
+        if self.access is None and not (self.insecure or loopback(self.bind)):
+            raise UsageError(
+                f"other machines reach {self.bind}{said}, and nothing is encrypted; give --access "
+                "for keys (see `dovetail keys make`), or use tcp://127.0.0.1 with a tunnel such as "
+                "`ssh -L`, or give --insecure in a network that you trust"
+            )
+
+    def hosts(self) -> dict[str, Host]:
+        """Return what the broker's own process serves, by name."""
+        environments, agents = self.env or [], self.agent or []
+        given, told = settings(self.set_), settings(self.set_agent, "--set-agent")
+        if given and len(environments) != 1:
+            raise UsageError("--set sets options of one environment; name just one with --env")
+        if told and len(agents) != 1:
+            raise UsageError("--set-agent sets options of one agent; name just one with --agent")
+        register(self.register_)
+        hosts: dict[str, Host] = {}
+        if environments:
+            from dovetail.peer.environments.host import EnvironmentHost
+
+            hosts[ENVIRONMENTS] = EnvironmentHost(
+                [served("environment", each, given) for each in environments]
+            )
+        if agents:
+            from dovetail.peer.agents.host import AgentHost
+
+            hosts[AGENTS] = AgentHost([served("agent", each, told) for each in agents])
+        return hosts
+
+
+def broker(options: Options) -> None:
     """Run the broker that environments, agents and experiments connect to.
 
     The first Ctrl-C stops it gracefully, the second immediately. --set sets options of the one environment
@@ -148,14 +191,8 @@ def broker(
 
     Example: dovetail broker --bind 'tcp://*:5757' --access access.toml
     """
-    said = f" ({BROKER} says so)" if bind == os.environ.get(BROKER) else ""
-    if access is None and not (insecure or loopback(bind)):
-        raise UsageError(
-            f"other machines reach {bind}{said}, and nothing is encrypted; give --access for keys (see "
-            "`dovetail keys make`), or use tcp://127.0.0.1 with a tunnel such as `ssh -L`, or give "
-            "--insecure in a network that you trust"
-        )
-    hosts = _hosts(env or [], agent or [], set_, set_agent, register_)
+    options.checked()
+    hosts = options.hosts()
     from dovetail.broker.core.core import Settings
     from dovetail.broker.durable.journal import Journal
     from dovetail.broker.peers.access_file import AccessFile
@@ -163,54 +200,33 @@ def broker(
     from dovetail.broker.shell.server import Server
 
     log_to_stderr()
-    if token is None and access is None and not loopback(bind):
+    bind, access = options.bind, options.access
+    if options.token is None and access is None and not loopback(bind):
         warn(f"anyone who reaches {bind} may use this broker; give --token-file to restrict access")
 
     def ready(server: Server) -> None:
         print(f"broker ready at {server.address}", flush=True)
 
+    journal = partial(Journal, Path(options.journal), sync=options.sync.value)
     serve(
         bind,
-        settings=Settings(token=token, heartbeat=heartbeat, peer_timeout=peer_timeout, grace=grace),
-        journal=None if journal == "none" else partial(Journal, Path(journal), sync=sync.value),
-        durable=durable,
-        finish=finish,
+        settings=Settings(
+            token=options.token,
+            heartbeat=options.heartbeat,
+            peer_timeout=options.peer_timeout,
+            grace=options.grace,
+        ),
+        journal=None if options.journal == "none" else journal,
+        durable=options.durable,
+        finish=options.finish,
         ready=ready,
         hosts=hosts,
         access=None if access is None else AccessFile(access),
     )
 
 
-def _hosts(
-    environments: list[str],
-    agents: list[str],
-    set_: Set,
-    set_agent: list[str] | None,
-    register_: Register,
-) -> dict[str, Host]:
-    """Return what the broker's own process serves, by name."""
-    given, told = settings(set_), settings(set_agent, "--set-agent")
-    if given and len(environments) != 1:
-        raise UsageError("--set sets options of one environment; name just one with --env")
-    if told and len(agents) != 1:
-        raise UsageError("--set-agent sets options of one agent; name just one with --agent")
-    register(register_)
-    hosts: dict[str, Host] = {}
-    if environments:
-        from dovetail.peer.environments.host import EnvironmentHost
-
-        hosts[ENVIRONMENTS] = EnvironmentHost(
-            [served("environment", each, given) for each in environments]
-        )
-    if agents:
-        from dovetail.peer.agents.host import AgentHost
-
-        hosts[AGENTS] = AgentHost([served("agent", each, told) for each in agents])
-    return hosts
-
-
 def loopback(address: str) -> bool:
-    """Whether only programs on this machine can reach an address.
+    """Return whether only programs on this machine can reach an address.
 
     Raises:
         DovetailError: it is not an address.
