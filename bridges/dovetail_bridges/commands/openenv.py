@@ -145,7 +145,7 @@ def openenv(
             together=True,
         )
 
-    with make() as table:  # a wrong option is told before anybody connects
+    with make() as table:  # a wrong option is told before a connection
         spaces, description = table.spaces(), table.description
     rules = Rules(illegal=illegal, tries=tries, observe=observe)  # type: ignore[arg-type]
     seats = Seats(make, open_, tables=tables, sessions=sessions, back=back, rules=rules)

@@ -1,0 +1,45 @@
+"""The check of prose finds what CONTRIBUTING.md bans, and spares what it does not."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+
+
+def check() -> Any:
+    """Return the check as a module."""
+    loader = importlib.machinery.SourceFileLoader("prose", str(TOP / ".ci/prose"))
+    spec = importlib.util.spec_from_loader("prose", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ('"""What a peer is."""\n', ["begins with 'What'"]),
+        ('class A:\n    b: int = 1\n    """Whether it is on."""\n', ["begins with 'Whether'"]),
+        ('def f():\n    """Return up to so many items."""\n', ["'so many'"]),
+        ('def f():\n    """Return as far\n    as it goes."""\n', ["'as far as'"]),
+        ("x = 1  #" + "y" * 100 + "\n", ["108 columns"]),
+        ("# https://example.org/" + "y" * 100 + "\n", []),
+        ('def f():\n    """Return what was sent; whether it arrived is unknown."""\n', []),
+        ('def f():\n    """Return an item."""\n    return "What is so many?"\n', []),
+        ('def f():\n    """Raise it, but not so much."""\n', []),
+    ],
+)
+def test_docstrings_and_widths(text: str, kinds: list[str]) -> None:
+    assert [kind for _, kind, _ in check().python(text)] == kinds
+
+
+def test_the_list_of_unclean_folders_names_folders() -> None:
+    for each in check().UNCLEAN.read_text(encoding="utf-8").split():
+        assert (TOP / each).exists(), each
