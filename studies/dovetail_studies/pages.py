@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -33,6 +33,7 @@ from dovetail_studies.rows import (
     study,
 )
 from dovetail_studies.working import (
+    FIRST_SEED,
     KEPT_RESULTS,
     OUT,
     file,
@@ -105,13 +106,20 @@ def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> 
     return begun or Found(row, None, (), None, False)
 
 
-def at(whole: Study, row: Row, size: SizeName, count: int | None = None, out: Path = OUT) -> Found:
+def at(
+    whole: Study,
+    row: Row,
+    size: SizeName,
+    count: int | None = None,
+    out: Path = OUT,
+    first: int = FIRST_SEED,
+) -> Found:
     """Return the results of a row at one size, with as many seeds as asked for.
 
     Raises:
         DovetailError: they do not make its table.
     """
-    wanted = units(row, size, count)
+    wanted = units(row, size, count, first)
     path = file(out, whole.name, row, size)
     results = Results([path])
     done = results.done(wanted)
@@ -146,6 +154,36 @@ def compared(whole: Study, found: Found, kept: Path = KEPT_RESULTS) -> str:
     if new := len(found.records) - len(of):
         text += f", which has none of {new} more"
     return text + "".join(f"\ndiffers: {unit}" for unit in wrong)
+
+
+def fresh(whole: Study, found: Found, kept: Path = KEPT_RESULTS) -> str:
+    """Say how many figures from other seeds lie where those of the page predict them.
+
+    The interval is that of a mean over as many seeds, as the kept seeds predict it: of 100 figures
+    about 95 lie in theirs.
+    """
+    assert found.size is not None
+    known = _kept(whole, found, kept)
+    row = found.row.key
+    if known is None or found.drawn is None:
+        return f"{row}: nothing to compare, as {kept} has no results of this size"
+    seeds = _seeds(found)
+    pairs = [
+        (replace(old, more=old.more / seeds).again, new.ours.value, new.name)
+        for old, new in zip(known.compared, found.drawn.compared, strict=True)
+        if old.verdict is not None
+    ]
+    out = [name for again, value, name in pairs if not again.low <= value <= again.high]
+    inside = f"{len(pairs) - len(out)} of {len(pairs)} figures beside the study's"
+    text = f"{row}: {inside} lie in the page's prediction intervals"
+    return text + "".join(f"\noutside: {name}" for name in out)
+
+
+def _kept(whole: Study, found: Found, kept: Path) -> Drawn | None:
+    assert found.size is not None
+    place = kept_file(kept, whole.name, found.row, found.size)
+    done = Results([place]).done(units(found.row, found.size))
+    return _drawn(found.row, done, str(place)) if done else None
 
 
 def table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
@@ -343,7 +381,7 @@ def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
         "Where one figure is compared, its name stands before the verdict.",
         "",
         "A conclusion holds: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. A *seed* is one training with its own random numbers. `dovetail study NAME ROW` runs a row, `--quick` "
-        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept, which the page says below the table. The tables of RLGame and of the runs of Amazons count the games of training itself and rest on no state; the weights of Amazons and of dots are in the results. A table of Dominion's learner is too large to be kept: the row's command trains all of its tables again, each in half a minute to twenty minutes of a core, and those of a row in half an hour to six hours. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which is a record.",
+        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept, which the page says below the table. `--first-seed 1001` takes other seeds, and says how many figures lie where those of the page predict them. `--again --quick` repeats the short trainings that are kept, and so tells whether this machine rounds as the one that made them. The tables of RLGame and of the runs of Amazons count the games of training itself and rest on no state; the weights of Amazons and of dots are in the results. A table of Dominion's learner is too large to be kept: the row's command trains all of its tables again, each in half a minute to twenty minutes of a core, and those of a row in half an hour to six hours. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which is a record.",
         "",
     ]
     parts += [
@@ -357,6 +395,8 @@ def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
         f"## [{study(BEST).title}]({BEST}.md)",
         "",
         "One table for each game, over several trainings: our strongest learner beside the study's best and what is published. These are not counted above either.",
+        "",
+        "What the studies wished for has [a page of its own](wishes.md).",
     ]
     return "\n".join(head + parts).rstrip() + "\n"
 

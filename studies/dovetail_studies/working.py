@@ -20,16 +20,13 @@ KEPT_RESULTS = Path("studies/pages/results")
 FIRST_SEED = 1
 
 
-def seeds(row: Row, size: SizeName, count: int | None) -> list[int]:
-    """Return the seeds of a row."""
-    number = row.sizes[size].seeds if count is None else count
-    return list(range(FIRST_SEED, FIRST_SEED + number))
-
-
-def units(row: Row, size: SizeName, count: int | None = None) -> list[Unit]:
-    """Return the pieces of work of a row."""
+def units(
+    row: Row, size: SizeName, count: int | None = None, first: int = FIRST_SEED
+) -> list[Unit]:
+    """Return the pieces of work of a row, with its own number of seeds if ``count`` is None."""
     assert row.units is not None
-    return row.units(row.sizes[size].values, seeds(row, size, count))
+    number = row.sizes[size].seeds if count is None else count
+    return row.units(row.sizes[size].values, list(range(first, first + number)))
 
 
 def file(folder: Path, name: str, row: Row, size: SizeName) -> Path:
@@ -86,6 +83,7 @@ def run(
     out: Path = OUT,
     told: Callable[[str], None] = print,
     again: Path | None = None,
+    first: int = FIRST_SEED,
 ) -> None:
     """Do what is not done yet of some rows.
 
@@ -98,6 +96,7 @@ def run(
         told: called with a line for each piece.
         again: an empty folder for the results of doing all of it once more, in which the states
             of learners that are kept or in ``out`` are loaded.
+        first: the lowest seed.
 
     Raises:
         DovetailError: a row has no code, or results cannot be written.
@@ -109,7 +108,7 @@ def run(
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
         size = pick(row, wanted)
         results = Results([file(again or out, whole.name, row, size)])
-        missing = results.todo(units(row, size, count))
+        missing = results.todo(units(row, size, count, first))
         if missing:
             results.ready()
         for unit in missing:

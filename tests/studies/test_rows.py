@@ -18,7 +18,7 @@ from dovetail.cli import app
 from dovetail.cli.common import command
 from dovetail_experiments.statistics import Estimate, mean
 from dovetail_studies import pages, working
-from dovetail_studies.archive import members
+from dovetail_studies.archive import members, write
 from dovetail_studies.findings import FINDINGS
 from dovetail_studies.learned import States
 from dovetail_studies.results import Results
@@ -433,3 +433,32 @@ def test_a_page_says_what_a_figure_without_an_interval_is(sums: Study, tmp_path:
         assert [text for text in pages.MARKS.values() if text in page] == ([said] if said else [])
     assert interval(Estimate(2.0, -math.inf, math.inf)) == "*2.0*"
     assert interval(Estimate(2.0, 2.0, 2.0), 0, sign=" %") == "2 % (every seed)"
+
+
+def test_other_seeds_are_counted_by_where_the_page_predicts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mean of five more seeds, from 0.5 with a half width of 0.1 over five: within 0.14."""
+
+    def draw(done: Done) -> Drawn:
+        found = 0.5 if done[0][0]["seed"] == 1 else value
+        estimate = Estimate(found, found - 0.1, found + 0.1)
+        compared = [Compared("won", 0.5, estimate, 5, (0, 1))]
+        return Drawn(["", "study", "ours"], [["won", "0.5", "-"]], 3, "all", compared)
+
+    whole = Study("sums", "Sums", (replace(_row(), draw=draw),))
+    monkeypatch.setattr(working, "study", lambda name: whole)
+    row, kept = whole.rows[0], tmp_path / "kept"
+    working.run([(whole, [row])], "study", out=tmp_path, told=lambda line: None)
+    path = working.file(tmp_path, "sums", row, "study")
+    write(kept / "sums.zip", {path.name: path.read_bytes()})
+    fresh = tmp_path / "from-seed-1001"
+    working.run([(whole, [row])], "study", out=fresh, told=lambda line: None, first=1001)
+    assert len(Results([path]).records) == 5, "the page's seeds stay as they are"
+    for value, said in ((0.63, "1 of 1 figures"), (0.65, "0 of 1 figures")):
+        found = pages.at(whole, row, "study", None, fresh, 1001)
+        assert {each.unit["seed"] for each in found.records} == set(range(1001, 1006))
+        text = pages.fresh(whole, found, kept)
+        assert said in text
+        assert ("outside: won" in text) == (value == 0.65)
+    assert "nothing to compare" in pages.fresh(whole, found, tmp_path / "none")

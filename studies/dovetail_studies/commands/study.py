@@ -37,6 +37,13 @@ def study(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Trainings of each row; their seeds are 1, 2, ...")
     ] = None,
+    first_seed: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="The lowest seed; with another than 1, say how many figures lie where those of the page predict them.",
+        ),
+    ] = 1,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Number of processes; default: one for each core.")
     ] = None,
@@ -69,11 +76,16 @@ def study(
     if name is None and not all_:
         raise UsageError(f"give a study or --all; the studies are {', '.join(rows.ALL)}")
     ignored = {"--quick": quick, "--part": part, "--seeds": seeds, "--again": again}
+    ignored["--first-seed"] = first_seed > 1
     for given in [row, *(option for option, value in ignored.items() if value)]:
         if page and given is not None:
             raise UsageError(
                 f"--page writes the page of all rows from the runs so far; leave out {given}"
             )
+    if again and first_seed > 1:
+        raise UsageError(
+            "--again repeats kept results, which begin at seed 1; leave out --first-seed"
+        )
     studies = [rows.study(each) for each in (rows.ALL if name is None else (name,))]
     if page:
         for whole in studies:
@@ -90,17 +102,23 @@ def study(
     with tempfile.TemporaryDirectory(prefix="dovetail-again-") as folder:
         # A folder of its own, so that two such commands at once do not disturb each other.
         own = Path(folder) if again else None
+        # Pages rest on the seeds from 1 on; others have a folder of their own.
+        out = working.OUT if first_seed == 1 else working.OUT / f"from-seed-{first_seed}"
         working.run(
             *(chosen, size, seeds, jobs or os.cpu_count() or 1),
             told=lambda line: typer.echo(line, err=True),
             again=own,
+            first=first_seed,
+            out=out,
         )
         for whole, some in chosen:
             for one in some:
-                found = pages.at(whole, one, working.pick(one, size), seeds, own or working.OUT)
+                found = pages.at(whole, one, working.pick(one, size), seeds, own or out, first_seed)
                 typer.echo("\n".join(pages.section(whole, found)))
                 if again:
                     typer.echo(pages.compared(whole, found))
+                if first_seed > 1:
+                    typer.echo(pages.fresh(whole, found))
 
 
 def _listing(name: str, found: list[Found]) -> Table:
