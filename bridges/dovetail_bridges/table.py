@@ -34,7 +34,7 @@ START = 60.0
 """Seconds in which the first game must begin."""
 
 
-class Refused(DovetailError):
+class CallRefused(DovetailError):
     """What a caller wants cannot be done; the text says why and what can be."""
 
 
@@ -59,7 +59,7 @@ class _Player(RemoteAgent):
         self.game += 1
 
 
-class Table:
+class OpenTable:
     """A game with open seats.
 
     Args:
@@ -159,7 +159,7 @@ class Table:
         """Return what a seat sees, as soon as it must act or its game is over, or after ``wait`` seconds.
 
         Raises:
-            Refused: the table has failed.
+            CallRefused: the table has failed.
         """
         player = self._player(seat)
         with self._changed:
@@ -179,7 +179,7 @@ class Table:
             force: also pass on an action that is not legal, which costs what the broker asks for it.
 
         Raises:
-            Refused: it is not this seat's turn, the turn is over, or the action is not legal.
+            CallRefused: it is not this seat's turn, the turn is over, or the action is not legal.
         """
         player = self._player(seat)
         with self._changed:
@@ -188,28 +188,28 @@ class Table:
             if decision is None:
                 over = player.ended is not None
                 text = "the game is over" if over else "it is not your turn; call observe and wait"
-                raise Refused(text)
+                raise CallRefused(text)
             if turn != decision.turn:
-                raise Refused(
+                raise CallRefused(
                     f"turn {turn} is not in progress, but turn {decision.turn}; call observe first"
                 )
             action = chosen(decision, action)
             if not is_legal(decision, action) and not force:
                 player.refused += 1
-                raise Refused(f"{str(action)[:60]!r} is not legal; {self._allowed(decision)}")
+                raise CallRefused(f"{str(action)[:60]!r} is not legal; {self._allowed(decision)}")
             self._answer(seat, player.act(action))
 
     def resign(self, seat: int) -> None:
         """Give the game up, now or when the seat must act next.
 
         Raises:
-            Refused: the game is over.
+            CallRefused: the game is over.
         """
         player = self._player(seat)
         with self._changed:
             self._check()
             if player.ended is not None:
-                raise Refused("the game is over")
+                raise CallRefused("the game is over")
             answer = player.resign()
             if answer is not None:
                 self._answer(seat, answer)
@@ -227,15 +227,15 @@ class Table:
             wait: in seconds.
 
         Raises:
-            Refused: this one is not over, or it was the last.
+            CallRefused: this one is not over, or it was the last.
         """
         player = self._player(seat)
         with self._changed:
             self._check()
             if player.game and player.ended is None:
-                raise Refused("this game is not over; finish it, or resign")
+                raise CallRefused("this game is not over; finish it, or resign")
             if self._begun >= self.games:
-                raise Refused(f"all games are played ({self.games})")
+                raise CallRefused(f"all games are played ({self.games})")
             number = player.game
             self._asked.add(seat)
             if seed is not None and self._reseeded is None:
@@ -256,7 +256,7 @@ class Table:
             since: the end of a game up to this number does not count.
 
         Raises:
-            Refused: the table has failed.
+            CallRefused: the table has failed.
         """
         player = self._player(seat)
 
@@ -276,7 +276,7 @@ class Table:
         if threading.current_thread() is not self._thread:
             self._thread.join(START)
 
-    def __enter__(self) -> Table:
+    def __enter__(self) -> OpenTable:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -284,12 +284,14 @@ class Table:
 
     def _player(self, seat: int) -> _Player:
         if seat not in self._players:
-            raise Refused(f"seat {seat} is not open; open are {', '.join(map(str, self.seats))}")
+            raise CallRefused(
+                f"seat {seat} is not open; open are {', '.join(map(str, self.seats))}"
+            )
         return self._players[seat]
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise Refused(self._failure)
+            raise CallRefused(self._failure)
 
     def _is_ready(self) -> bool:
         seated = all(each.seated is not None for each in self._players.values())

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from dovetail import DovetailError
-from dovetail_bridges.table import Refused, Table
+from dovetail_bridges.table import CallRefused, OpenTable
 
 DOVETAIL = [sys.executable, "-m", "dovetail"]
 
@@ -66,7 +66,7 @@ def by_name(seen: dict[str, Any]) -> str:
     return name
 
 
-def with_client(table: Table, body: Callable[[Any], Awaitable[Any]], seat: int = 0) -> Any:
+def with_client(table: OpenTable, body: Callable[[Any], Awaitable[Any]], seat: int = 0) -> Any:
     from mcp import Client
 
     from dovetail_bridges.mcp.server import server
@@ -85,7 +85,7 @@ def test_a_scripted_client_plays_any_game(game: str) -> None:
         "2048": {"rows": 2, "columns": 2},
         "dominion": {"max_rounds": 2},
     }.get(game, {})
-    with Table(game, [0], ["random"], configuration=small, seed=3, games=2) as table:
+    with OpenTable(game, [0], ["random"], configuration=small, seed=3, games=2) as table:
         (first, second) = with_client(table, lambda client: play(client, randomly(1), 2))
     assert (first["game"], second["game"]) == (1, 2)
     assert {first["reason"], second["reason"]} <= {"terminated", "truncated"}
@@ -93,9 +93,9 @@ def test_a_scripted_client_plays_any_game(game: str) -> None:
 
 
 def test_twenty_games_against_random_without_a_fault() -> None:
-    with Table("connect_four", [1], ["random"], seed=5, games=20) as table:
+    with OpenTable("connect_four", [1], ["random"], seed=5, games=20) as table:
         ends = with_client(table, lambda client: play(client, by_name, 20), 1)
-        with pytest.raises(Refused, match="all games are played"):
+        with pytest.raises(CallRefused, match="all games are played"):
             table.again(1)
     assert len(ends) == 20
     assert {each["reason"] for each in ends} == {"terminated"}
@@ -138,20 +138,20 @@ def test_what_is_refused_and_what_the_model_is_told() -> None:
         good, text = await call(client, "act", action=3, turn=2)
         assert (good, "the game is over" in text) == (False, True)
 
-    with Table("connect_four", [0], ["random"], seed=1) as table:
+    with OpenTable("connect_four", [0], ["random"], seed=1) as table:
         with_client(table, body)
 
 
 def test_who_waits_for_the_other_seat_is_told_so_at_once_or_later() -> None:
-    with Table("connect_four", [0, 1], seed=1) as table:
+    with OpenTable("connect_four", [0, 1], seed=1) as table:
         before = time.monotonic()
         assert table.observe(1, 0.2) == {
             "seat": 1, "game": 1, "games": 1, "over": False, "your_turn": False,
         }  # fmt: skip
         assert time.monotonic() - before >= 0.2
-        with pytest.raises(Refused, match="not your turn"):
+        with pytest.raises(CallRefused, match="not your turn"):
             table.act(1, 0, 0)
-        with pytest.raises(Refused, match="seat 5 is not open"):
+        with pytest.raises(CallRefused, match="seat 5 is not open"):
             table.observe(5)
         waiting = threading.Thread(target=table.observe, args=(1, 30))
         waiting.start()
@@ -163,7 +163,7 @@ def test_who_waits_for_the_other_seat_is_told_so_at_once_or_later() -> None:
 
 def test_a_seat_sees_no_cards_of_the_other() -> None:
     configuration = {"game": "kuhn_poker"}
-    with Table("gdl", [0, 1], configuration=configuration, seed=2) as table:
+    with OpenTable("gdl", [0, 1], configuration=configuration, seed=2) as table:
         mine, other = table.observe(0, 10), table.observe(1)
         assert re.search(r"saw \(card \w+\)", mine["position"])
         assert mine["position"].count("card") == 1
@@ -175,7 +175,7 @@ def test_a_seat_sees_no_cards_of_the_other() -> None:
 
 
 def test_a_game_that_one_seat_begins_leaves_the_result_for_the_other() -> None:
-    with Table("connect_four", [0, 1], seed=1, games=2) as table:
+    with OpenTable("connect_four", [0, 1], seed=1, games=2) as table:
         table.resign(1)
         table.act(0, 0, table.observe(0, 10)["turn"])
         assert table.observe(0, 10)["result"] == "won"
@@ -188,7 +188,7 @@ def test_a_game_that_one_seat_begins_leaves_the_result_for_the_other() -> None:
 
 def test_an_opponent_may_look_ahead() -> None:
     configuration, parameters = {"game": "tic_tac_toe"}, {"simulations": 4}
-    with Table(
+    with OpenTable(
         "gdl", [0], ["mcts"], configuration=configuration, parameters=parameters, seed=1
     ) as table:
         (end,) = with_client(table, lambda client: play(client, by_name))
@@ -196,7 +196,7 @@ def test_an_opponent_may_look_ahead() -> None:
 
 
 def test_a_clock_that_runs_out_loses_the_game() -> None:
-    with Table("connect_four", [0], ["random"], seed=1, clock=1.0) as table:
+    with OpenTable("connect_four", [0], ["random"], seed=1, clock=1.0) as table:
         assert table.rules(0)["seconds_for_a_decision"] == 1.0
         table.observe(0, 10)
         end = time.monotonic() + 20
@@ -218,7 +218,7 @@ def test_a_clock_that_runs_out_loses_the_game() -> None:
 )
 def test_a_table_that_cannot_be_laid_is_one_line(arguments: Any, problem: str) -> None:
     with pytest.raises(DovetailError, match=problem):
-        Table(*arguments)
+        OpenTable(*arguments)
 
 
 def test_over_stdio() -> None:
@@ -290,7 +290,7 @@ def test_at_a_running_broker(tmp_path: Path) -> None:
         end = time.monotonic() + 60
         while True:
             try:
-                table = Table("dots", [1], ["random"], connect=address, seed=3)
+                table = OpenTable("dots", [1], ["random"], connect=address, seed=3)
                 break
             except DovetailError:
                 if time.monotonic() > end:

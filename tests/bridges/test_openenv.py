@@ -20,7 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 from dovetail_bridges.openenv import wire
 from dovetail_bridges.openenv.server import OpenEnvServer, Seats
 from dovetail_bridges.openenv.session import Rules
-from dovetail_bridges.table import Table
+from dovetail_bridges.table import OpenTable
 
 SMALL = {"rows": 4, "columns": 4, "connect": 3}
 
@@ -31,8 +31,8 @@ def served(seats: list[int], **options: Any) -> Iterator[str]:
     rules = options.pop("rules", Rules())
     games = options.pop("games", 1 << 40)
 
-    def make() -> Table:
-        return Table(
+    def make() -> OpenTable:
+        return OpenTable(
             "connect_four",
             seats,
             ["random"],

@@ -52,10 +52,10 @@ def _forked() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def tried(request: pytest.FixtureRequest, _forked: None) -> dict[str, kit.Result]:
+def tried(request: pytest.FixtureRequest, _forked: None) -> dict[str, kit.CaseResult]:
     """Every wrong client of this session with its case, several at once: most only wait."""
 
-    def run(name: str) -> kit.Result:
+    def run(name: str) -> kit.CaseResult:
         role, case, _ = MISTAKES[name]
         chosen = [each for each in kit.CASES[role] if each.name == case]
         assert len(chosen) == 1, f"there is no case {case}"
@@ -84,7 +84,7 @@ def test_dovetails_own_python_passes(role: Any) -> None:
 
 @pytest.mark.xdist_group("wrong clients")
 @pytest.mark.parametrize("name", list(MISTAKES))
-def test_a_wrong_client_is_caught(name: str, tried: dict[str, kit.Result]) -> None:
+def test_a_wrong_client_is_caught(name: str, tried: dict[str, kit.CaseResult]) -> None:
     result = tried[name]
     assert not result.passed
     assert result.expected

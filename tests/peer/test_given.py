@@ -24,7 +24,7 @@ from dovetail.peer import coercion as given
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.environments.lookahead import Walk
 from dovetail.testing import check_environment
-from dovetail_bridges.pettingzoo.table import Table
+from dovetail_bridges.pettingzoo.table import RulesTable
 from dovetail_games.connect_four import ConnectFour
 
 
@@ -194,7 +194,7 @@ def test_lookahead_tables_and_the_checker_take_numpys_legal_actions(
     environment.start(0)
     [preview] = Walk(environment, [0], 1).previews([[[1]]])
     assert preview.seats[0].legal == [1, 3]
-    table = Table(Twice)
+    table = RulesTable(Twice)
     table.start(0)
     assert table.observe(0)["action_mask"].tolist() == [0, 1, 0, 1, 0]
     check_environment(Twice, episodes=2)

@@ -104,10 +104,10 @@ def mcp(
         )
         register(register_)
         from dovetail_bridges.mcp.server import serve_http, serve_stdio
-        from dovetail_bridges.table import Table
+        from dovetail_bridges.table import OpenTable
 
         table = stack.enter_context(
-            Table(
+            OpenTable(
                 game,
                 seats,
                 against if against is not None else ["random"],

@@ -125,13 +125,13 @@ def openenv(
     register(register_)
     from dovetail_bridges.openenv.server import OpenEnvServer, Seats, serve
     from dovetail_bridges.openenv.session import Rules
-    from dovetail_bridges.table import Table
+    from dovetail_bridges.table import OpenTable
 
     open_ = sorted(set(seat or [0]))
     parameters, configuration = settings(set_agent, "--set-agent"), settings(set_)
 
-    def make() -> Table:
-        return Table(
+    def make() -> OpenTable:
+        return OpenTable(
             game,
             open_,
             against if against is not None else ["random"],

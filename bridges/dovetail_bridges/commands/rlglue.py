@@ -21,7 +21,7 @@ from dovetail.cli.common import (
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
-    from dovetail_bridges.rlglue.adapters import Table
+    from dovetail_bridges.rlglue.adapters import NativeSide
     from dovetail_bridges.rlglue.agent import JoinOptions
     from dovetail_bridges.rlglue.seat import SeatOptions
     from dovetail_bridges.rlglue.serve import Bridge
@@ -218,11 +218,11 @@ class Options:
             self.grace,
         )
 
-    def table(self, view: SeatOptions) -> Table:
+    def table(self, view: SeatOptions) -> NativeSide:
         """Return the Dovetail side of a legacy experiment."""
-        from dovetail_bridges.rlglue.adapters import Table
+        from dovetail_bridges.rlglue.adapters import NativeSide
 
-        return Table(
+        return NativeSide(
             self.game or "",
             settings(self.set_),
             tuple(self.against or ()),

@@ -21,7 +21,7 @@ LATE = 1.0
 
 
 @dataclass
-class Result:
+class MatchResult:
     """How a match went."""
 
     goals: dict[Term, int]
@@ -42,7 +42,7 @@ def play(
     match: str = "",
     max_steps: int = 10_000,
     send: Post = post,
-) -> Result:
+) -> MatchResult:
     """Play a match.
 
     Args:
@@ -69,7 +69,7 @@ def play(
     name = match or f"dovetail.{seed}"
     where = dict(zip(game.roles, players, strict=True))
     state = game.start()
-    result = Result({})
+    result = MatchResult({})
     pool = ThreadPoolExecutor(len(players))
     with ExitStack() as stack:
         # Not the pool's own end: it waits for players that have not answered.

@@ -21,8 +21,8 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.gdl.environment import GDL
 from dovetail_bridges.gdl.kif import Term, one, show
+from dovetail_bridges.local_agent import LocalAgent
 from dovetail_bridges.outcomes import from_returns
-from dovetail_bridges.player import Player
 
 log = logging.getLogger("dovetail.ggp")
 
@@ -104,7 +104,7 @@ class Protocol:
         self.name = name
         self.problems = 0
         """Moves that were drawn at random since the agent failed or was late."""
-        self._player = Player(agent, seed, mode)
+        self._player = LocalAgent(agent, seed, mode)
         self._rng = random.Random(seed)
         self._pool, self._clock = pool, clock
         self._match: _Match | None = None

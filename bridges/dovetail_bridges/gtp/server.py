@@ -13,14 +13,14 @@ from dovetail.peer.agents.host import agent_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
 from dovetail_bridges.board import Board
+from dovetail_bridges.board_agent import BoardAgent
 from dovetail_bridges.gtp.go import COLORS, Position, action, score, vertex
-from dovetail_bridges.seated import Seated
 
 NUMBER = re.compile(r"[0-9]{1,12}")
 SIZES = range(2, 20)
 
 
-class Refused(DovetailError):
+class CommandRefused(DovetailError):
     """A command that gets ``?``."""
 
 
@@ -35,7 +35,7 @@ class Front:
     """
 
     def __init__(self, agent: Agent, size: int = 19, komi: float = 7.5, seed: int = 0) -> None:
-        self._seated = Seated(agent, seed)
+        self._seated = BoardAgent(agent, seed)
         self._name = agent_name(agent)
         self.over = False
         """Whether the controller has said ``quit``."""
@@ -109,9 +109,9 @@ class Front:
 
     def _boardsize(self, words: Sequence[str]) -> str:
         if len(words) != 1 or not NUMBER.fullmatch(words[0]):
-            raise Refused("boardsize not an integer")
+            raise CommandRefused("boardsize not an integer")
         if int(words[0]) not in SIZES:
-            raise Refused("unacceptable size")
+            raise CommandRefused("unacceptable size")
         self._set_up(int(words[0]), self._komi)
         self._left = {}
         return ""
@@ -120,9 +120,9 @@ class Front:
         try:
             komi = float(words[0])
         except (IndexError, ValueError):
-            raise Refused("komi not a float") from None
+            raise CommandRefused("komi not a float") from None
         if not abs(komi) < 1000:
-            raise Refused("komi not a float")
+            raise CommandRefused("komi not a float")
         if komi != self._komi:
             self._set_up(self._size, komi, self._played)
         return ""
@@ -130,7 +130,7 @@ class Front:
     def _seat(self, word: str) -> int:
         color = word[:1].upper()
         if word.lower() not in ("b", "w", "black", "white"):
-            raise Refused("invalid color or coordinate")
+            raise CommandRefused("invalid color or coordinate")
         return COLORS.index(color)
 
     def _turn(self, seat: int) -> None:
@@ -140,7 +140,7 @@ class Front:
             return
         self._apply(self._size * self._size)
         if self._board.state.is_terminal():
-            raise Refused("illegal move: the game is over")
+            raise CommandRefused("illegal move: the game is over")
 
     def _apply(self, chosen: int) -> None:
         self._board.state.apply_action(chosen)
@@ -148,21 +148,21 @@ class Front:
 
     def _play(self, words: Sequence[str]) -> str:
         if len(words) != 2:
-            raise Refused("invalid color or coordinate")
+            raise CommandRefused("invalid color or coordinate")
         seat = self._seat(words[0])
         try:
             chosen = action(words[1], self._size)
         except DovetailError:
-            raise Refused("invalid color or coordinate") from None
+            raise CommandRefused("invalid color or coordinate") from None
         self._turn(seat)
         if self._board.state.is_terminal() or chosen not in self._board.state.legal_actions():
-            raise Refused("illegal move")
+            raise CommandRefused("illegal move")
         self._apply(chosen)
         return ""
 
     def _genmove(self, words: Sequence[str]) -> str:
         if len(words) != 1:
-            raise Refused("invalid color or coordinate")
+            raise CommandRefused("invalid color or coordinate")
         seat = self._seat(words[0])
         if self._board.state.is_terminal():
             return "pass"
@@ -171,13 +171,13 @@ class Front:
         clock = None if left is None else Clock(decision=left / 30, left=left)
         chosen = self._seated.decide(self._board, clock)
         if chosen not in self._board.state.legal_actions():
-            raise Refused(f"the agent's action {chosen} is illegal")
+            raise CommandRefused(f"the agent's action {chosen} is illegal")
         self._apply(chosen)
         return vertex(chosen, self._size)
 
     def _undo(self, _: Sequence[str]) -> str:
         if not self._played:
-            raise Refused("cannot undo")
+            raise CommandRefused("cannot undo")
         self._set_up(self._size, self._komi, self._played[:-1])
         return ""
 
@@ -187,6 +187,6 @@ class Front:
 
     def _time_left(self, words: Sequence[str]) -> str:
         if len(words) != 3 or not NUMBER.fullmatch(words[1]):
-            raise Refused("syntax error")
+            raise CommandRefused("syntax error")
         self._left[self._seat(words[0])] = float(words[1])
         return ""

@@ -19,7 +19,7 @@ from starlette.routing import Mount
 from dovetail._version import __version__
 from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.table import Refused, Table
+from dovetail_bridges.table import CallRefused, OpenTable
 
 LONGEST = 50.0
 """Seconds that one call waits at most; clients give up after 30 to 60."""
@@ -32,7 +32,7 @@ INSTRUCTIONS = (
 T = TypeVar("T")
 
 
-def server(table: Table, seat: int) -> MCPServer[Any]:
+def server(table: OpenTable, seat: int) -> MCPServer[Any]:
     """Return the server of one seat."""
     made: MCPServer[Any] = MCPServer(
         f"dovetail-seat-{seat}",
@@ -48,7 +48,7 @@ def server(table: Table, seat: int) -> MCPServer[Any]:
             return await anyio.to_thread.run_sync(
                 lambda: function(seat, *arguments), abandon_on_cancel=True
             )
-        except Refused as refused:
+        except CallRefused as refused:
             raise ToolError(str(refused)) from None
 
     @made.tool()
@@ -94,12 +94,12 @@ def server(table: Table, seat: int) -> MCPServer[Any]:
     return made
 
 
-def paths(table: Table) -> dict[int, str]:
+def paths(table: OpenTable) -> dict[int, str]:
     """Return the path of each open seat over HTTP."""
     return {seat: f"/seat-{seat}/mcp" for seat in table.seats}
 
 
-def application(table: Table, host: str) -> Starlette:
+def application(table: OpenTable, host: str) -> Starlette:
     """Return an application with a path for each open seat."""
     seats = {seat: server(table, seat).streamable_http_app(host=host) for seat in table.seats}
 
@@ -114,7 +114,7 @@ def application(table: Table, host: str) -> Starlette:
     return Starlette(routes=mounts, lifespan=lifespan)
 
 
-def serve_stdio(table: Table, lines: TextIO, out: TextIO) -> None:
+def serve_stdio(table: OpenTable, lines: TextIO, out: TextIO) -> None:
     """Serve the only open seat over standard input and output, until the input ends."""
     (seat,) = table.seats
     made = server(table, seat)._lowlevel_server  # `run` takes no streams
@@ -126,7 +126,9 @@ def serve_stdio(table: Table, lines: TextIO, out: TextIO) -> None:
     anyio.run(serve)
 
 
-def serve_http(table: Table, host: str, port: int, ready: Callable[[dict[int, str]], None]) -> None:
+def serve_http(
+    table: OpenTable, host: str, port: int, ready: Callable[[dict[int, str]], None]
+) -> None:
     """Serve every open seat over HTTP, until SIGINT or SIGTERM.
 
     Args:

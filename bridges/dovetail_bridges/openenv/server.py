@@ -30,7 +30,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.openenv import wire
 from dovetail_bridges.openenv.session import Rules, Session
 from dovetail_bridges.openenv.wire import WireError
-from dovetail_bridges.table import Refused, Table
+from dovetail_bridges.table import CallRefused, OpenTable
 
 log = logging.getLogger("dovetail.openenv")
 NO_SESSION = "there are no sessions over HTTP here; open a WebSocket at /ws"
@@ -54,7 +54,7 @@ class Seats:
 
     def __init__(
         self,
-        make: Callable[[], Table],
+        make: Callable[[], OpenTable],
         seats: Sequence[int],
         *,
         tables: int = 1,
@@ -66,7 +66,7 @@ class Seats:
         self._make = make
         self._alone = len(seats) == 1
         self._most = sessions if self._alone else tables
-        self._tables: dict[int, Table] = {}
+        self._tables: dict[int, OpenTable] = {}
         self._taken: set[tuple[int, int]] = set()
         self._lock = threading.Lock()
 
@@ -240,7 +240,7 @@ class OpenEnvServer:
     def _left(self, session: Session, place: Any, polite: bool) -> None:
         """Free the seat: at once after ``close``, after a while where a client was lost."""
         if polite or len(self._seats.seats) == 1:
-            with suppress(Refused):
+            with suppress(CallRefused):
                 session.leave()
             place.__exit__(None, None, None)
             return
@@ -248,7 +248,7 @@ class OpenEnvServer:
         place.__exit__(None, None, None)
 
         def give_up() -> None:
-            with suppress(Refused):
+            with suppress(CallRefused):
                 now, _, end = session.table.look(session.seat)
                 if now == game and end is None and not self._seats.holds(session):
                     session.table.resign(session.seat)

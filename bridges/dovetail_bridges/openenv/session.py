@@ -12,7 +12,7 @@ from dovetail.peer.agents.agent import Decision, End
 from dovetail_bridges.choices import chosen, is_legal
 from dovetail_bridges.openenv import wire
 from dovetail_bridges.openenv.wire import Observe, Request, WireError
-from dovetail_bridges.table import Refused, Table
+from dovetail_bridges.table import CallRefused, OpenTable
 
 LONGEST = 50.0
 """Seconds that an answer may take; OpenEnv's clients give up after 60."""
@@ -25,7 +25,7 @@ class Rules(Struct, frozen=True):
     illegal: Illegal = "observe"
     """An illegal action is refused in the observation, costs the game, or is an error."""
     tries: int = 3
-    """Refused actions in one decision before the next one costs the game."""
+    """CallRefused actions in one decision before the next one costs the game."""
     observe: Observe = "both"
     """The forms of a position in an observation."""
     longest: float = LONGEST
@@ -41,7 +41,7 @@ class Session:
         rules: how it answers.
     """
 
-    def __init__(self, table: Table, seat: int, rules: Rules) -> None:
+    def __init__(self, table: OpenTable, seat: int, rules: Rules) -> None:
         self.table, self.seat, self.rules = table, seat, rules
         self.episode: str | None = None
         self.steps = 0
@@ -69,7 +69,7 @@ class Session:
                     return wire.no_tools(request.data)
                 case "close":
                     return None
-        except Refused as refused:
+        except CallRefused as refused:
             raise WireError("EXECUTION_ERROR", str(refused)) from None
 
     def leave(self) -> None:

@@ -21,7 +21,7 @@ from dovetail_bridges import conversion
 Illegal = Literal["forfeit", "random", "raise"]
 
 
-class Table:
+class RulesTable:
     """The rules of a game, with what each seat was shown and may do.  No broker, and no agent.
 
     Args:

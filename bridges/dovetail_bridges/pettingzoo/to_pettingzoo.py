@@ -9,7 +9,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from dovetail.peer.environments.environment import Environment
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.pettingzoo.table import Illegal, Seeds, Table
+from dovetail_bridges.pettingzoo.table import Illegal, RulesTable, Seeds
 
 MODES = ["ansi", "human"]
 
@@ -18,7 +18,7 @@ class _Shown:
     """What both interfaces share."""
 
     metadata: ClassVar[dict[str, Any]]
-    table: Table
+    table: RulesTable
     render_mode: str | None
 
     def _open(
@@ -37,7 +37,7 @@ class _Shown:
             raise DovetailError(
                 f"max_cycles must be an integer >= 1, or None for no limit, not {max_cycles!r}"
             )
-        self.table = Table(game, configuration, illegal)
+        self.table = RulesTable(game, configuration, illegal)
         self.render_mode = render_mode
         self.max_cycles = max_cycles
         self.metadata = {  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """Native programs in the other roles of a legacy experiment: a Dovetail game, and a Dovetail agent.
 
 A legacy experiment drives an agent and an environment, one call at a time.  ``SeatedGame`` is a seat of a Dovetail game
-in the environment's place; the other seats are native agents.  ``Player`` is a native agent in the agent's place: it
+in the environment's place; the other seats are native agents.  ``NativeAgent`` is a native agent in the agent's place: it
 plays a game of one seat, whose turns are the experiment's calls.
 """
 
@@ -45,7 +45,7 @@ SLICE = 0.1
 """Seconds after which a wait looks around."""
 
 
-class Table(Struct, frozen=True):
+class NativeSide(Struct, frozen=True):
     """The native side of a legacy experiment."""
 
     game: str = ""
@@ -66,7 +66,7 @@ class Table(Struct, frozen=True):
 class SeatedGame:
     """A seat of a Dovetail game, as an environment."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: NativeSide) -> None:
         self.table = table
         self.sitting: Sitting | None = None
         self.legal: list[int] | None = None
@@ -168,7 +168,7 @@ class SeatedGame:
 class _Turns(Environment):
     """The game of one seat whose turns are a legacy experiment's calls."""
 
-    player: ClassVar[Player]
+    player: ClassVar[NativeAgent]
 
     def init(self) -> Spec:
         self._turns, self._actions = self.player.turns, self.player.actions
@@ -191,7 +191,7 @@ class _Turns(Environment):
         return turn
 
 
-class Player:
+class NativeAgent:
     """A Dovetail agent, as an agent of RL-Glue.
 
     Args:
@@ -203,7 +203,7 @@ class Player:
 
     def __init__(
         self,
-        table: Table,
+        table: NativeSide,
         name: str,
         game: SeatedGame | None = None,
         watch: Callable[[], None] = lambda: None,
@@ -401,7 +401,7 @@ class Player:
             self._failed.append(error)
 
 
-def experiments(table: Table) -> tuple[Make, list[str]]:
+def experiments(table: NativeSide) -> tuple[Make, list[str]]:
     """Return how worlds are made in which a native game or agent takes part, and the roles that are legacy."""
     roles = ["experiment"]
     if not table.player:
@@ -416,7 +416,7 @@ def experiments(table: Table) -> tuple[Make, list[str]]:
         agent: AgentSide
         if table.player:
             name = f"rlglue-{os.getpid()}-{next(_numbers)}"
-            agent = Player(table, name, game, experiment.watch or (lambda: None))
+            agent = NativeAgent(table, name, game, experiment.watch or (lambda: None))
         else:
             agent = LegacyAgent(peers["agent"])
         return Pair(agent, environment)

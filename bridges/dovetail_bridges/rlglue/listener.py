@@ -1,6 +1,6 @@
 """A TCP port at which legacy programs announce their roles: one agent, one environment, one experiment at most.
 
-A thread accepts connections and reads their first frames, so that a silent or talkative stranger holds up no one.
+A thread accepts connections and reads their first frames, so that a silent or talkative program holds up no other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger("dovetail.rlglue")
 
 HELLO = 10.0
 """Seconds in which a connection must announce its role."""
-STRANGERS = 256
+UNANNOUNCED = 256
 """Connections without a role at a time; the oldest goes first."""
 LONELY = 30.0
 """Seconds that programs wait for the others before the log says for whom."""
@@ -55,7 +55,7 @@ class Port:
         self._changed = threading.Condition()
         self._peers: dict[str, Peer] = {}
         self._closed = False
-        self._strangers: dict[socket.socket, tuple[float, bytes]] = {}
+        self._unannounced: dict[socket.socket, tuple[float, bytes]] = {}
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self._listener = socket.create_server((host, number), family=family, backlog=128)
@@ -162,16 +162,16 @@ class Port:
 
     def _serve(self) -> None:
         while not self._closed:
-            for key, _ in self._selector.select(0.5 if self._strangers else None):
+            for key, _ in self._selector.select(0.5 if self._unannounced else None):
                 if key.fileobj is self._listener:
                     self._accept()
                 elif key.fileobj is not self._woken:
                     assert isinstance(key.fileobj, socket.socket)
                     self._read(key.fileobj)
             now = time.monotonic()
-            for each in [each for each, (end, _) in self._strangers.items() if now > end]:
+            for each in [each for each, (end, _) in self._unannounced.items() if now > end]:
                 self._refuse(each, f"announced no role within {self._hello:g} s")
-        for each in list(self._strangers):
+        for each in list(self._unannounced):
             self._forget(each).close()
         self._selector.close()
         self._listener.close()
@@ -183,15 +183,15 @@ class Port:
         except OSError:
             return
         connection.setblocking(False)
-        if len(self._strangers) >= STRANGERS:
-            self._refuse(next(iter(self._strangers)), "announced no role while many others came")
-        self._strangers[connection] = (time.monotonic() + self._hello, b"")
+        if len(self._unannounced) >= UNANNOUNCED:
+            self._refuse(next(iter(self._unannounced)), "announced no role while many others came")
+        self._unannounced[connection] = (time.monotonic() + self._hello, b"")
         self._selector.register(connection, selectors.EVENT_READ)
 
     def _read(self, connection: socket.socket) -> None:
-        if connection not in self._strangers:
+        if connection not in self._unannounced:
             return  # refused since the selector saw it
-        end, data = self._strangers[connection]
+        end, data = self._unannounced[connection]
         try:
             more = connection.recv(8 - len(data))
         except BlockingIOError:
@@ -202,7 +202,7 @@ class Port:
             self._forget(connection).close()
             return
         data += more
-        self._strangers[connection] = (end, data)
+        self._unannounced[connection] = (end, data)
         if len(data) < 8:
             return
         code, length = wire.HEADER.unpack(data)
@@ -219,7 +219,7 @@ class Port:
 
     def _forget(self, connection: socket.socket) -> socket.socket:
         self._selector.unregister(connection)
-        del self._strangers[connection]
+        del self._unannounced[connection]
         return connection
 
     def _refuse(self, connection: socket.socket, why: str) -> None:

@@ -15,7 +15,7 @@ from dovetail.peer.agents.host import agent_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
 from dovetail_bridges.board import Board
-from dovetail_bridges.seated import Seated
+from dovetail_bridges.board_agent import BoardAgent
 from dovetail_bridges.uci.chess import checked, moves
 
 NUMBER = re.compile(r"-?[0-9]{1,12}")
@@ -42,7 +42,7 @@ class Front:
     """
 
     def __init__(self, agent: Agent, say: Callable[[str], None], seed: int = 0) -> None:
-        self._seated = Seated(agent, seed)
+        self._seated = BoardAgent(agent, seed)
         self._name = agent_name(agent)
         self._say = say
         self._rng = random.Random(seed)

@@ -11,7 +11,7 @@ from dovetail.cli.common import FAILED, OK, UsageError, show
 from dovetail.protocol import json_text as jsontext
 
 if TYPE_CHECKING:
-    from dovetail.conform.run import Result
+    from dovetail.conform.run import CaseResult
 
 
 def add(app: typer.Typer) -> None:
@@ -94,7 +94,7 @@ def conform(
     return OK if passed == len(results) else FAILED
 
 
-def _tell(result: Result, verbose: bool) -> None:
+def _tell(result: CaseResult, verbose: bool) -> None:
     from rich.markup import escape
 
     from dovetail.conform import run as kit

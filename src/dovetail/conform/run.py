@@ -20,7 +20,7 @@ LAST = 8
 """Frames that a report shows of a case that failed."""
 
 
-class Result(Struct, frozen=True):
+class CaseResult(Struct, frozen=True):
     """How a case went; ``expected`` is empty if it passed."""
 
     name: str
@@ -37,7 +37,7 @@ class Result(Struct, frozen=True):
 
 def play(
     case: Case, command: Sequence[str], role: Role, context: zmq.Context[Any], patience: float
-) -> Result:
+) -> CaseResult:
     """Play one case.
 
     Raises:
@@ -60,7 +60,7 @@ def play(
         got = f"{type(error).__name__}: {error} ({where.name}, line {where.lineno})"
     finally:
         program.close()
-    return Result(
+    return CaseResult(
         case.name,
         case.rules,
         case.rule,
@@ -107,7 +107,7 @@ def select(role: Role, only: str = "", level: int = 2) -> list[Case]:
 
 def run(
     role: Role, command: Sequence[str], cases: Sequence[Case], jobs: int = 4, patience: float = 10.0
-) -> Iterator[Result]:
+) -> Iterator[CaseResult]:
     """Yield how each case went, in their order.
 
     Raises:

@@ -51,7 +51,7 @@ def _disguise(ours: type, theirs: type) -> None:
     ours.__module__ = theirs.__module__
 
 
-class Table:
+class Trial:
     """The agent in the first seat and random players in the others; it keeps all actions."""
 
     def __init__(self, subject: Subject, state: bytes | None = None, seed: int = 1) -> None:
@@ -91,7 +91,7 @@ class Table:
         other = [self.experiment.create(OPPONENT, seed=2)] * (seats - 1)
         self.seats = [self.agent, *other]
 
-    def __enter__(self) -> Table:
+    def __enter__(self) -> Trial:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -137,7 +137,7 @@ class Table:
 
 def it_plays(subject: Subject) -> None:
     """It answers each decision with a legal action, and hears every end."""
-    with Table(subject) as table:
+    with Trial(subject) as table:
         table.play("it_plays")
         table.play("it_plays", first=subject.episodes, mode="evaluate")
 
@@ -149,7 +149,7 @@ def seeds_decide_everything(subject: Subject) -> None:
     try:
         for other in (1, 2):
             random.seed(other)  # which it must not look at
-            with Table(subject) as table:
+            with Trial(subject) as table:
                 found.append((table.play(name), table.state(name)))
     finally:
         random.setstate(before)
@@ -164,7 +164,7 @@ def seeds_decide_everything(subject: Subject) -> None:
 def evaluation_changes_nothing(subject: Subject) -> None:
     """What is saved is the same before and after episodes in ``evaluate``."""
     name = "evaluation_changes_nothing"
-    with Table(subject) as table:
+    with Trial(subject) as table:
         table.play(name)
         before = table.state(name)
         table.play(name, mode="evaluate", seed=5)
@@ -176,12 +176,12 @@ def evaluation_changes_nothing(subject: Subject) -> None:
 def states_say_everything(subject: Subject) -> None:
     """Loaded from a state it saves the same bytes, and continues as if nothing had happened."""
     name = "states_say_everything"
-    with Table(subject) as whole:
+    with Trial(subject) as whole:
         whole.play(name)
         middle = whole.state(name)
         expected = (whole.play(name, first=subject.episodes), whole.state(name))
     try:
-        again = Table(subject, middle or None)
+        again = Trial(subject, middle or None)
     except DovetailError as error:
         wrong = f"load refuses what save returned: {short(str(error), 300)}"
         raise CheckFailed(name, wrong, "the agent as it was", LEARNER) from error
@@ -199,7 +199,7 @@ def states_say_everything(subject: Subject) -> None:
 def wrong_states_are_refused(subject: Subject) -> None:
     """An agent that saves refuses bytes that are not a state of its kind, and stays as it was."""
     name = "wrong_states_are_refused"
-    with Table(subject) as table:
+    with Trial(subject) as table:
         table.play(name)
         before = table.state(name)
         if not before:

@@ -28,7 +28,7 @@ from dovetail.broker.shell.serve import serve as serve_broker
 from dovetail.client.client import Experiment as Native
 from dovetail.peer.agents.serve import serve as serve_agents
 from dovetail.peer.environments.serve import serve as serve_environments
-from dovetail_bridges.rlglue.adapters import Table, experiments
+from dovetail_bridges.rlglue.adapters import NativeSide, experiments
 from dovetail_bridges.rlglue.core_server import relay
 from dovetail_bridges.rlglue.listener import Port
 from dovetail_bridges.rlglue.seat import SeatOptions
@@ -102,7 +102,7 @@ def broker(games: Sequence[type[Nim]] = (Nim,)) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def world(table: Table) -> Iterator[Port]:
+def world(table: NativeSide) -> Iterator[Port]:
     """A port for legacy experiments of that kind."""
     make, roles = experiments(table)
     port = Port(number=0, roles=roles, patience=20.0)
@@ -133,7 +133,7 @@ def takes(*numbers: int) -> dict[int, Any]:
 
 
 def test_a_native_agent_in_a_legacy_environment_and_experiment() -> None:
-    with broker() as address, world(Table(player="one", address=address)) as port:
+    with broker() as address, world(NativeSide(player="one", address=address)) as port:
         environment = Program(port, ENVIRONMENT, chain(3))
         e = Experiment(port)
         assert e.ask(33, text("who?")) == text("one heard who?")
@@ -166,7 +166,7 @@ def test_a_native_agent_in_a_legacy_environment_and_experiment() -> None:
 def test_a_native_agent_that_fails_ends_the_experiment_in_one_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with broker() as address, world(Table(player="fails", address=address)) as port:
+    with broker() as address, world(NativeSide(player="fails", address=address)) as port:
         Program(port, ENVIRONMENT, chain(3))
         e = Experiment(port)
         e.ask(20)
@@ -178,8 +178,10 @@ def test_a_native_agent_that_fails_ends_the_experiment_in_one_line(
 # -- agent and experiment legacy, game native ------------------------------------------------------------
 
 
-def game(address: str, **options: Any) -> Table:
-    return Table("nim", {"heap": 5}, against=("one",), address=address, view=SeatOptions(**options))
+def game(address: str, **options: Any) -> NativeSide:
+    return NativeSide(
+        "nim", {"heap": 5}, against=("one",), address=address, view=SeatOptions(**options)
+    )
 
 
 def test_a_legacy_agent_and_experiment_in_a_seat_of_a_native_game() -> None:
@@ -221,7 +223,7 @@ def test_an_illegal_action_is_answered_as_an_environment_would() -> None:
 def test_a_legacy_experiment_alone() -> None:
     table_of: Sequence[str] = ("one",)
     with broker() as address:
-        table = Table("nim", {"heap": 5}, tuple(table_of), 1, "one", address=address)
+        table = NativeSide("nim", {"heap": 5}, tuple(table_of), 1, "one", address=address)
         with world(table) as port:
             e = Experiment(port)
             e.ask(20)
@@ -294,7 +296,7 @@ class Talks(Nim):
 def test_messages_reach_native_sides_before_and_after_the_first_call() -> None:
     with (
         broker([Talks]) as address,
-        world(Table("talks", {"heap": 5}, ("one",), 0, "one", address=address)) as port,
+        world(NativeSide("talks", {"heap": 5}, ("one",), 0, "one", address=address)) as port,
     ):
         e = Experiment(port)
         assert e.ask(34, text("hello")) == text("nim heard hello")

@@ -17,7 +17,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 
 
-class Player:
+class LocalAgent:
     """An agent in a seat.
 
     Args:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dovetail.peer.agents.agent import Agent
 from dovetail.protocol.messages import Clock
 from dovetail_bridges.board import Board
-from dovetail_bridges.player import Player
+from dovetail_bridges.local_agent import LocalAgent
 
 
-class Seated:
+class BoardAgent:
     """An agent at a board.
 
     Args:
@@ -18,7 +18,7 @@ class Seated:
 
     def __init__(self, agent: Agent, seed: int = 0) -> None:
         self.agent = agent
-        self._player = Player(agent, seed)
+        self._player = LocalAgent(agent, seed)
         self._seat: int | None = None
         self._board: Board | None = None
         self._turn = 0
