@@ -392,3 +392,20 @@ def test_our_agents_are_their_bots() -> None:
     assert len(set(returns)) > 2
     with pytest.raises(DovetailError, match="which is not legal"):
         bot(Asks(), game, 0).step(game.new_initial_state().child(0).child(1))
+
+
+def test_a_bot_that_raises_loses_its_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Breaks:
+        def __init__(self, *_: Any) -> None:
+            pass
+
+        def step(self, state: Any) -> int:
+            raise MemoryError("no room for\nthe tree")
+
+    monkeypatch.setattr(pyspiel, "MCTSBot", Breaks)
+    with InProcess([OpenSpiel], [OpenSpielMCTS, Random]) as experiment:
+        agents = [experiment.create("openspiel-mcts"), experiment.create("random")]
+        configuration = {"game": "tic_tac_toe", "observe": "history"}
+        [episode] = experiment.run("openspiel", agents, configuration=configuration)
+    assert (episode.reason, episode.blame, episode.scored) == ("stalled", 0, True)
+    assert "openspiel-mcts raised MemoryError: no room for the tree" in episode.message

@@ -33,7 +33,7 @@ from typing import Any
 import msgspec
 
 from dovetail import Experiment
-from dovetail.protocol import codec
+from dovetail.protocol import codec, spaces
 from dovetail.protocol import messages as m
 from dovetail.transport import keys
 from dovetail.transport.dealer import Dealer
@@ -169,7 +169,7 @@ class Hoard:
 
     def __init__(self, address: str, size: int) -> None:
         self.kind = f"hoarder {id(self)}"
-        self.program = dealer(address, "agent", offers=[m.Offer(self.kind)])
+        self.program = dealer(address, "agent", offers=[m.Offer(self.kind, capacity=0)])
         self.experiment = dealer(address, "experiment")
         self.state = bytes(size)
         self.seen: dict[Dealer, int] = {}
@@ -224,6 +224,57 @@ class Hoard:
         self.experiment.close(0.0)
 
 
+class Giant(Hoard):
+    """An experiment, its game and its player, of whose observations each has ``size`` bytes."""
+
+    def __init__(self, address: str, size: int) -> None:
+        super().__init__(address, size)
+        self.game = dealer(address, "environment", offers=[m.Offer(self.kind)])
+
+    def serve(self) -> None:
+        """Answer what the player is asked, and in a thread what the game is, until they are closed."""
+        played = threading.Thread(target=self.play, daemon=True)
+        played.start()
+        while not self.over:
+            for each in self.heard(self.program, 0.02):
+                if each["type"] == "create":
+                    self.program.send([codec.encode(m.Reply(each["id"]))])
+                elif each["type"] in ("start", "step"):
+                    action = m.Action(each["episode"], each["turn"], each["seat"], 0)
+                    self.program.send([codec.encode(action)])
+        played.join()
+        self.game.close(0.0)
+
+    def play(self) -> None:
+        """Answer what the game is asked."""
+        space = spaces.Discrete(2)
+        while not self.over:
+            for each in self.heard(self.game, 0.02):
+                answer: m.Message | None = None
+                if each["type"] == "open":
+                    answer = m.Spec(seats=1, observation_spaces=[space], action_spaces=[space])
+                    answer.match = each["match"]
+                elif each["type"] in ("start", "step"):
+                    answer = m.Turn.ask(0, self.state)
+                    answer.episode, answer.turn = each["episode"], each.get("turn", -1) + 1
+                if answer is not None:
+                    self.game.send([codec.encode(answer)])
+
+    def turn(self) -> None:
+        """Begin the run, and wait."""
+        for each in self.heard(self.experiment, 0.02):
+            if each["type"] == "reply" and each.get("body") and not self.instance:
+                self.instance = each["body"].get("instance", 0)
+                self.ask(m.Run(1, self.kind, [self.instance], episodes=1_000, concurrency=8))
+        if not self.asked:
+            self.ask(m.ExperimentCreate(1, self.kind))
+
+
+def tower(address: str, rounds: int | None, size: int) -> None:
+    """Play a game of large observations against nobody."""
+    Giant(address, size).run(rounds)
+
+
 def hoard(address: str, rounds: int | None, size: int) -> None:
     """Store one large state after another."""
     Hoard(address, size).run(rounds)
@@ -258,6 +309,7 @@ ATTACKS: dict[str, Callable[[str, int | None], None]] = {
     ),
     "states of 8 MB": partial(hoard, size=8_000_000),
     "states of 90 kB": partial(hoard, size=90_000),
+    "turns of 1 MB": partial(tower, size=1_000_000),
     "200 watchers": watchers,
     "strangers": strangers,
 }

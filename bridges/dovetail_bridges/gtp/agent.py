@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -65,10 +66,12 @@ class Gtp(Agent[GtpParameters]):
         position = Position(decision.text)
         seat, size = decision.seat.seat, position.size
         gtp = self._started()
+        seconds = self._seconds(decision)
+        gtp.deadline = time.monotonic() + seconds
         if self._episode != decision.episode:
             self._begin(gtp, position, decision)
         self._follow(gtp, position, 1 - seat)
-        answer = gtp.ask(f"genmove {COLORS[seat]}", self._seconds(decision)).strip()
+        answer = gtp.ask(f"genmove {COLORS[seat]}", seconds).strip()
         if answer.lower() == "resign":
             return RESIGN
         try:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
+
 from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail_bridges.engine import Engine
 
 PROMPT = 20.0
-"""Seconds for every command but ``genmove``."""
+"""Seconds for every command but ``genmove``, if the decision has more."""
 
 
 class GtpEngine:
@@ -18,6 +21,8 @@ class GtpEngine:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.deadline = math.inf
+        """When all commands of a decision must have been answered, by the monotonic clock."""
         if self.ask("protocol_version").strip() not in ("2", ""):
             raise DovetailError(f"{engine.name} does not speak GTP version 2")
 
@@ -35,7 +40,8 @@ class GtpEngine:
             return bool(answer) and not each
 
         self.engine.say(line)
-        self.engine.until(whole, timeout)
+        left = max(0.0, self.deadline - time.monotonic())
+        self.engine.until(whole, round(min(timeout, left), 3))
         text = "\n".join([answer[0][1:].lstrip("0123456789").strip(), *answer[1:-1]])
         if answer[0].startswith("?"):
             raise Forfeit("unavailable", f"{self.engine.name} refuses {line!r}: {text}")

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
 from dovetail.peer.agents.saving import become, pack, unpack
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail.protocol.spaces import Sequence, Text
 from dovetail_bridges.openspiel import games
 
@@ -64,7 +64,13 @@ class OpenSpielMCTS(Agent[MCTSParameters]):
             decision.rng.getrandbits(31),
             False,
         )
-        return int(bot.step(state))
+        try:
+            return int(bot.step(state))
+        except Exception as error:  # its library's own, of whatever type
+            why = " ".join(str(error).split())[:200]
+            raise Forfeit(
+                "unavailable", f"{self.name} raised {type(error).__name__}: {why}"
+            ) from None
 
 
 class PolicyParameters(Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,10 +17,10 @@ from msgspec import Meta, Struct
 
 from dovetail.peer.agents.agent import Agent, Decision, End, Seat
 from dovetail.protocol import codec
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail_bridges.rlglue import wire
 from dovetail_bridges.rlglue.listener import Port
-from dovetail_bridges.rlglue.peer import LegacyAgent, Peer
+from dovetail_bridges.rlglue.peer import LegacyAgent, Lost, Peer
 from dovetail_bridges.rlglue.seat import Numbering, SeatOptions, SeatView, replaced
 
 log = logging.getLogger("dovetail.rlglue")
@@ -88,6 +88,12 @@ class Joined(Agent):
             self._ready(view)
 
     def start(self, decision: Decision) -> Any:
+        try:
+            return self._start(decision)
+        except Lost as error:  # the player is what is measured
+            raise Forfeit("timeout" if error.late else "unavailable", str(error)) from None
+
+    def _start(self, decision: Decision) -> Any:
         here = (decision.episode, decision.seat.seat)
         if self._playing is not None and self._playing[0] == decision.episode:
             raise DovetailError(
@@ -103,8 +109,14 @@ class Joined(Agent):
         return self._act(agent, view, decision, shown, answer)
 
     def step(self, decision: Decision) -> Any:
+        try:
+            return self._step(decision)
+        except Lost as error:
+            raise Forfeit("timeout" if error.late else "unavailable", str(error)) from None
+
+    def _step(self, decision: Decision) -> Any:
         if self._playing != (decision.episode, decision.seat.seat):
-            return self.start(decision)
+            return self._start(decision)
         peer = self._peer
         assert peer is not None
         agent = LegacyAgent(peer)
@@ -171,7 +183,7 @@ class Joined(Agent):
         if peer is None:
             claimed = self._port.claim(["agent"], self.options.grace)
             if claimed is None:
-                raise DovetailError(
+                raise Lost(
                     f"no legacy agent is connected at port {self._port.number}; start it with "
                     f"RLGLUE_PORT={self._port.number}"
                 )
@@ -192,6 +204,8 @@ class Joined(Agent):
             spec = view.task_spec
             try:
                 agent.init(wire.text(spec))
+            except Lost as error:
+                raise Lost(f"{error} at the task spec: {spec}", late=error.late) from None
             except DovetailError as error:
                 raise DovetailError(f"{error} at the task spec: {spec}") from None
             self._told = view

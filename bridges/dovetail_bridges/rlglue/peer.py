@@ -32,7 +32,16 @@ LARGEST = 1 << 22
 
 
 class Lost(DovetailError):
-    """A legacy program is gone, or was dropped; the text says why."""
+    """A legacy program is gone, or was dropped; the text says why.
+
+    Args:
+        text: why.
+        late: whether it was too slow.
+    """
+
+    def __init__(self, text: str, *, late: bool = False) -> None:
+        super().__init__(text)
+        self.late = late
 
 
 class Peer:
@@ -164,7 +173,9 @@ class Peer:
         if end is None:
             end = now + (1e9 if self.patience is None or patient else self.patience)
         if now > end:
-            raise self.drop(f"{what} within {self.patience:g} s")
+            lost = self.drop(f"{what} within {self.patience:g} s")
+            lost.late = True
+            raise lost
         if self.watch is not None:
             self.watch()
         return end

@@ -144,3 +144,24 @@ def test_a_go_engine_that_makes_no_move_loses(answer: str, reason: str, tmp_path
         other = experiment.create("random")
         (episode,) = experiment.run("openspiel", [engine, other], configuration=SMALL_GO).wait()
         assert (episode.reason, episode.blame, episode.outcome) == (reason, 0, [0.0, 1.0])
+
+
+def test_all_commands_of_a_decision_share_its_time(tmp_path: Path) -> None:
+    """Each command is answered within the clock, all together are not."""
+    fake(
+        "slow",
+        "for line in sys.stdin:\n"
+        "    word = line.split()[0]\n"
+        "    if word not in ('protocol_version', 'level'): time.sleep(0.4)\n"
+        "    say('= pass\\n' if word == 'genmove' else '=\\n')\n",
+        tmp_path,
+    )
+    with InProcess([OpenSpiel], [Gtp, Random]) as experiment:
+        engine = experiment.create("gtp", parameters={"engine": "slow"})
+        other = experiment.create("random")
+        clock = {"decision": 1.0, "margin": 60.0}
+        (episode,) = experiment.run(
+            "openspiel", [engine, other], configuration=SMALL_GO, retries=0, clock=clock
+        ).wait()
+        assert (episode.reason, episode.blame, episode.scored) == ("timeout", 0, True)
+        assert "slow did not answer within 0." in episode.message

@@ -291,7 +291,8 @@ def test_a_program_that_dies_may_come_back() -> None:
         results = run.poll()
         while not results:
             results = run.poll()
-        assert results[0].reason == "crashed"
+        assert (results[0].reason, results[0].blame) == ("stalled", 0)
+        assert results[0].scored
         assert "the legacy agent closed its connection" in results[0].message
         assert first.ended.wait(30)
     # The next decision waits for the one that comes back, which hears the task again.
@@ -299,7 +300,7 @@ def test_a_program_that_dies_may_come_back() -> None:
         Program(port, AGENT, {**takes(), 5: dies})
         one = experiment.create("one")
         (episode,) = experiment.run("nim", ["rlglue", one], retries=0).wait()
-        assert episode.reason == "crashed"
+        assert (episode.reason, episode.blame) == ("stalled", 0)
         second = Program(port, AGENT, takes())
         (episode,) = experiment.run("nim", ["rlglue", one], retries=0).wait()
         assert episode.reason == "terminated"
@@ -323,6 +324,7 @@ def test_a_program_that_hangs_is_dropped() -> None:
             (episode,) = experiment.run("nim", ["rlglue", one], retries=0).wait()
             gate.set()
             assert "did not answer within 2 s" in episode.message
+            assert (episode.reason, episode.blame, episode.scored) == ("timeout", 0, True)
     finally:
         port.close()
 
