@@ -82,8 +82,8 @@ class Child:
         """Return the first line for which ``found`` is true; drop those before.
 
         Raises:
-            DovetailError: it did not come in ``timeout`` seconds, or the program has ended.  The program is
-                gone then, so that a late answer is not taken for the next one.
+            DovetailError: it did not come in ``timeout`` seconds, or the program has ended.  The
+                program is gone then, so that a late answer is not taken for the next one.
         """
         line = self.heard(found, timeout)
         if line is None:

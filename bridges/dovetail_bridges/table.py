@@ -1,7 +1,7 @@
 """A table: a game in a thread of its own, with open seats that callers of other threads play.
 
-``Sitting`` gives one seat to one loop; here several seats of one game are open, to callers that come and
-go, ask twice, or answer turns that are over.
+``Sitting`` gives one seat to one loop; here several seats of one game are open, to callers that
+come and go, ask twice, or answer turns that are over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from dovetail.protocol.seeds import derive
 from dovetail_bridges.choices import about, choices, chosen, is_legal, position, total
 
 PULSE = 0.1
-"""Seconds between two looks at the broker while a seat must act; its caller wakes the table at once."""
+"""Seconds between two looks at the broker while a seat must act; its caller wakes the table at
+once."""
 BRIEF = 0.001
 """Seconds between two looks at the broker while others must act."""
 START = 60.0
@@ -176,7 +177,8 @@ class OpenTable:
             seat: which.
             action: a legal action, or what the game calls it.
             turn: the turn that is answered.
-            force: also pass on an action that is not legal, which costs what the broker asks for it.
+            force: also pass on an action that is not legal, which costs what the broker asks for
+                it.
 
         Raises:
             CallRefused: it is not this seat's turn, the turn is over, or the action is not legal.

@@ -724,7 +724,7 @@ def hides_what_failed_in_a_row() -> None:
     answers(AgentHost, lambda each: changed(each, m.Actions, faults=[]))
 
 
-@mistake("agent", "a-batch-for-nobody")
+@mistake("agent", "a-batch-without-an-agent")
 def does_not_say_which_batch_is_for_nobody() -> None:
     answers(AgentHost, lambda each: changed(each, m.Error, answers=None))
 

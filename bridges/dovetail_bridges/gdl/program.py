@@ -1,8 +1,8 @@
 """Evaluation of rules, bottom up: every relation of a group at once, the lowest group first.
 
 Each rule becomes nested closures, one for each condition: a look into an index, or a test.  Groups
-whose relations depend on themselves are repeated with what is new only (semi-naive evaluation, as in
-Abiteboul, Hull and Vianu, "Foundations of Databases", chapter 13).
+whose relations depend on themselves are repeated with what is new only (semi-naive evaluation, as
+in Abiteboul, Hull and Vianu, "Foundations of Databases", chapter 13).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ MOST_ROUNDS = 5_000
 MOST_STEPS = 20_000_000
 """Conditions tried in one run at most."""
 SECONDS = 5.0
-"""Processor time of one run at most: also a few facts can nest terms so deep that each takes long."""
+"""Processor time of one run at most: also a few facts can nest terms so deep that each takes
+long."""
 LOOK = 100_000
 """Conditions after which the clock is looked at."""
 ADDED = 256

@@ -1,9 +1,9 @@
 """The General Game Playing protocol: messages of a game manager, answered by one agent.
 
-Sans I/O: text in, text out.  Source: Genesereth and Thielscher, "General Game Playing" (2014), chapter 3
-(INFO, START, PLAY, STOP, ABORT), and the form of GDL-II, in which PLAY and STOP carry the player's own
-move and what it saw instead of the joint move (Thielscher, "A General Game Description Language for
-Incomplete Information Games", AAAI 2010).
+Sans I/O: text in, text out.  Source: Genesereth and Thielscher, "General Game Playing" (2014),
+chapter 3 (INFO, START, PLAY, STOP, ABORT), and the form of GDL-II, in which PLAY and STOP carry the
+player's own move and what it saw instead of the joint move (Thielscher, "A General Game Description
+Language for Incomplete Information Games", AAAI 2010).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class _Match:
         """Take what the manager says about the last step.
 
         Args:
-            arguments: the joint move, or nil; in GDL-II the number of the step, the player's own move,
-                and what it saw.
+            arguments: the joint move, or nil; in GDL-II the number of the step, the player's own
+                move, and what it saw.
 
         Raises:
             DovetailError: a move is not legal here.

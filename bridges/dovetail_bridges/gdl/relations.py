@@ -23,7 +23,8 @@ class Look:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.entry = _entry(shape)
-        """Takes a fact apart into the values known and asked for; None for a fact of another shape."""
+        """Takes a fact apart into the values known and asked for; None for a fact of another
+        shape."""
 
 
 class Relation:

@@ -30,7 +30,8 @@ class GtpEngine:
         """Send a command; return the text of its answer.
 
         Raises:
-            DovetailError: the engine refuses it, is too slow, or has ended; after the last two it is gone.
+            DovetailError: the engine refuses it, is too slow, or has ended; after the last two it
+                is gone.
         """
         answer: list[str] = []
 

@@ -37,11 +37,13 @@ def create(
     Args:
         name: such as ``connect-four/td-v0``; there must be none yet.
         agent: its name, for the description.
-        games: recorded episodes, each with the agent's seat; those in which it never acted are left out.
+        games: recorded episodes, each with the agent's seat; those in which it never acted are left
+            out.
 
     Raises:
-        DovetailError: there are no games in which it acted, they are of several environments or seats
-            with different spaces, the environment is not installed, or Minari refuses the name.
+        DovetailError: there are no games in which it acted, they are of several environments or
+            seats with different spaces, the environment is not installed, or Minari refuses the
+            name.
     """
     theirs = needed("minari")
     needed("pyarrow")

@@ -51,8 +51,8 @@ class Gymnasium(Environment[Options]):
     """Any environment that is registered with Gymnasium, as a game with one seat.
 
     Its time limit truncates; observations are copied.  Other programs name ids that are registered
-    here; an id of the form ``module:id`` imports the module and must come from the local user, as must
-    arguments that name files.
+    here; an id of the form ``module:id`` imports the module and must come from the local user, as
+    must arguments that name files.
     """
 
     name = "gymnasium"

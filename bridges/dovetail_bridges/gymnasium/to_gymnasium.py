@@ -19,19 +19,21 @@ from dovetail_bridges import conversion
 class DovetailEnv(gymnasium.Env):
     """A seat in a game; the other seats are agents, whose turns pass inside ``step``.
 
-    ``info`` has ``action_mask`` (int8, shape (n,), counted from 0) where the actions are numbers, and
-    at the end ``reason``, ``outcome`` (if there are scores) and ``blame`` (the seat at fault, or -1).
-     A key has one type in every step, as vectors need it.  If an episode ends before the seat must act, ``reset``
+    ``info`` has ``action_mask`` (int8, shape (n,), counted from 0) where the actions are numbers,
+    and at the end ``reason``, ``outcome`` (if there are scores) and ``blame`` (the seat at fault,
+    or -1).
+     A key has one type in every step, as vectors need it.  If an episode ends before the seat must
+     act, ``reset``
     returns with ``info["over"]``, and the next ``step`` returns the end, whatever the action.
 
     Args:
         game: an environment's name or class.
-        opponent: who has the other seats: an agent's name or class, an ``Agent``, ``Opponent``, or a
-            list with one for each.
+        opponent: who has the other seats: an agent's name or class, an ``Agent``, ``Opponent``, or
+            a list with one for each.
         seat: this seat's number, or ``"alternate"``: another one each episode.
         configuration: options of the environment.
-        illegal: what an illegal action does: end the episode with the forfeit's reward, play a random
-            legal action instead, end it as truncated, or raise IllegalAction.
+        illegal: what an illegal action does: end the episode with the forfeit's reward, play a
+            random legal action instead, end it as truncated, or raise IllegalAction.
         mode: whether the opponents may learn.
         connect: a broker's address; None plays in this program.
         token: the broker's access token.

@@ -1,7 +1,7 @@
 """Agent files written for Kaggle's environments, as agents here.
 
-``worker`` is the program that runs such a file, ``process`` talks to it, ``views`` makes the observations
-that the files expect, and ``agent`` is the Dovetail agent.
+``worker`` is the program that runs such a file, ``process`` talks to it, ``views`` makes the
+observations that the files expect, and ``agent`` is the Dovetail agent.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class Process(Child):
         """Send a message; return what the program answers.
 
         Raises:
-            DovetailError: the program reports an error, has ended, does not answer in time, or does not
-                answer in JSON; after the last three it is gone.
+            DovetailError: the program reports an error, has ended, does not answer in time, or does
+                not answer in JSON; after the last three it is gone.
         """
         self.say(jsontext.write(message))
         line = self.until(lambda _: True, timeout)

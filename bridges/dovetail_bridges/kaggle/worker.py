@@ -1,10 +1,11 @@
 """The program that runs an agent file: one line of JSON in, one line out.
 
-Usage: python worker.py FILE.  It stands alone, so that the file finds nothing of Dovetail in its way.
+Usage: python worker.py FILE.  It stands alone, so that the file finds nothing of Dovetail in its
+    way.
 
 ``{"reset": true}`` runs the file in a fresh namespace, as Kaggle does for each episode, and
-``{"observation": ..., "configuration": ...}`` calls the last callable that the file defined.  An answer
-is ``{"ok": value}`` or ``{"error": text}``.  What the file prints goes to stderr.
+``{"observation": ..., "configuration": ...}`` calls the last callable that the file defined.  An
+answer is ``{"ok": value}`` or ``{"error": text}``.  What the file prints goes to stderr.
 """
 
 import json

@@ -69,9 +69,10 @@ class _Episode:
 class LanguageModel(Agent[LanguageModelParameters]):
     """Asks a language model at a server with an OpenAI-style interface.
 
-    The program that serves it reads DOVETAIL_MODEL_URL (such as http://127.0.0.1:8080/v1), DOVETAIL_MODEL_KEY,
-    DOVETAIL_MODEL, DOVETAIL_MODEL_TOKENS (a limit on all that it uses) and DOVETAIL_MODEL_TRANSCRIPTS (a
-    folder) from its environment.  The message "transcripts" returns those of the latest episodes.
+    The program that serves it reads DOVETAIL_MODEL_URL (such as http://127.0.0.1:8080/v1),
+    DOVETAIL_MODEL_KEY, DOVETAIL_MODEL, DOVETAIL_MODEL_TOKENS (a limit on all that it uses) and
+    DOVETAIL_MODEL_TRANSCRIPTS (a folder) from its environment.  The message "transcripts" returns
+    those of the latest episodes.
 
     Raises:
         DovetailError: the settings are missing or invalid.

@@ -69,7 +69,8 @@ class Answer(Struct, frozen=True):
 
     text: str
     tokens: int
-    """Tokens of question and answer as the server counts them; a guess from the length if it does not."""
+    """Tokens of question and answer as the server counts them; a guess from the length if it does
+    not."""
 
 
 class Late(DovetailError):
@@ -110,7 +111,8 @@ class Endpoint:
 
         Raises:
             Late: there was no answer in time.
-            DovetailError: the server refuses the request, or its answer is not of the expected form.
+            DovetailError: the server refuses the request, or its answer is not of the expected
+                form.
         """
         end = time.monotonic() + limit
         body = {"messages": list(messages), **options}

@@ -1,6 +1,7 @@
 """The OpenEnv server: routes and WebSockets for each base URL, over tables of open seats.
 
-With one open seat each session has a table of its own; with several, sessions share tables, each a seat.
+With one open seat each session has a table of its own; with several, sessions share tables, each a
+seat.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 class OpenSpiel(Environment[Options]):
     """Any game of OpenSpiel, by its game string.
 
-    Chance is drawn from the episode's seed; players who choose at once act at once.  Rewards are the
-    differences of ``returns()`` between decisions.
+    Chance is drawn from the episode's seed; players who choose at once act at once.  Rewards are
+    the differences of ``returns()`` between decisions.
     """
 
     name = "openspiel"

@@ -39,7 +39,8 @@ def load(text: str, *, local: bool = False) -> Any:
         local: whether it is the local user's own, which may name files.
 
     Raises:
-        DovetailError: there is no such game, or none that has episodes of players; one line says why.
+        DovetailError: there is no such game, or none that has episodes of players; one line says
+            why.
     """
     pyspiel = library()
     names = pyspiel.registered_names()
@@ -111,9 +112,10 @@ class Views:
 
     Args:
         game: the game.
-        observe: ``observation`` or ``information`` for OpenSpiel's tensors of these names, ``string`` for
-            the information state (or observation) as text, ``history`` for all actions so far, chance's
-            too (perfect information only), or ``auto`` for the first of these that the game has.
+        observe: ``observation`` or ``information`` for OpenSpiel's tensors of these names,
+            ``string`` for the information state (or observation) as text, ``history`` for all
+            actions so far, chance's too (perfect information only), or ``auto`` for the first of
+            these that the game has.
 
     Raises:
         DovetailError: the game does not provide it.

@@ -111,7 +111,8 @@ class Environment:
     def step(self, actions: list[int]) -> Any:
         """Apply actions, one for the seat to act or one for each seat of the game; return a ``TimeStep``.
 
-        After the end, and before the first ``reset``, this begins an episode instead, as in OpenSpiel.
+        After the end, and before the first ``reset``, this begins an episode instead, as in
+        OpenSpiel.
 
         Raises:
             IllegalAction: an action is not legal; the episode is as before.

@@ -51,10 +51,10 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
 class PettingZoo(Environment[Options]):
     """Any environment that is registered with PettingZoo; its possible agents are the seats.
 
-    Agents that come and go act while they are there.  A mask of legal actions, in the observation or
-    in the info, becomes the legal actions.  Other programs name ids that are registered here; an id of
-    the form ``module:function`` imports the module and must come from the local user, as must arguments
-    that name files.
+    Agents that come and go act while they are there.  A mask of legal actions, in the observation
+    or in the info, becomes the legal actions.  Other programs name ids that are registered here; an
+    id of the form ``module:function`` imports the module and must come from the local user, as must
+    arguments that name files.
     """
 
     name = "pettingzoo"

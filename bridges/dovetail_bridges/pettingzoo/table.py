@@ -27,8 +27,8 @@ class RulesTable:
     Args:
         game: an environment's name or class.
         configuration: its options.
-        illegal: what an illegal action does: end the episode with the forfeit's rewards, play a random
-            legal action instead, or raise IllegalAction.
+        illegal: what an illegal action does: end the episode with the forfeit's rewards, play a
+            random legal action instead, or raise IllegalAction.
 
     Raises:
         DovetailError: the game does not exist, or the options are invalid.

@@ -86,8 +86,9 @@ class AEC(_Shown, AECEnv):
         game: an environment's name or class.
         configuration: its options.
         illegal: what an illegal action does: ``forfeit``, ``random`` or ``raise``.
-        max_cycles: truncate after so many cycles.  In a cycle each agent is asked once: a seat that has to act more
-            often than another waits for it, which is asked with a mask of zeros and whose action is ignored.
+        max_cycles: truncate after so many cycles.  In a cycle each agent is asked once: a seat that
+            has to act more often than another waits for it, which is asked with a mask of zeros and
+            whose action is ignored.
         render_mode: ``ansi`` or ``human``.
 
     Raises:

@@ -1,5 +1,6 @@
 """RL-Glue 3: agents, environments and experiments of its codecs join by the original TCP protocol.
 
-``wire`` and ``taskspec`` are the protocol; ``glue`` is what the original core does between three programs; ``port``
-and ``peer`` are the sockets; ``agent``, ``environment`` and ``sides`` put native programs into the other roles.
+``wire`` and ``taskspec`` are the protocol; ``glue`` is what the original core does between three
+programs; ``port`` and ``peer`` are the sockets; ``agent``, ``environment`` and ``sides`` put native
+programs into the other roles.
 """

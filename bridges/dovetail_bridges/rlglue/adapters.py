@@ -1,8 +1,9 @@
 """Native programs in the other roles of a legacy experiment: a Dovetail game, and a Dovetail agent.
 
-A legacy experiment drives an agent and an environment, one call at a time.  ``SeatedGame`` is a seat of a Dovetail game
-in the environment's place; the other seats are native agents.  ``NativeAgent`` is a native agent in the agent's place: it
-plays a game of one seat, whose turns are the experiment's calls.
+A legacy experiment drives an agent and an environment, one call at a time.  ``SeatedGame`` is a
+seat of a Dovetail game in the environment's place; the other seats are native agents.
+``NativeAgent`` is a native agent in the agent's place: it plays a game of one seat, whose turns are
+the experiment's calls.
 """
 
 from __future__ import annotations
@@ -197,7 +198,8 @@ class NativeAgent:
     Args:
         table: names the agent.
         name: what its game is called at the broker; unique there.
-        game: the Dovetail game in which it plays, if that is native too: it then sees what its seat sees.
+        game: the Dovetail game in which it plays, if that is native too: it then sees what its seat
+            sees.
         watch: called while an answer takes long; an exception from it ends the wait.
     """
 

@@ -26,7 +26,8 @@ from dovetail_bridges.rlglue.seat import Numbering, SeatOptions, SeatView, repla
 log = logging.getLogger("dovetail.rlglue")
 
 ENDED = frozenset(("terminated", "illegal-action", "timeout", "stalled"))
-"""The reasons at which a legacy agent hears ``agent_end``: the game's own results, forfeits among them."""
+"""The reasons at which a legacy agent hears ``agent_end``: the game's own results, forfeits among
+them."""
 UNDERSTOOD = "message understood"
 """How the samples' agents begin their answer to a message that they know."""
 

@@ -1,7 +1,7 @@
 """What RL-Glue's core does between agent, environment and experiment; pure but for the two sides.
 
-Observations, actions and task specs pass through as the bytes in which they came, so that a core between three legacy
-programs relays them exactly.
+Observations, actions and task specs pass through as the bytes in which they came, so that a core
+between three legacy programs relays them exactly.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ class Pair:
         self.environment = environment
         self._action = wire.EMPTY
         self._stepped = False
-        """Whether any step was not terminal: until then a terminal step's answer has no action, as in the original."""
+        """Whether any step was not terminal: until then a terminal step's answer has no action, as
+        in the original."""
 
     def init(self) -> bytes:
         spec = self.environment.init()

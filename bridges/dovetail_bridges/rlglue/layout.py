@@ -1,7 +1,7 @@
 """Values of Dovetail's spaces as RL-Glue's three flat arrays, and the reverse.
 
-``native`` lays out a space of a Dovetail game for a legacy program; ``legacy`` makes the space of what a legacy program
-declares.
+``native`` lays out a space of a Dovetail game for a legacy program; ``legacy`` makes the space of
+what a legacy program declares.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A TCP port at which legacy programs announce their roles: one agent, one environment, one experiment at most.
 
-A thread accepts connections and reads their first frames, so that a silent or talkative program holds up no other.
+A thread accepts connections and reads their first frames, so that a silent or talkative program
+holds up no other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A connected legacy program: questions and answers over its socket.
 
-RL-Glue's programs speak one at a time, so a call blocks until its answer is there; it also ends when the program
-dies, talks nonsense, or takes too long.
+RL-Glue's programs speak one at a time, so a call blocks until its answer is there; it also ends
+when the program dies, talks nonsense, or takes too long.
 """
 
 from __future__ import annotations

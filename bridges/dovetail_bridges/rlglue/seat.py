@@ -1,7 +1,7 @@
 """How a seat of a Dovetail game looks to a legacy agent: its task spec, observations, actions, and what is illegal.
 
-Pure.  The agent's own habits are RL-Glue's: it has never heard of legal actions, so an illegal one is answered as an
-RL-Glue environment would, by a penalty and the same observation.
+Pure.  The agent's own habits are RL-Glue's: it has never heard of legal actions, so an illegal one
+is answered as an RL-Glue environment would, by a penalty and the same observation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class SeatOptions(Struct, frozen=True):
     illegal: Illegal = "retry"
     """What an illegal action costs the agent."""
     penalty: float | None = None
-    """The reward for an illegal action; None takes the game's forfeit, else its least reward, else -1."""
+    """The reward for an illegal action; None takes the game's forfeit, else its least reward, else
+    -1."""
     tries: Annotated[int, Meta(ge=0)] = 20
     """Illegal answers to one decision before the broker judges."""
 
@@ -136,7 +137,8 @@ class SeatView:
             spec.discount,
             extra=f"dovetail game={'_'.join(spec.name.split()) or 'unnamed'} seats={spec.seats}",
         )
-        """The task spec but for the number of the seat: a learner that changes seats need not begin again."""
+        """The task spec but for the number of the seat: a learner that changes seats need not begin
+        again."""
         self.penalty = _penalty(spec, options)
 
     @property

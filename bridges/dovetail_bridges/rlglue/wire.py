@@ -1,7 +1,7 @@
 """RL-Glue's wire: frames, abstract types and texts as bytes.  Pure; all numbers are big-endian.
 
-A frame is a code (int32), the length of its payload (uint32), and the payload.  Nothing is allocated here for a length
-or a count before the bytes are there.
+A frame is a code (int32), the length of its payload (uint32), and the payload.  Nothing is
+allocated here for a length or a count before the bytes are there.
 """
 
 from __future__ import annotations

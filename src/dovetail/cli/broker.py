@@ -182,8 +182,8 @@ class Options:
 def broker(options: Options) -> None:
     """Run the broker that environments, agents and experiments connect to.
 
-    The first Ctrl-C stops it gracefully, the second immediately. --set sets options of the one environment
-    that --env names.
+    The first Ctrl-C stops it gracefully, the second immediately. --set sets options of the one
+    environment that --env names.
 
     Example: dovetail broker --journal games.journal
 

@@ -157,9 +157,10 @@ Token = Annotated[
 
 
 def _use_key(file: str | None) -> str | None:
-    """Have all connections of this command, and of programs that it starts, use a key.
+    """Set the key of all connections of this command and of programs that it starts.
 
-    They are opened in many places, which all look at the environment variable if they are not given one.
+    They are opened in many places, which all look at the environment variable if they are not given
+    one.
     """
     if file is not None:
         os.environ[keys.FILE] = file

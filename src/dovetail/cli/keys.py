@@ -29,7 +29,7 @@ MaybeAccess = Annotated[
 
 
 class Role(StrEnum):
-    """What a program can be."""
+    """The roles of a program."""
 
     environment = "environment"
     agent = "agent"
@@ -90,7 +90,8 @@ def make(
 
     Example: dovetail keys make ada --server 'rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7'
 
-    Example: dovetail keys make ada --access access.toml --public 'Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID'
+    Example: dovetail keys make ada --access access.toml --public
+        'Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID'
     """
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a name for a key; use letters, digits, - and _")

@@ -1,6 +1,7 @@
 """Standard output and input: what other programs read holds the protocol alone, and no character stops a command.
 
-Games and agents are other people's code, which prints; so do libraries in C, and programs that they start.
+Games and agents are other people's code, which prints; so do libraries in C, and programs that they
+start.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TextIO
 
 
 def forgiving() -> None:
-    """Let characters that the terminal's encoding lacks be replaced."""
+    """Replace characters that the terminal's encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             with suppress(OSError):  # its descriptor was replaced by one that cannot seek
@@ -73,7 +74,7 @@ def _descriptor(stream: TextIO) -> int:
 
 
 def _divert(descriptor: int, mode: int, to: int | None = None) -> None:
-    """Let a descriptor stand for another one; for nothing, if that is closed."""
+    """Make a descriptor a copy of another one; of nothing, if that is closed."""
     if to is not None:
         with suppress(OSError):
             os.dup2(to, descriptor)

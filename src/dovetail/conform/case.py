@@ -1,4 +1,4 @@
-"""What a case is, and how it fails."""
+"""A case, and its failure."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Case(Struct, frozen=True):
     rules: str
     """The numbers of the rules in SPEC.md, such as ``S5.2``, separated by spaces."""
     rule: str
-    """What they say here, in one sentence."""
+    """Their content here, in one sentence."""
     play: Play
     greet: bool
-    """Whether the program is welcomed before the case begins."""
+    """True if the program is welcomed before the case begins."""
     level: Level
     """The level of conformance that needs it."""
 

@@ -1,4 +1,4 @@
-"""What an environment program must do."""
+"""The cases for environment programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def opening(match: int = 1, **configuration: Any) -> dict[str, Any]:
 
 
 def opened(p: Program, match: int = 1, **configuration: Any) -> dict[str, Any]:
-    """Have an environment made; return its ``spec``."""
+    """Create an environment; return its ``spec``."""
     p.send(opening(match, **configuration))
     return p.expect("spec", match=match)
 
@@ -751,7 +751,7 @@ def a_batch_that_cannot_be_played(p: Program) -> None:
 
 @case("S16.5")
 def a_slot_that_fails_alone(p: Program) -> None:
-    """What fails in a slot has `over` 3 and an entry in `faults`; the other slots continue."""
+    """A failure in a slot has `over` 3 and an entry in `faults`; the other slots continue."""
     if not groups(p):
         return
     p.send({**opening(fail="step"), "slots": 2})

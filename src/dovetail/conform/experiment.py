@@ -1,4 +1,4 @@
-"""What an experiment program must do."""
+"""The cases for experiment programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ case = CASES.case
 
 
 def asked(p: Program, kind: str, answer: Any = None, **fields: Any) -> dict[str, Any]:
-    """Have the program make a request, and answer it."""
+    """Make the program send a request, and answer it."""
     p.command(type=kind, **fields)
     request = p.expect(kind, **fields)
     p.send({"type": "reply", "id": request["id"], "body": answer})
@@ -32,7 +32,7 @@ TURN = {"type": "turn", "run": 5, "match": 6, "index": 0, "episode": 8, "turn": 
 
 
 def listen(p: Program) -> None:
-    """Have the program wait for a turn; it need not read anything while it waits for a command."""
+    """Make the program wait for a turn; it need not read while it waits for a command."""
     asked(p, "watch")
     p.command(type="wait", **{"for": "turn"})
     p.listening = True
@@ -48,7 +48,7 @@ def works(p: Program) -> None:
 
 
 def running(p: Program, run: int = 5, **fields: Any) -> None:
-    """Have the program ask for a run and tell it the number."""
+    """Make the program ask for a run, and number it."""
     asked(p, "run", {"run": run}, environment="trial", agents=[1, "somebody"], **fields)
 
 
@@ -343,7 +343,7 @@ def a_request_through_a_broken_connection(p: Program) -> None:
 
 @case("S5.2 S5.5", level=2)
 def results_through_a_broken_connection(p: Program) -> None:
-    """What is sent again may have arrived the first time: each result counts once."""
+    """A frame that is sent again may have arrived the first time: each result counts once."""
     running(p, episodes=2)
     sent = p.send(result(5, 0, 11))
     p.send(sessions.HELLO_FIRST)

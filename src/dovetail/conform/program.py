@@ -67,9 +67,10 @@ def transcript(said: Sequence[Said]) -> list[str]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same to the contract.
+    """Return whether two values are the same to the contract.
 
-    A whole number that was a float may come back as an integer: some languages have one number type.
+    A whole number that was a float may come back as an integer: some languages have one number
+    type.
     """
     if isinstance(one, bool) or isinstance(other, bool) or one is None or other is None:
         return one is other
@@ -126,9 +127,9 @@ class Program:
         self._peer = b""
         self._waiting: deque[Fields] = deque()
         self._unheard = False
-        """Whether the program has said nothing after its ``hello``."""
+        """True while the program has said nothing after its ``hello``."""
         self._since = 0
-        """What had been said when it did."""
+        """The number of messages when it did."""
         self._pings = itertools.count(1)
         self._ids = itertools.count(1)
         self._socket = self._context.socket(zmq.ROUTER)

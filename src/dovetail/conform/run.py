@@ -21,7 +21,7 @@ LAST = 8
 
 
 class CaseResult(Struct, frozen=True):
-    """How a case went; ``expected`` is empty if it passed."""
+    """The result of a case; ``expected`` is empty if it passed."""
 
     name: str
     rules: str
@@ -31,7 +31,7 @@ class CaseResult(Struct, frozen=True):
     expected: str = ""
     got: str = ""
     frames: list[str] = []
-    """What was said, each frame as JSON and as bytes."""
+    """All frames, each as JSON and as bytes."""
     stderr: str = ""
 
 
@@ -108,7 +108,7 @@ def select(role: Role, only: str = "", level: int = 2) -> list[Case]:
 def run(
     role: Role, command: Sequence[str], cases: Sequence[Case], jobs: int = 4, patience: float = 10.0
 ) -> Iterator[CaseResult]:
-    """Yield how each case went, in their order.
+    """Yield the result of each case, in order.
 
     Raises:
         OSError: the program cannot be started.

@@ -269,7 +269,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
             works(p)
 
         @case("S4.13", greet=False, level=2)
-        def a_lost_session_is_begun_anew(p: Program) -> None:
+        def a_lost_session_is_begun_again(p: Program) -> None:
             """`resumed` false: a new session, everything of the old one is gone; the program keeps working."""
             p.greet()
             works(p)

@@ -21,7 +21,7 @@ LEGAL: list[tuple[str, Any, int]] = [
     ("a mask that ends with zeros", b"\x80\x00\x00", 7),
     ("a long mask", b"\x00" * 1000 + b"\x10", 8004),
 ]
-"""What it is, legal actions as they travel, and the highest of them."""
+"""A description, legal actions as they travel, and the highest of them."""
 
 
 def _nested(depth: int) -> Any:
@@ -84,7 +84,7 @@ SPACES: list[dict[str, Any]] = msgspec.to_builtins(examples._SPACES)
 
 
 def covers(wanted: Any, got: Any) -> bool:
-    """Whether a space came back; fields with default values may be there or not."""
+    """Return whether a space came back; fields with default values may be left out."""
     if not isinstance(wanted, dict) or not isinstance(got, dict):
         return same(wanted, got)
     if "element" in wanted:

@@ -1,1 +1,1 @@
-"""What a Python program needs to connect to a broker: the connection, the session, serving, plug-ins."""
+"""Python programs at a broker: connections, sessions, hosts, base classes, plug-ins."""

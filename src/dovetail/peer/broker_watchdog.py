@@ -1,4 +1,4 @@
-"""How long the broker has been silent while this program was listening."""
+"""The time that the broker has been silent while this program listened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Silence:
         self.give_up = give_up
         self.seconds = 0.0
         self.told = False
-        """Whether this silence has been reported."""
+        """True once this silence has been reported."""
         self._looked = 0.0
 
     def nothing(self, now: float, heard: float) -> None:
@@ -37,5 +37,5 @@ class Silence:
 
     @property
     def hopeless(self) -> bool:
-        """Whether to give up."""
+        """Return whether to give up."""
         return self.give_up is not None and self.seconds > self.give_up

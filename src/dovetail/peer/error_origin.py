@@ -1,4 +1,4 @@
-"""What a user's own code raised, for the person who wrote it and for the peer that asked."""
+"""Errors of a user's own code, for the person who wrote it and for the peer that asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dovetail.protocol.errors import Code, DovetailError, Forfeit, Refused
 
 Failure = Exception | SystemExit
 FAILURES: Final = (Exception, SystemExit)
-"""What a user's own code may raise; ``sys.exit`` in it must not end the program that hosts it for others."""
+"""Exceptions of a user's own code; ``sys.exit`` in it must not end the hosting program."""
 
 _LIBRARIES = tuple(
     f"{Path(sysconfig.get_paths()[name]).resolve()}{os.sep}"

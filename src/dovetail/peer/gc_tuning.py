@@ -1,8 +1,8 @@
 """The garbage collector in programs that do nothing but serve.
 
-What is made for a turn is freed by its count of references as soon as it is sent.  The collector finds
-nothing there, but looks each time that there are 700 objects more than before, which is once in a few
-turns of many matches: a tenth to a fifth of the time of a compiled broker.
+What is made for a turn is freed by its count of references as soon as it is sent.  The collector
+finds nothing there, but looks each time that there are 700 objects more than before, which is once
+in a few turns of many matches: a tenth to a fifth of the time of a compiled broker.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ YOUNG = 10_000
 
 @contextmanager
 def patient() -> Iterator[None]:
-    """Let the collector look seldom while a context lasts, and at what is there by now not at all.
+    """Freeze existing objects and collect less often in this context.
 
-    Only if this is the main thread, since it concerns the whole program, and if the collector is on.
+    Only if this is the main thread, since it concerns the whole program, and if the collector is
+    on.
     """
     before = gc.get_threshold()
     if not before[0] or threading.current_thread() is not threading.main_thread():

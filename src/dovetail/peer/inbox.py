@@ -19,7 +19,7 @@ class Inbox:
         self.seen = 0
         """The highest number received."""
         self.keeping = True
-        """Whether the broker may resend frames, so that answers must be kept."""
+        """True if the broker may resend frames, so that answers must be kept."""
         self._answers: dict[int, m.Message] = {}
 
     def begin(self, welcome: m.Welcome) -> None:
@@ -32,7 +32,8 @@ class Inbox:
     def take(self, seq: int, out: list[m.Message]) -> bool:
         """Return whether a frame is new; a repeated one is answered into ``out`` as before.
 
-        Where every call counts, ``seq > inbox.seen`` says so too, and is followed by ``seen = seq``.
+        Where every call counts, ``seq > inbox.seen`` says so too, and is followed by ``seen =
+        seq``.
         """
         if seq > self.seen:
             self.seen = seq

@@ -1,7 +1,7 @@
 """``njit`` for Dovetail's kernels: a change of any module that they import has them compiled again.
 
-numba compares what it keeps on disk with the file of the function alone. A checkout that was brought up to date would
-play by the old version of what its kernels call.
+numba compares what it keeps on disk with the file of the function alone. A checkout that was
+brought up to date would play by the old version of what its kernels call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def njit(*signature: str, **options: Any) -> Callable[[F], F]:
 
 @cache
 def stamp(module: str) -> str:
-    """Return a digest of a module of Dovetail and of all that it imports, as far as they are Dovetail's."""
+    """Return a digest of a module of Dovetail and of all modules of Dovetail that it imports."""
     found: dict[str, bytes] = {}
     waiting = [module]
     while waiting:
@@ -69,7 +69,7 @@ def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 class _Stamped:
-    """What a place for compiled functions adds to the digest of their file."""
+    """A cache whose stamp also covers the modules that a file imports."""
 
     module = ""
 

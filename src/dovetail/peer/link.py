@@ -37,7 +37,7 @@ SLOW = 1.0
 CLOSED = "this connection is closed; open another, and create its agents and runs there"
 
 THEIRS = "this connection", "open another one here"
-"""How a forked child is refused its parent's connection."""
+"""Advice for a forked child that uses its parent's connection."""
 
 _log = logging.getLogger("dovetail")
 LOOK = 0.5
@@ -55,8 +55,8 @@ class Link:
         give_up: seconds of the broker's silence after which ``receive`` raises; None waits forever.
             After as many in which the broker reads nothing, ``send`` ends the connection.
         idle: called periodically while no message arrives; an exception from it ends the wait.
-        warn: called with a line of text when the broker is not there yet, becomes silent or is back, and
-            when this peer waits for its name.
+        warn: called with a line of text when the broker is not there yet, becomes silent or is
+            back, and when this peer waits for its name.
         key: this peer's key or its file; None takes the file that DOVETAIL_KEY names, if it is set.
 
     Raises:
@@ -217,7 +217,7 @@ class Link:
 
     @property
     def departed(self) -> bool:
-        """Whether the broker has sent ``bye``."""
+        """True once the broker has sent ``bye``."""
         return self.session.departed
 
     def join(self, hello: m.Hello) -> Link:

@@ -16,10 +16,11 @@ else:
         fcntl = None  # type: ignore[assignment]
 
 PLACE = (1 << 31) - 2
-"""The byte that is locked on Windows, where nothing can be read or written that another has locked."""
+"""The byte that is locked on Windows, where nothing can be read or written that another has
+locked."""
 HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 OPENED = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""How a file is opened that is to be locked."""
+"""The flags with which a file to be locked is opened."""
 
 
 def take(file: int) -> None:

@@ -1,4 +1,4 @@
-"""How a user's program ends with an error of Dovetail's: in one line, as the command line does."""
+"""Errors of Dovetail that end a user's program: one line, as on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dovetail.protocol.errors import DovetailError
 
 
 def in_one_line() -> None:
-    """Let an uncaught ``DovetailError`` be shown in one line, with the user's file and line.
+    """Show an uncaught ``DovetailError`` in one line, with the user's file and line.
 
     Any other error, and any program that shows errors in its own way, stays as it is
     (docs/decisions/0047).

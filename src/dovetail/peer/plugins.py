@@ -44,7 +44,8 @@ def find(kind: Kind, name: str) -> type[Any]:
             from the local user, never from a peer.
 
     Raises:
-        DovetailError: it does not exist, or is abstract; one line lists what exists, or says what failed.
+        DovetailError: it does not exist, or is abstract; one line lists what exists, or says what
+            failed.
     """
     if ":" in name:
         where, _, attribute = name.rpartition(":")
@@ -66,11 +67,11 @@ def offered_name(name: str, kind: Kind = "agent") -> str:
     """Return what a program that serves ``name`` offers it as.
 
     Args:
-        name: as of ``find``, from the local user.
+        name: as for ``find``, from the local user.
         kind: environment or agent.
 
     Raises:
-        DovetailError: as of ``find``, if it names a module or file.
+        DovetailError: as for ``find``, if it names a module or file.
     """
     if ":" not in name:
         return name

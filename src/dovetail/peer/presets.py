@@ -1,7 +1,8 @@
 """Options that the program which serves an environment or agent sets, as new defaults.
 
-What only the local user may choose, such as a file, can be set here and nowhere else: an environment
-or agent compares its option with the default of its own ``Configuration`` or ``Parameters``.
+What only the local user may choose, such as a file, can be set here and nowhere else: an
+environment or agent compares its option with the default of its own ``Configuration`` or
+``Parameters``.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ BUILT = "_revision.txt"
 """The file of a wheel with the revision of which it was built; ``hatch_build.py`` writes it."""
 UNRECORDED = "not recorded"
 SECONDS = 10.0
-"""How long git may take."""
+"""Seconds that git may take."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Builders of other syntaxes: names and paths enter commands, URLs, file names and tables through these.
 
-The URL of a database is built by ``dovetail_experiments.records.database.url_of``, HTML by templates or as
-elements.  A test finds text that is formatted into such a syntax instead.
+The URL of a database is built by ``dovetail_experiments.records.database.url_of``, HTML by
+templates or as elements.  A test finds text that is formatted into such a syntax instead.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def register(kind: Kind, name: str, thing: Any) -> None:
         kind: what it is.
         name: its name; a second object with the same name replaces the first.
         thing: an environment or agent class, an encoder or evaluation function, a reward or a
-            function that returns one, an algorithm class, the path of a policy file, or the words of an
-            engine's command.
+            function that returns one, an algorithm class, the path of a policy file, or the words
+            of an engine's command.
     """
     _registered[kind, name] = thing
 

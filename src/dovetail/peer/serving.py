@@ -68,8 +68,8 @@ def serve_host(
 ) -> None:
     """Connect and answer until the broker sends ``bye``, ``stop`` is set, SIGINT or SIGTERM.
 
-    ``ready`` is called once connected; without it one line on standard error says what is on offer where.
-    ``key`` is the program's key or its file; without it the file that DOVETAIL_KEY names.
+    ``ready`` is called once connected; without it one line on standard error says what is on offer
+    where. ``key`` is the program's key or its file; without it the file that DOVETAIL_KEY names.
 
     Raises:
         DovetailError: no broker answers at ``address``, or it refuses this peer.

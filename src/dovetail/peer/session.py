@@ -21,7 +21,8 @@ UNREADABLE = {"invalid", "malformed", "limit"}
 """Errors that, before ``welcome``, mean that the ``hello`` itself is wrong."""
 
 ANSWER, LONGEST = 4.0, 16.0
-"""Seconds for which a ``hello`` may be unanswered at first, and at most: each time twice as long (S4.6)."""
+"""Seconds for which a ``hello`` may be unanswered at first, and at most: each time twice as long
+(S4.6)."""
 
 
 class NameTaken(DovetailError):
@@ -42,7 +43,7 @@ class Session:
         self.seen = 0
         """The highest ``seq`` that has arrived in this session."""
         self.departed = False
-        """Whether the broker sent ``bye``."""
+        """True once the broker has sent ``bye``."""
         self.farewell = ""
         """Why, in its words."""
         self.heard = 0.0
@@ -108,16 +109,16 @@ class Session:
         return True
 
     def _is_final(self, code: str) -> bool:
-        """Whether another ``hello`` would get the same error."""
+        """True if another ``hello`` would get the same error."""
         return code in FATAL or (self.welcome is None and code in UNREADABLE)
 
     def _may_inherit(self, code: str) -> bool:
-        """Whether the name that is taken was asked for by a peer that is just starting."""
+        """True if a peer that is just starting asked for the name that is taken."""
         named = bool(self.hello.name) or any(offer.instance for offer in self.hello.offers)
         return code == "name-taken" and named and self.welcome is None
 
     def silent(self, now: float) -> bool:
-        """Whether the broker has been silent for so long that the peer must say ``hello`` again."""
+        """Return whether the broker's silence is so long that the peer must say ``hello`` again."""
         return now - self.heard > max(self.patience, self._unanswered)
 
     @property
@@ -129,14 +130,15 @@ class Session:
 
 
 def _expels(error: m.Error) -> bool:
-    """Whether an error says that this peer may not stay, because its key was revoked, for instance."""
+    """Return whether an error disconnects this peer for good, such as for a revoked key."""
     return error.code == "access" and error.id is None and error.answers is None
 
 
 def _refusal(error: ProtocolError) -> m.Error:
     """Return the error for an unreadable frame; it answers the frame's request.
 
-    A frame that is itself an answer makes no request, and its ``id`` is one of this peer's own numbers.
+    A frame that is itself an answer makes no request, and its ``id`` is one of this peer's own
+    numbers.
     """
     if error.kind in ("reply", "saved", "error"):
         return m.Error(error.code, str(error))

@@ -40,16 +40,16 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a validator complains about."""
+    """The complaint of a validator."""
 
     steps: tuple[Step, ...]
     """Where: keys of tables and indices of lists."""
     subject: tuple[Step, ...]
-    """What the sentence is about: the same, or the table that has or lacks a key."""
+    """The subject of the sentence: the same, or the table that has or lacks a key."""
     text: str
     """The rest of the sentence, such as ``must be an integer, not 'five'``."""
     hint: str = ""
-    """How to write it where it is not in a file, such as on the command line."""
+    """Its form outside a file, such as on the command line."""
 
 
 def explained(
@@ -79,7 +79,7 @@ def problem(
     table: Mapping[str, Any],
     more: Iterable[str] = (),
 ) -> Problem:
-    """Return what an error of ``msgspec.convert(table, kind)`` says; ``more`` as of ``explained``."""
+    """Return what an error of ``msgspec.convert(table, kind)`` says; ``more`` as for ``explained``."""
     text = str(error)
     found = _PLACE.search(text)
     what = text[: found.start()] if found else text
@@ -221,7 +221,7 @@ def _type(kind: Any, steps: tuple[Step, ...]) -> Any:
 
 
 def _holds_tables(kind: type[Struct], steps: tuple[Step, ...]) -> bool:
-    """Whether a place is for a list of tables."""
+    """Return whether a place is for a list of tables."""
     return any(
         isinstance(part, type) and issubclass(part, Struct)
         for each in _unfolded(_type(kind, steps))

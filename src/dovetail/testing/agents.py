@@ -1,4 +1,4 @@
-"""What holds of every agent: legal play, the same from the same seeds, and states that say everything."""
+"""Checks of every agent: legal play, the same from the same seeds, and complete states."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Opponent(Random):
 
 @dataclass(frozen=True)
 class Subject:
-    """What is checked, and in which game."""
+    """The agent that is checked, and its game."""
 
     kind: type[Agent]
     parameters: dict[str, Any]
@@ -46,7 +46,7 @@ class Subject:
 
 
 def _disguise(ours: type, theirs: type) -> None:
-    """Let a subclass of ours bear the name of the user's class, in errors and in ``repr``."""
+    """Give a subclass of ours the name of the user's class, for errors and ``repr``."""
     ours.__name__, ours.__qualname__ = theirs.__name__, theirs.__qualname__
     ours.__module__ = theirs.__module__
 
@@ -162,7 +162,7 @@ def seeds_decide_everything(subject: Subject) -> None:
 
 
 def evaluation_changes_nothing(subject: Subject) -> None:
-    """What is saved is the same before and after episodes in ``evaluate``."""
+    """The saved state is the same before and after episodes in ``evaluate``."""
     name = "evaluation_changes_nothing"
     with Trial(subject) as table:
         table.play(name)

@@ -1,4 +1,4 @@
-"""What holds of every environment, whatever the game: after Gymnasium's and PettingZoo's checks."""
+"""Checks of every environment, after Gymnasium's and PettingZoo's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_TURNS = 100_000
 
 @dataclass(frozen=True)
 class Subject:
-    """What is checked."""
+    """The environment that is checked."""
 
     kind: type[Environment]
     settings: dict[str, Any]
@@ -210,7 +210,7 @@ def seeds_decide_everything(subject: Subject) -> None:
 
 
 def turns_do_not_change(subject: Subject) -> None:
-    """What was handed out stays as it was."""
+    """Values that were handed out do not change."""
     name = "turns_do_not_change"
     environment, spec = subject.make()
     rng, kept = random.Random(8), []
@@ -479,8 +479,8 @@ def check_environment(
         cls: the environment's class.
         configuration: options by name; the others keep their defaults.
         episodes: how many are played at random for each of the checks that play many.
-        strict: also what Dovetail asks of its own: ``step`` refuses whatever is not legal, everything
-            is described, and there is a text and a scene.
+        strict: also what Dovetail asks of its own: ``step`` refuses whatever is not legal,
+            everything is described, and there is a text and a scene.
         only: the name of one check, from ``CHECKS``; empty runs all.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How a check says what is wrong."""
+"""The problems that checks report."""
 
 from __future__ import annotations
 

@@ -365,7 +365,8 @@ def test_gtp_commands_that_are_refused_leave_no_pass() -> None:
     assert front.handle("undo") == front.handle("play w a2") == "=\n\n"
     front.close()
     front = gtp.Front(Fails(), 5, 0.5)
-    assert front.handle("genmove w") == "? Fails in turn 1 raised RuntimeError: no idea\n\n"
+    answer = front.handle("genmove w")
+    assert answer.startswith("? Fails in turn 1 raised RuntimeError: no idea (test_fronts.py:")
     assert front.handle("undo") == "? cannot undo\n\n"
     front.close()
 

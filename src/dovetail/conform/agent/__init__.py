@@ -1,4 +1,4 @@
-"""What an agent program must do: the cases, a module for each subject."""
+"""The cases for agent programs, a module for each subject."""
 
 from dovetail.conform.agent import (
     connections,

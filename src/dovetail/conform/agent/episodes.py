@@ -245,7 +245,7 @@ def an_end_without_a_decision(p: Program) -> None:
 
 @case("S6.7")
 def an_end_instead_of_a_turn(p: Program) -> None:
-    """Whatever happened, a seat hears one `end`, also while it owes an answer; the next episode is unaffected."""
+    """A seat always hears one `end`, also while it owes an answer; the next episode is unaffected."""
     seated(p)
     p.send(start(1), end(1, reason="cancelled"), start(2))
     heard = [p.hear("actions")]

@@ -13,7 +13,7 @@ FIRST: dict[str, Any] = {"starts": i4(0, 1), "episodes": i8(7, 8), "seeds": u8(5
 
 
 def seated(p: Program) -> None:
-    """Have instance 1 made and take seat 0 in a group of two slots."""
+    """Create instance 1 and seat it in a group of two slots."""
     create(p)
     p.send({**init(), "slots": 2})
 
@@ -73,7 +73,7 @@ def resigning_in_a_group(p: Program) -> None:
 
 
 @case("S16.4 S6.8")
-def a_batch_for_nobody(p: Program) -> None:
+def a_batch_without_an_agent(p: Program) -> None:
     """A batch for an instance without a seat in the group gets `error` that `answers` it."""
     if not groups(p):
         return

@@ -1,4 +1,4 @@
-"""What it offers, and its instances."""
+"""Offers and instances."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def several_instances(p: Program) -> None:
 
 @case("S7.5")
 def cleanup(p: Program) -> None:
-    """`cleanup` lets an instance go; another may get on."""
+    """`cleanup` releases an instance; others stay."""
     create(p, 1)
     create(p, 2)
     p.reply("cleanup", instance=1)

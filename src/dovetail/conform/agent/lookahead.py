@@ -1,4 +1,4 @@
-"""What it asks while it owes a decision."""
+"""Questions within a decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes again, and seats that change hands."""
+"""Repeated frames, and seats that change hands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cases for agents say to the program, and the list of these cases."""
+"""The messages of the cases for agents, and the list of these cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPEC: dict[str, Any] = {
 
 
 def create(p: Program, instance: int = 1, **fields: Any) -> None:
-    """Have an instance made."""
+    """Create an instance."""
     p.reply("create", instance=instance, agent="conformer", **fields)
 
 
@@ -65,7 +65,7 @@ def counters(
     instance: int = 1,
     *allowed: tuple[str, dict[str, Any]],
 ) -> None:
-    """Hold what an instance has counted; nothing but what is allowed may come before."""
+    """Check an instance's counters; only what is allowed may come before."""
     found = p.only("message", {"instance": instance, "body": "counters"}, *allowed)
     wanted = {"decisions": decisions, "ends": ends, "reward": reward}
     if not same(found, wanted):
@@ -73,7 +73,7 @@ def counters(
 
 
 def seated(p: Program, *seats: int, **fields: Any) -> None:
-    """Have instance 1 made and take seats of match 1."""
+    """Create instance 1 and seat it in match 1."""
     create(p, **fields)
     p.send(*(init(seat=seat) for seat in seats or (0,)))
 

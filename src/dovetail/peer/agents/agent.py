@@ -58,7 +58,7 @@ class _Resign:
 
 
 RESIGN = _Resign()
-"""What an agent's ``step`` returns to give the episode up; it then ends against its seat."""
+"""The action that gives an episode up; it then ends against the seat."""
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +72,7 @@ class Seat(Struct, frozen=True):
     seat: int
     spec: Spec
     lookahead: bool = False
-    """Whether the run allows the agent to ask with ``Lookahead``."""
+    """True if the run allows the agent to ask with ``Lookahead``."""
 
 
 class Decision(Struct, gc=False):
@@ -103,12 +103,12 @@ class Decision(Struct, gc=False):
     seed: int = 0
     """The seed of ``rng``, for agents that use their own generators."""
     memory: Any = None
-    """What the agent keeps of this seat's episode: the same object until ``end``; see ``Agent``."""
+    """The agent's memory of this seat's episode: the same object until ``end``."""
     refused: int = 0
     """For bridges: set it to how many earlier answers to this decision were illegal; the results
     count them."""
     think: bool = False
-    """Whether someone who may see ``thoughts`` is watching; this must not change the action."""
+    """True if someone who may see ``thoughts`` is watching; this must not change the action."""
     thoughts: Thoughts | None = None
     """Set it to show watchers what the agent thinks; sent only if ``think``."""
 
@@ -136,7 +136,7 @@ class End(Struct, gc=False):
 
     @property
     def interrupted(self) -> bool:
-        """Whether the episode failed or was cancelled, so that nothing can be learned from how it
+        """True if the episode failed or was cancelled, so that nothing can be learned from how it
         ended."""
         return self.reason in INTERRUPTED
 
@@ -178,7 +178,7 @@ class Agent(ABC, Generic[P]):
     """
 
     packages: ClassVar[tuple[str, ...]] = ()
-    """Optional packages that it cannot do without; a program that serves it checks them as it starts."""
+    """Optional packages that it requires; a program that serves it checks them at its start."""
     name: ClassVar[str] = ""
     """The agent type's name for others; the class name in lower case if empty."""
     Parameters: ClassVar[type[Struct]] = NoParameters
@@ -187,12 +187,12 @@ class Agent(ABC, Generic[P]):
     """Called to make the ``memory`` of a seat's episode, for example a class in which every field
     has a default."""
     needs: ClassVar[Needs] = Needs()
-    """What the game must have; the host refuses a seat in any other game before it calls
+    """Requirements of the game; the host refuses a seat in any other game before it calls
     ``init``."""
     wants: ClassVar[Sequence[Want]] = ()
     """``"text"`` and ``"scene"``: what the environment adds to each decision if it can."""
     capacity: ClassVar[int] = 1
-    """How many episodes one instance plays at once; 0 means any number."""
+    """Episodes that one instance plays at once; 0 for any number."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -224,7 +224,7 @@ class Agent(ABC, Generic[P]):
             lookahead: whether the run allows it.
 
         Raises:
-            DovetailError: as of ``init``.
+            DovetailError: as for ``init``.
         """
 
     def init(self, seat: Seat) -> None:
@@ -257,8 +257,8 @@ class Agent(ABC, Generic[P]):
 
         They travel with the next action of this agent; the result of that episode has the mean of
         what was reported under each name.  Where two seats or episodes share the instance, the
-        first to act takes them.  A value that is not finite, as of a learner that diverges, is accepted:
-        the database has NULL for it.
+        first to act takes them.  A value that is not finite, such as
+        that of a learner that diverges, is stored as NULL.
 
         >>> class Learner(Agent):
         ...     def step(self, decision):

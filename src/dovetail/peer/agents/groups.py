@@ -65,7 +65,7 @@ class Group:
         self._opened = False
 
     def forget(self) -> None:
-        """Let the agent remember nothing of the episodes in progress: it is another one."""
+        """Reset the agent's memories of the episodes in progress: it is another one."""
         self._opened = False
         for play in self._plays.values():
             play.memory = self.agent.Memory()
@@ -221,7 +221,7 @@ class Group:
             answer.measures = measures + [{}] * (len(decisions) - len(measures))
 
     def ends(self, message: m.Ends) -> None:
-        """Hear which seats' episodes are over."""
+        """Handle the ends of episodes."""
         slots = columns.read("slots", message.slots, np.int32, -1)
         count = len(slots)
         seats = columns.read("seats", message.seats, np.int32, count)
@@ -350,7 +350,7 @@ class Groups:
         return self._all.get((match, instance))
 
     def forget(self, agent: Agent) -> None:
-        """Let an agent remember nothing of the episodes in progress: it is another one."""
+        """Reset an agent's memories of the episodes in progress: it is another one."""
         for group in self._all.values():
             if group.agent is agent:
                 group.forget()

@@ -107,8 +107,8 @@ class AgentHost(BaseHost):
         self._asks = itertools.count(1)
         self._groups = Groups(agent_name, _described, self._failed_at_end)
         self._failures: dict[int, tuple[Agent, str]] = {}
-        """By ``id`` of an agent, which cannot be another's while the agent is here: how it failed at
-        an ``end``, until its next answer says so."""
+        """By ``id`` of an agent, which cannot be another's while the agent is here: how it failed
+        at an ``end``, until its next answer says so."""
 
     def offers(self) -> list[m.Offer]:
         """Return what this program can be asked for."""

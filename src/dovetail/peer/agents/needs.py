@@ -1,4 +1,4 @@
-"""What an agent needs of a game.  It declares it as ``needs``; the host refuses the rest."""
+"""The requirements of agents, declared as ``needs``; the host refuses other games."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Needs(Struct, frozen=True, kw_only=True):
-    """What an agent needs; what is left out may be anything.
+    """The requirements of an agent; a field that is left out allows anything.
 
     >>> from dovetail.protocol.messages import Spec
     >>> Needs(game="dominion").check("bot", Spec(name="chess"))
@@ -61,7 +61,7 @@ class Needs(Struct, frozen=True, kw_only=True):
 
     @property
     def of_decisions(self) -> bool:
-        """Whether a decision can lack something."""
+        """True if a decision can lack something."""
         return self.legal == "list" or self.afterstates
 
     def missing(self, legal: Sequence[int] | None, afterstates: object) -> str:

@@ -1,4 +1,4 @@
-"""What agents save: settings and arrays in one format, checked when they are read.
+"""The format of saved agents: settings and arrays in one format, checked when they are read.
 
 A state is MessagePack: the agent's type, a version, its parameters and seed, a struct of settings,
 and arrays.  Nothing in it is imported, evaluated or unpickled.  An agent loads like this, so that
@@ -40,7 +40,7 @@ class _Array(Struct, forbid_unknown_fields=True):
     shape: list[int]
     data: bytes
     packed: bool = False
-    """Whether zlib has compressed ``data``."""
+    """True if ``data`` is compressed by zlib."""
 
 
 class _State(Struct, forbid_unknown_fields=True):
@@ -74,8 +74,8 @@ class Saved(Generic[P, S]):
             name: that ``pack`` was given.
             dtype: that it must have, such as ``<f4``.
             shape: that it must have; -1 stands for any length.
-            most: how many numbers it may have at most; required if the length is open and arrays are
-                compressed, since few bytes may become many.
+            most: how many numbers it may have at most; required if the length is open and arrays
+                are compressed, since few bytes may become many.
 
         Raises:
             DovetailError: there is none, or it has another type, shape or number of bytes, or is

@@ -30,11 +30,12 @@ def serve(
     experiments create instances with parameters and seeds.
 
     Once connected it prints one line on standard error, or calls ``ready`` if that is given.
-    Without ``address``, ``token`` and ``key`` the environment variables DOVETAIL_BROKER, DOVETAIL_TOKEN
-    and DOVETAIL_KEY say where the broker is and how it lets this program in.
+    Without ``address``, ``token`` and ``key`` the environment variables DOVETAIL_BROKER,
+    DOVETAIL_TOKEN and DOVETAIL_KEY say where the broker is and how it lets this program in.
 
     Raises:
-        DovetailError: there is no broker at ``address``, or it refuses this peer, or a type cannot be offered.
+        DovetailError: there is no broker at ``address``, or it refuses this peer, or a type cannot
+            be offered.
     """
     in_one_line()
     if isinstance(agent, Agent):

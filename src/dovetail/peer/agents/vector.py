@@ -42,7 +42,8 @@ class Rows(Places):
     observations: Any
     """An array [rows, ...], or a list."""
     legal: Column | None
-    """uint8 [rows, bytes]: bit masks, action ``a`` at bit ``a % 8`` of byte ``a // 8``; None allows all."""
+    """uint8 [rows, bytes]: bit masks, action ``a`` at bit ``a % 8`` of byte ``a // 8``; None allows
+    all."""
     rewards: Column
     """float64 [rows]: what each seat earned since its last decision."""
     starts: Column
@@ -78,7 +79,7 @@ class Ends(Places):
     mode: Mode
 
     def interrupted(self, row: int) -> bool:
-        """Whether an end says nothing about the position in which it came; see ``End``."""
+        """Return whether an end says nothing about the position in which it came; see ``End``."""
         return self.reasons[row] in INTERRUPTED
 
     def observation(self, row: int) -> Any:
@@ -94,7 +95,8 @@ class Ends(Places):
 class VectorAgent(Agent[P]):
     """An agent that answers all decisions of a group with one call.
 
-    In single matches it is asked through ``start`` and ``step``, as any other, and must act the same.
+    In single matches it is asked through ``start`` and ``step``, as any other, and must act the
+    same.
     """
 
     @abstractmethod
@@ -113,4 +115,4 @@ class VectorAgent(Agent[P]):
         """Return the action number of each row: int64 [rows]."""
 
     def end_rows(self, ends: Ends, memory: Any) -> None:
-        """Hear that episodes are over."""
+        """Handle the ends of episodes."""

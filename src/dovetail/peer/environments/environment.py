@@ -79,7 +79,8 @@ class Environment(ABC, Generic[C]):
     """
 
     packages: ClassVar[tuple[str, ...]] = ()
-    """Optional packages that it cannot do without; a program that serves it checks them as it starts."""
+    """Optional packages that it cannot do without; a program that serves it checks them as it
+    starts."""
     name: ClassVar[str] = ""
     """The environment's name for others; the class name in lower case if empty."""
     seat_counts: ClassVar[tuple[int, ...]] = ()

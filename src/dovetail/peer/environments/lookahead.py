@@ -15,7 +15,8 @@ class Walk:
     """Plays lines of actions from one position.
 
     A line that continues from the one before it is played from there, also if that one came in an
-    earlier call: depth-first order is cheap, and so is a play-out that asks for one action at a time.
+    earlier call: depth-first order is cheap, and so is a play-out that asks for one action at a
+    time.
 
     Args:
         root: a fork of the episode; it stays as it is.

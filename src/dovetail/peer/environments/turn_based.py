@@ -15,8 +15,8 @@ from dovetail.protocol import columns
 class TurnBased(VectorEnvironment):
     """Keeps who is to act in each slot, what was earned and how it ended; a game adds its positions.
 
-    Before ``begin`` and ``play`` the slots that they change continue, with no rewards; a game writes what
-    is otherwise.
+    Before ``begin`` and ``play`` the slots that they change continue, with no rewards; a game
+    writes what is otherwise.
 
     Args:
         configuration: the options of the environment, as its ``Configuration``.

@@ -1,8 +1,8 @@
 """``VectorEnvironment``: many episodes of a game at once, arrays in and arrays out.
 
-What it takes and returns are the columns of SPEC.md, Stacked turns.  For a game of one seat the rows are the
-slots, and the shapes those of ``gymnasium.vector``: observations ``[slots, ...]``, actions
-``[slots]``, rewards ``[slots, 1]``.
+What it takes and returns are the columns of SPEC.md, Stacked turns.  For a game of one seat the
+rows are the slots, and the shapes those of ``gymnasium.vector``: observations ``[slots, ...]``,
+actions ``[slots]``, rewards ``[slots, 1]``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from dovetail.protocol.spaces import Discrete
 
 Column = NDArray[Any]
 CONTINUES, TERMINATED, TRUNCATED, FAILED = range(4)
-"""What ``Transitions.over`` says of a slot."""
+"""The values of ``Transitions.over``."""
 
 
 class Transitions(Struct):
-    """What the last transition of some slots led to."""
+    """The results of the last transition of some slots."""
 
     rows: Column
     """int32 [rows]: the slot of each seat that must act, rising."""
@@ -43,7 +43,8 @@ class Transitions(Struct):
     rewards: Column | None = None
     """float64 [slots, seats]: what each seat earned; None if none did."""
     over: Column | None = None
-    """uint8 [slots]: ``CONTINUES``, ``TERMINATED``, ``TRUNCATED`` or ``FAILED``; None if all continue."""
+    """uint8 [slots]: ``CONTINUES``, ``TERMINATED``, ``TRUNCATED`` or ``FAILED``; None if all
+    continue."""
     finals: Any = None
     """An array [ended, seats, ...] or a list of lists: the last observations of terminated and
     truncated slots."""
@@ -52,16 +53,17 @@ class Transitions(Struct):
     afterstates: Any = None
     """If asked for: an array [legal actions, ...], row by row."""
     faults: list[Fault] = []
-    """What went wrong in the failed slots."""
+    """The faults of the failed slots."""
     truncated: Column | None = None
-    """uint8 [ended, seats]: 1 if a limit cut the seat short, 0 if the rules ended it; None is as ``over`` says."""
+    """uint8 [ended, seats]: 1 if a limit cut the seat short, 0 if the rules ended it; None is as
+    ``over`` says."""
 
 
 class VectorEnvironment(ABC):
     """Episodes of one game in numbered slots.
 
-    ``start`` and ``step`` change slots; ``transitions`` then says what it led to.  Both calls together
-    name each slot once at most.  An array that was handed out must not change afterwards.
+    ``start`` and ``step`` change slots; ``transitions`` then says what it led to.  Both calls
+    together name each slot once at most.  An array that was handed out must not change afterwards.
 
     Args:
         configuration: the options of the environment, as its ``Configuration``.
