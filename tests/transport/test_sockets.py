@@ -613,8 +613,15 @@ def test_unauthenticated_connections_wait_once_their_budget_is_spent(router: Pum
 def test_the_budget_of_unauthenticated_connections_fills_again(router: Pumped) -> None:
     router.router.charge(router_module.BUDGET + 0.001)
     stranger = connect(router.router.address)
-    stranger.send(GREETED + zmtp.pack([b"let me in"]))
-    router.until(lambda: b"let me in" in router.frames)
+    stranger.send(GREETED + zmtp.pack([b"let me in", b"echo"]))
+    router.until(lambda: b"echo" in router.frames)
+    assert router.frames == [b"let me in", b"echo"]
+    stranger.settimeout(SOON)
+    answer = b""
+    while zmtp.pack([b"echo"]) not in answer:
+        more = stranger.recv(1 << 16)
+        assert more
+        answer += more
     stranger.close()
 
 
@@ -634,5 +641,7 @@ def test_unauthenticated_connections_are_served_in_turn(router: Pumped) -> None:
         return b"late" in router.frames
 
     router.until(heard)
+    assert router.frames.count(b"late") == 1
+    assert router.frames.count(b"x" * 50) + 1 == len(router.frames) > 1
     for each in [*floods, late]:
         each.close()

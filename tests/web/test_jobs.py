@@ -132,22 +132,28 @@ def test_many_who_wait_for_an_agent_leave_threads_to_others(page: Page) -> None:
     chair, over = Chair("Ann", lambda: None), threading.Event()
     table = Table(Plan("four", {}, AGENTS, 1, m.ClockRule()), [chair, None])
     page.hub.people.tables[table.key] = table
+    served: list[Chair] = []
+
+    def wait(people: Any, at: Table, seat: Chair) -> None:
+        assert over.wait(60)
+        served.append(seat)
 
     async def play() -> None:
         browser = Browser(page.hub, cast(Any, None))
         browser._about, browser._chair = f"table:{table.key}", chair.key
         asked = [
-            asyncio.create_task(browser._do(lambda *_: over.wait(60)))
+            asyncio.create_task(browser._do(wait))
             for _ in range(40)  # a loop has at most 32 threads
         ]
         await asyncio.sleep(0)
         try:
-            await asyncio.wait_for(asyncio.to_thread(int), 5)
+            assert await asyncio.wait_for(asyncio.to_thread(lambda: len(served)), 5) == 0
         finally:
             over.set()
         await asyncio.gather(*asked)
 
     asyncio.run(play())
+    assert served == [chair] * 40
 
 
 def test_what_is_given_up_starts_nothing_and_leaves_no_agent(page: Page) -> None:

@@ -361,6 +361,8 @@ def test_an_experiment_that_dies_in_an_endless_episode_frees_the_others() -> Non
         e.connection.close()
         assert agent.ended.wait(20)
         assert environment.ended.wait(30)
+        assert agent.codes()[-1] == environment.codes()[-1] == 35
+        check_that_the_core_still_works(port)
 
 
 STRANGERS = {
@@ -392,8 +394,18 @@ def test_a_crowd_of_silent_connections() -> None:
     with core(hello=30.0) as port:
         crowd = [socket.create_connection(("127.0.0.1", port.number), 10) for _ in range(300)]
         check_that_the_core_still_works(port)
+        kept = []
         for each in crowd:
+            each.setblocking(False)
+            try:
+                assert each.recv(100) == frame(35)
+                kept.append(False)
+            except BlockingIOError:
+                kept.append(True)
             each.close()
+        assert kept == sorted(kept), "the oldest make room"
+        roles = 3
+        assert port_module.STRANGERS - roles <= sum(kept) <= port_module.STRANGERS
 
 
 def test_a_core_says_which_programs_are_missing(
