@@ -8,7 +8,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 MOST = 82
-"""Public class names that stand for several classes, at most; the aim is 40, so lower it with them."""
+"""Limit on public names of several classes; the aim is 40, so lower it whenever it can be."""
 PACKAGES = (
     "src",
     "protocol",
