@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from dovetail._version import __version__
-from dovetail.client.client import Connection, Experiment
+from dovetail.client.client import BrokerConnection, Experiment
 from dovetail.peer import options, plugins
 from dovetail.peer.agents.agent import Decision, End, Seat
 from dovetail.peer.agents.host import AgentHost
@@ -361,8 +361,8 @@ class OpenTable:
         for each in experiment.catalogue()["environments"]:
             if each["name"] == game and self._connect is None:  # else others wrote it
                 self.description = str(each.get("description") or "")[:1000]
-        links: list[tuple[Connection, AgentHost]] = []
-        hosts: dict[int, tuple[Connection, AgentHost]] = {}
+        links: list[tuple[BrokerConnection, AgentHost]] = []
+        hosts: dict[int, tuple[BrokerConnection, AgentHost]] = {}
         agents: list[int | str] = []
         waiting = iter(others)
         for seat in range(len(self._players) + len(others)):
@@ -431,14 +431,16 @@ class OpenTable:
         self._wake.wait(PULSE if owing else BRIEF)
         self._wake.clear()
 
-    def _idle(self, experiment: Experiment, links: Sequence[tuple[Connection, AgentHost]]) -> None:
+    def _idle(
+        self, experiment: Experiment, links: Sequence[tuple[BrokerConnection, AgentHost]]
+    ) -> None:
         """Keep the connections alive between games until a caller wants something."""
         self._wake.wait(PULSE)
         self._wake.clear()
         experiment.wait(0.0)
         self._attend(links)
 
-    def _finish(self, links: list[tuple[Connection, AgentHost]]) -> None:
+    def _finish(self, links: list[tuple[BrokerConnection, AgentHost]]) -> None:
         """Wait until every open seat has heard the end."""
         limit = time.monotonic() + 5.0
         while not self._stop.is_set():
@@ -450,7 +452,7 @@ class OpenTable:
                 raise DovetailError("the game ended, but an open seat did not hear of it")
             self._stop.wait(0.001)
 
-    def _attend(self, links: Sequence[tuple[Connection, AgentHost]]) -> None:
+    def _attend(self, links: Sequence[tuple[BrokerConnection, AgentHost]]) -> None:
         """Take what the broker has for the open seats."""
         for link, host in links:
             messages = link.receive(0.0)  # in this program, agents think in here
@@ -461,7 +463,7 @@ class OpenTable:
                 if answers:
                     link.send(answers)
 
-    def _send(self, hosts: Mapping[int, tuple[Connection, AgentHost]]) -> bool:
+    def _send(self, hosts: Mapping[int, tuple[BrokerConnection, AgentHost]]) -> bool:
         """Send what callers decided; return whether there was anything."""
         sent = False
         while True:
@@ -544,6 +546,6 @@ def result(player: _Player, end: End) -> dict[str, Any]:
     return found
 
 
-def _leave(link: Connection) -> None:
+def _leave(link: BrokerConnection) -> None:
     with suppress(DovetailError):
         link.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from dovetail_experiments.stages import places
-from dovetail_experiments.stages.runner import Execution, execute
+from dovetail_experiments.stages.runner import ExecutionResult, execute
 from dovetail_experiments.stages.schedule import tallies
 
 FILE = Path(__file__).parent / "examples" / "connect_four_two_learners.toml"
@@ -47,7 +47,7 @@ def main() -> int:
     return 0 if passed else 1
 
 
-def show_game(execution: Execution, console: Console) -> None:
+def show_game(execution: ExecutionResult, console: Console) -> None:
     """Let the agents of the first phase play one game and print each position."""
     file = execution.file
     seats = file.phases[0].seats

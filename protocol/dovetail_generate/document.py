@@ -24,7 +24,7 @@ _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldRow:
     """A field of a message as the document describes it."""
 
     name: str
@@ -39,7 +39,7 @@ class Description:
     """A message or part as the document describes it."""
 
     summary: str
-    fields: list[Field]
+    fields: list[FieldRow]
 
 
 _WORDS = {
@@ -124,7 +124,7 @@ def describe(module: types.ModuleType) -> dict[str, Description]:
         name: Description(
             summary,
             [
-                Field(each.info.name, _words(each.annotation), default(each.info), each.meaning)
+                FieldRow(each.info.name, _words(each.annotation), default(each.info), each.meaning)
                 for each in fields
             ],
         )
@@ -185,7 +185,7 @@ _NAMES = {"id", "match", "episode", "seat", "run", "instance"}
 """Numbers that name what a message is about, which is said once for all."""
 
 
-def _fields(fields: list[Field], known: Mapping[Field, str] | None = None) -> Iterator[str]:
+def _fields(fields: list[FieldRow], known: Mapping[FieldRow, str] | None = None) -> Iterator[str]:
     """Yield the table of some fields; those that are ``known`` from another table are named only."""
     fields = [field for field in fields if field.name != "seq"]  # said once, as "numbered"
     if not fields:
@@ -196,7 +196,7 @@ def _fields(fields: list[Field], known: Mapping[Field, str] | None = None) -> It
     names = [field for field in fields if field.name in _NAMES and field.default is None]
     if names:
         yield f"| {_listed(names)} | integer | what it is about |"
-    seen: dict[str, list[Field]] = {}
+    seen: dict[str, list[FieldRow]] = {}
     for field in fields:
         if field in names:
             continue
@@ -208,19 +208,19 @@ def _fields(fields: list[Field], known: Mapping[Field, str] | None = None) -> It
         yield f"| {_listed(same)} | | as in {where} |"
 
 
-def _row(field: Field) -> str:
+def _row(field: FieldRow) -> str:
     default = "" if field.default is None else f" = {field.default}"
     return f"| `{field.name}` | {field.type}{default} | {field.meaning} |"
 
 
-def _listed(fields: Iterable[Field]) -> str:
+def _listed(fields: Iterable[FieldRow]) -> str:
     return ", ".join(f"`{field.name}`" for field in fields)
 
 
 def _of(names: list[str]) -> Callable[[], Iterator[str]]:
     def lines() -> Iterator[str]:
         described = describe(messages)
-        known: dict[Field, str] = {}
+        known: dict[FieldRow, str] = {}
         for name in names:
             kind = getattr(messages, name)
             fields = described[name].fields

@@ -57,7 +57,7 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TupleOf:
     """An array of exactly these."""
 
     items: tuple[Type, ...]
@@ -78,7 +78,7 @@ class Optional:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OneOf:
     """One of several types, none of them nil."""
 
     items: tuple[Type, ...]
@@ -91,7 +91,7 @@ class Reference:
     name: str
 
 
-Type = Scalar | Array | Pair | Map | Optional | Choice | Reference
+Type = Scalar | Array | TupleOf | Map | Optional | OneOf | Reference
 
 # -- declarations -----------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordType:
     """A message or a part of one."""
 
     name: str
@@ -139,12 +139,12 @@ class Contract:
     """Everything that a client needs as data."""
 
     version: int
-    records: tuple[Record, ...]
+    records: tuple[RecordType, ...]
     """In the order of the source: messages, spaces, scenes."""
     enumerations: tuple[Enumeration, ...]
     error_codes: Enumeration
 
-    def record(self, name: str) -> Record:
+    def record(self, name: str) -> RecordType:
         """Return the record of that name."""
         return next(each for each in self.records if each.name == name)
 
@@ -177,11 +177,11 @@ def _type(node: ast.expr) -> Type:
         case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
             return Optional(_type(left))
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return Choice((_type(left), _type(right)))
+            return OneOf((_type(left), _type(right)))
         case ast.Subscript(value=ast.Name(id="list"), slice=inner):
             return Array(_type(inner))
         case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=inner)):
-            return Pair(tuple(_type(each) for each in inner))
+            return TupleOf(tuple(_type(each) for each in inner))
         case ast.Subscript(value=ast.Name(id="dict"), slice=ast.Tuple(elts=[_, inner])):
             return Map(_type(inner))
         case ast.Subscript(
@@ -258,11 +258,11 @@ def declarations(
 
 def _records(
     module: types.ModuleType, name: Literal["messages", "spaces", "scenes"]
-) -> list[Record]:
-    records: dict[str, Record] = {}
+) -> list[RecordType]:
+    records: dict[str, RecordType] = {}
     for struct, (kind, summary, fields) in declarations(module).items():
         tag = kind.__struct_config__.tag
-        records[struct] = Record(
+        records[struct] = RecordType(
             struct,
             tag if isinstance(tag, str) else None,
             summary,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail import DovetailError, InProcess
-from dovetail.client.client import Run
+from dovetail.client.client import RunHandle
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.presets import preset
 from dovetail.testing import check_environment
@@ -331,7 +331,7 @@ def test_a_learner_that_knows_no_game_learns_from_a_description() -> None:
     assert after > before + 0.15
 
 
-def won(run: Run) -> float:
+def won(run: RunHandle) -> float:
     """Return the mean score of the first of two agents of a run with rotation."""
     games = run.wait()
     return sum(each.outcome[each.index % 2] for each in games if each.outcome) / len(games)

@@ -14,14 +14,14 @@ import sqlalchemy as sa
 
 from dovetail_experiments.records import schema
 from dovetail_experiments.records.store import Store
-from dovetail_experiments.stages.places import Place
+from dovetail_experiments.stages.places import Deployment
 from dovetail_experiments.stages.playing import Playing
 
 VICTIMS = ("broker", "programs", "runner", "everything")
 MOMENTS = ("row", "before a stage is stored", "after a stage is stored")
 
 victim, moment, rows = "", "", 0
-places: list[Place] = []
+places: list[Deployment] = []
 """Where this process plays, the last one."""
 
 
@@ -56,7 +56,7 @@ def strike(store: Store, now: str) -> None:
 def hook() -> None:
     init, add, finish = Playing.__init__, Store.add, Store.finish_stage
 
-    def noted(self: Playing, file: Any, place: Place, *more: Any) -> None:
+    def noted(self: Playing, file: Any, place: Deployment, *more: Any) -> None:
         init(self, file, place, *more)
         places[:] = [place]
 

@@ -20,7 +20,7 @@ import pytest
 from tests.experiments.killed import MOMENTS, VICTIMS
 
 from dovetail_experiments.records.records import Records
-from dovetail_experiments.stages.runner import Options
+from dovetail_experiments.stages.runner import RunnerOptions
 from dovetail_experiments.stages.trials import execute
 
 # One worker plays the undisturbed runs once.
@@ -153,7 +153,7 @@ class Undisturbed:
 
     def account(self, kind: str) -> dict[str, Any]:
         if kind not in self._accounts:
-            here = Options(in_process=True, shards=1)
+            here = RunnerOptions(in_process=True, shards=1)
             execute(self.file(kind), out=self.folder / "whole", options=here)
             self._accounts[kind] = account(self.folder / "whole" / kind)
         return self._accounts[kind]

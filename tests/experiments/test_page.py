@@ -19,8 +19,8 @@ from dovetail_experiments.records.records import Records
 from dovetail_experiments.records.store import Store
 from dovetail_experiments.reports import drawing, output, plot, reporting
 from dovetail_experiments.reports import page as page_module
-from dovetail_experiments.reports.plot import Point
-from dovetail_experiments.stages.runner import Execution, execute
+from dovetail_experiments.reports.plot import CurvePoint
+from dovetail_experiments.stages.runner import ExecutionResult, execute
 from dovetail_experiments.statistics import Estimate
 
 from .conftest import SMALL
@@ -56,14 +56,14 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Execution:
+def played(tmp_path_factory: pytest.TempPathFactory) -> ExecutionResult:
     folder = tmp_path_factory.mktemp("page")
     path = folder / "small.toml"
     path.write_text(SMALL + CUP)
     return execute(path, out=folder / "out", in_process=True)
 
 
-def test_the_page_says_what_was_played(played: Execution) -> None:
+def test_the_page_says_what_was_played(played: ExecutionResult) -> None:
     text = (played.folder / "report.html").read_text()
     page = Page(text)
     assert page.open == []
@@ -80,7 +80,7 @@ def test_the_page_says_what_was_played(played: Execution) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_the_file_beside_it_plays_the_same_again(played: Execution, tmp_path: Path) -> None:
+def test_the_file_beside_it_plays_the_same_again(played: ExecutionResult, tmp_path: Path) -> None:
     again = execute(played.folder / "experiment.json", out=tmp_path, in_process=True)
     assert again.states == played.states
     assert (again.folder / "results.json").exists()
@@ -94,7 +94,9 @@ def test_the_file_beside_it_plays_the_same_again(played: Execution, tmp_path: Pa
     assert found["tournaments"][0]["players"][0]["elo"]["value"] is not None
 
 
-def test_a_report_of_a_run_that_is_not_over_says_so(played: Execution, tmp_path: Path) -> None:
+def test_a_report_of_a_run_that_is_not_over_says_so(
+    played: ExecutionResult, tmp_path: Path
+) -> None:
     with Records(played.folder) as records:
         [row] = records.rows("executions")
     store = Store(database.url_of(tmp_path / "results.sqlite"))
@@ -138,7 +140,7 @@ def test_names_are_neither_markup_nor_formulas(tmp_path: Path) -> None:
     for name in NAMES:
         assert text.count(name) == 1 + (name == NAMES[0])
     picture = tmp_path / "curves.svg"
-    points = [Point(n, Estimate(n / 2, n / 2 - 0.1, n / 2 + 0.1)) for n in (1, 2)]
+    points = [CurvePoint(n, Estimate(n / 2, n / 2 - 0.1, n / 2 + 0.1)) for n in (1, 2)]
     with mpl.rc_context({"svg.fonttype": "none"}):
         plot.learning_curves([picture], "$t_{$", "score", dict.fromkeys(NAMES, points))
     drawn = [str(each.text) for each in Xml.parse(picture).iter() if each.text]

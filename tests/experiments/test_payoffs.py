@@ -15,7 +15,7 @@ from dovetail import Agent, Decision, DovetailError, Spec, spaces
 from dovetail.peer.agents.random_agent import Random
 from dovetail_experiments.statistics.exact import (
     Exactly,
-    Place,
+    ExactPosition,
     evaluate,
     observed,
     policy_of,
@@ -61,7 +61,7 @@ def test_kuhn_poker_at_random_and_in_equilibrium() -> None:
     assert found.nash_conv == pytest.approx(11 / 12)  # as OpenSpiel's documentation has it
     assert found.exploitability == pytest.approx(11 / 24)
 
-    def equilibrium(place: Place) -> dict[int, float]:
+    def equilibrium(place: ExactPosition) -> dict[int, float]:
         """Kuhn's equilibrium for alpha = 0: card, then p(ass) and b(et) so far; 0 passes, 1 bets."""
         bet = {
             **{"0": 0.0, "1": 0.0, "2": 0.0},
@@ -96,7 +96,7 @@ def test_tic_tac_toe_at_random() -> None:
 
 def test_a_policy_is_observed_from_decisions() -> None:
     policy = observed({"2b": {1: 30}, "0b": {0: 3, 1: 1}})
-    chances = [policy(Place(knows, 1, (0, 1), 3, ())) for knows in ("2b", "0b", "1b")]
+    chances = [policy(ExactPosition(knows, 1, (0, 1), 3, ())) for knows in ("2b", "0b", "1b")]
     assert chances == [{0: 0.0, 1: 1.0}, {0: 0.75, 1: 0.25}, {0: 0.5, 1: 0.5}]
     assert isinstance(evaluate("kuhn_poker", policy), Exactly)
 

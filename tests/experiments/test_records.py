@@ -24,13 +24,13 @@ from dovetail_experiments.files.file import read
 from dovetail_experiments.records import export, states, tensorboard
 from dovetail_experiments.records.records import Records, read_state, saved
 from dovetail_experiments.reports import games
-from dovetail_experiments.stages.runner import Execution, execute
+from dovetail_experiments.stages.runner import ExecutionResult, execute
 
 from .conftest import SMALL
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Execution:
+def played(tmp_path_factory: pytest.TempPathFactory) -> ExecutionResult:
     folder = tmp_path_factory.mktemp("records")
     path = folder / "small.toml"
     path.write_text(SMALL)
@@ -38,11 +38,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Execution:
 
 
 @pytest.fixture
-def out(played: Execution) -> Path:
+def out(played: ExecutionResult) -> Path:
     return played.folder
 
 
-def test_a_row_for_each_seat_of_each_episode(played: Execution, out: Path) -> None:
+def test_a_row_for_each_seat_of_each_episode(played: ExecutionResult, out: Path) -> None:
     with Records(out) as records:
         rows = list(records.rows())
         evaluated = list(records.rows(where=["kind=evaluation", "trained>=50", "agent=one"]))
@@ -137,7 +137,7 @@ def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path) -> None:
         export.rows(tmp_path / "x.xls", ["a"], rows())
 
 
-def test_games_are_text_with_headers(played: Execution, out: Path) -> None:
+def test_games_are_text_with_headers(played: ExecutionResult, out: Path) -> None:
     with Records(out) as records:
         known = commands.labels(records)
     found = list(games.texts(out / "games-1.journal", known))
@@ -160,7 +160,7 @@ def test_games_are_text_with_headers(played: Execution, out: Path) -> None:
 
 
 def test_a_state_is_named_by_experiment_and_agent(
-    played: Execution, out: Path, tmp_path: Path
+    played: ExecutionResult, out: Path, tmp_path: Path
 ) -> None:
     assert read_state(f"{out}:one") == read_state(f"{out}:one@1") == played.states["one"]
     assert read_state(f"{out / 'results.sqlite'}:two") == played.states["two"]
@@ -179,7 +179,7 @@ def test_a_state_is_named_by_experiment_and_agent(
 
 @pytest.mark.usefixtures("undrawn")
 def test_an_experiment_begins_with_the_state_of_another(
-    played: Execution, out: Path, tmp_path: Path
+    played: ExecutionResult, out: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "next.toml"
     path.write_text(SMALL.replace('"small"', '"next"'))
@@ -193,7 +193,7 @@ def test_an_experiment_begins_with_the_state_of_another(
         execute(path, out=tmp_path, in_process=True, overrides=wrong)
 
 
-def test_states_are_compared_value_by_value(played: Execution) -> None:
+def test_states_are_compared_value_by_value(played: ExecutionResult) -> None:
     one, two = played.states["one"], played.states["two"]
     assert states.differences(one, one) == []
     found = states.differences(one, two)
@@ -274,7 +274,7 @@ def test_an_array_of_unknown_length_is_compared_as_it_was_saved(
     assert states.differences(one, other) == ["data: 3 bytes and 5 bytes"]
 
 
-def test_only_a_state_of_the_same_agent_is_put_back(played: Execution, out: Path) -> None:
+def test_only_a_state_of_the_same_agent_is_put_back(played: ExecutionResult, out: Path) -> None:
     was = saved(out, "one")
     with pytest.raises(DovetailError, match=r"^other is not a state of 'one'"):
         states.check(was, b"other", "other")

@@ -35,13 +35,19 @@ from dovetail_experiments.reports.reporting import AGAIN
 from dovetail_experiments.stages import places, trials
 from dovetail_experiments.stages.playing import Playing
 from dovetail_experiments.stages.processes import Processes
-from dovetail_experiments.stages.runner import Execution, Options, execute, to_resume, told
+from dovetail_experiments.stages.runner import (
+    ExecutionResult,
+    RunnerOptions,
+    execute,
+    to_resume,
+    told,
+)
 from dovetail_games.connect_four import ConnectFour
 
 pytestmark = pytest.mark.processes
 
 
-def account(execution: Execution) -> list[Any]:
+def account(execution: ExecutionResult) -> list[Any]:
     """Everything that must be the same wherever an experiment is played."""
     return [
         (
@@ -581,13 +587,15 @@ def test_a_start_that_fails_is_as_if_it_had_not_been_tried(
     """It left an execution: the next report showed it in place of a finished one, --resume played it."""
     short = {"phases.0.episodes": 2, "evaluations.0.episodes": 2, "evaluations.1.episodes": 2}
     more: dict[str, Any] = short if seeds is None else {**short, "seeds": seeds}
-    done = trials.execute(small, out=tmp_path, overrides=more, options=Options(in_process=True))
+    done = trials.execute(
+        small, out=tmp_path, overrides=more, options=RunnerOptions(in_process=True)
+    )
     with Records(done.folder) as records:
         before = list(records.rows("executions"))
     kept = [done.folder / AGAIN, done.folder / "results.json", done.folder / "report.html"]
     texts = [each.read_bytes() for each in kept]
     journals = sorted(done.folder.rglob("*.journal"))
-    options = Options("tcp://127.0.0.1:1", give_up=0.1) if connect else Options()
+    options = RunnerOptions("tcp://127.0.0.1:1", give_up=0.1) if connect else RunnerOptions()
     with pytest.raises(DovetailError, match=why):
         trials.execute(
             small,

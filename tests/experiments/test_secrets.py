@@ -16,7 +16,7 @@ from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.files import file as files
 from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files import sweep
@@ -217,13 +217,13 @@ def test_an_account_that_can_keep_nothing_says_so(
 
 def test_an_arena_draws_a_secret_for_each_season(tmp_path: Path) -> None:
     def seeds(folder: Path) -> tuple[int, int]:
-        with Store(folder / FILE, create=True) as store:
+        with ArenaStore(folder / FILE, create=True) as store:
             first = store.master(store.season().number, 1)
             return first, store.master(store.season("2").number, 1)
 
     one, other = seeds(tmp_path / "one"), seeds(tmp_path / "other")
     assert len({*one, *other}) == 4
-    with Store(tmp_path / "one" / FILE) as store:
+    with ArenaStore(tmp_path / "one" / FILE) as store:
         assert (store.master(1, 1), store.master(2, 1)) == one, "kept in its folder"
         player = store.enter("four", "alice", "a")
         unit = store.plan(2, "four", 1, [player, player])

@@ -19,7 +19,7 @@ from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import episodes, uncounted
 from dovetail.protocol.messages import Episode
 from dovetail_experiments.records.records import Records
-from dovetail_experiments.stages.runner import Execution, Options, execute
+from dovetail_experiments.stages.runner import ExecutionResult, RunnerOptions, execute
 from dovetail_experiments.stages.shards import Shard, Shards
 from dovetail_experiments.stages.trials import execute as execute_all
 
@@ -87,7 +87,7 @@ def dealt(tmp_path: Path) -> Path:
     return path
 
 
-def stored(execution: Execution) -> list[Any]:
+def stored(execution: ExecutionResult) -> list[Any]:
     """What the record has of every episode, but for times and the broker's numbers."""
     found: list[Any] = []
     with Records(execution.folder) as records:
@@ -102,7 +102,7 @@ def stored(execution: Execution) -> list[Any]:
     return sorted(found, key=lambda row: (row["stage"], row["number"], row["seat"]))
 
 
-def table(execution: Execution) -> Any:
+def table(execution: ExecutionResult) -> Any:
     """The results for programs, but for thinking times."""
 
     def timeless(value: Any) -> Any:
@@ -170,28 +170,32 @@ def test_with_a_process_for_each_role_it_is_the_same(dealt: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "changes", "complaint"),
     [
-        (Options(connect="tcp://127.0.0.1:1"), {}, "they need their own brokers; remove --connect"),
-        (Options(in_process=True), {}, "they are processes; remove --in-process"),
         (
-            Options(shards=60),
+            RunnerOptions(connect="tcp://127.0.0.1:1"),
+            {},
+            "they need their own brokers; remove --connect",
+        ),
+        (RunnerOptions(in_process=True), {}, "they are processes; remove --in-process"),
+        (
+            RunnerOptions(shards=60),
             {},
             "60 shards are too many: 'measured' is the longest part, and only 41",
         ),
-        (Options(), {"processes.pin": True}, "remove `pin`"),
+        (RunnerOptions(), {"processes.pin": True}, "remove `pin`"),
         (
-            Options(),
+            RunnerOptions(),
             {"phases": [{"name": "school", "seats": ["dice", "other"]}]},
             "'school' learns, and each shard would have its own learner",
         ),
         (
-            Options(),
+            RunnerOptions(),
             {"leagues": [{"name": "league", "learner": "dice", "pool": ["other"]}]},
             "'league' learns",
         ),
     ],
 )
 def test_what_cannot_be_dealt_costs_one_line(
-    dealt: Path, tmp_path: Path, options: Options, changes: dict[str, Any], complaint: str
+    dealt: Path, tmp_path: Path, options: RunnerOptions, changes: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(DovetailError) as found:
         execute_all(dealt, out=tmp_path, overrides=changes, options=options)

@@ -19,7 +19,7 @@ from dovetail_experiments.records.store import Store
 from dovetail_experiments.reports.standings import Standings, standings
 from dovetail_experiments.reports.table import outcome, percent, rating, standings_table, summary
 from dovetail_experiments.stages.formats.stopping import Stopping
-from dovetail_experiments.stages.schedule import Played, Stage
+from dovetail_experiments.stages.schedule import Stage, StageResult
 from dovetail_experiments.statistics import tally
 from dovetail_experiments.statistics.scores import Sample, interval, performance
 from dovetail_experiments.statistics.sprt import MOST, Model, Sprt
@@ -54,7 +54,7 @@ def table(episodes: list[Episode], **fields: object) -> Standings:
         tournaments=[cup],
     )
     stage = Stage(0, cup.pairing(names, 0, 0), 0, len(episodes), 0)
-    return standings(file, cup, [Played(stage, episodes)])
+    return standings(file, cup, [StageResult(stage, episodes)])
 
 
 def test_sixty_games_of_two_deterministic_players_are_one_pair() -> None:
@@ -112,8 +112,8 @@ def test_meetings_that_repeat_do_not_move_a_score_out_of_its_interval() -> None:
         file,
         cup,
         [
-            Played(Stage(0, cup.pairing(["a", "b"], 0, 0), 0, 40, 0), even),
-            Played(Stage(1, cup.pairing(["a", "c"], 0, 0), 0, 40, 0), lost),
+            StageResult(Stage(0, cup.pairing(["a", "b"], 0, 0), 0, 40, 0), even),
+            StageResult(Stage(1, cup.pairing(["a", "c"], 0, 0), 0, 40, 0), lost),
         ],
     )
     score = next(row.score for row in found.rows if row.player == "a")
@@ -136,7 +136,7 @@ def test_a_meeting_without_a_whole_pair_leaves_the_score_its_interval() -> None:
         file,
         cup,
         [
-            Played(
+            StageResult(
                 Stage(number, cup.pairing(["a", other], 0, 0), 0, count, 0),
                 [game(k, split[k % 2] if k < ended else None) for k in range(count)],
             )
@@ -317,12 +317,12 @@ def test_players_in_a_cycle_share_the_equilibrium() -> None:
         "x", EnvironmentPart("g"), {name: AgentPart("t") for name in names}, tournaments=[cup]
     )
     won = {"ab": 0.75, "ac": 0.25, "bc": 0.75, "aw": 1.0, "bw": 1.0, "cw": 1.0}
-    played: list[Played] = []
+    played: list[StageResult] = []
     for one, other in itertools.combinations(names, 2):
         share = won[one + other[0]]
         eight = [game(k, [1.0, 0.0] if k < 8 * share else [0.0, 1.0]) for k in range(8)]
         stage = Stage(len(played), cup.pairing([one, other], 0, 0), 0, 8, 0)
-        played.append(Played(stage, eight))
+        played.append(StageResult(stage, eight))
     found = standings(file, cup, played)
     shares = {row.player: row.nash[0] for row in found.rows if row.nash}
     assert [shares[name] for name in names] == pytest.approx([1 / 3] * 3 + [0], abs=1e-4)
@@ -365,7 +365,7 @@ def alone(returns: list[float], cap: float, tournament_cap: float | None) -> Sta
         for index, each in enumerate(returns)
     ]
     stage = Stage(0, cup.pairing(["a"], 0, 0), 0, len(returns), 0)
-    return standings(file, cup, [Played(stage, episodes)])
+    return standings(file, cup, [StageResult(stage, episodes)])
 
 
 @pytest.mark.parametrize("cap", [20.0, None])

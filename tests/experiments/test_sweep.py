@@ -36,7 +36,7 @@ def written(
     return small
 
 
-def all_trials(plan: sweep.Plan) -> list[sweep.Trial]:
+def all_trials(plan: sweep.SweepPlan) -> list[sweep.Trial]:
     return [each for settings in plan.proposals() for each in plan.trials(settings, 1)]
 
 
@@ -85,7 +85,7 @@ def test_a_random_search_follows_from_the_seed(small: Path) -> None:
     assert len(set(rates)) == 30
 
 
-def searched(plan: sweep.Plan) -> list[dict[str, Any]]:
+def searched(plan: sweep.SweepPlan) -> list[dict[str, Any]]:
     """Look for hidden = 12 with Optuna."""
     search = sweep.optuna_search(plan)
     proposals = next(search)

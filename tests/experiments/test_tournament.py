@@ -17,7 +17,7 @@ from dovetail_experiments.reports import output
 from dovetail_experiments.reports.games import counted
 from dovetail_experiments.stages import progress
 from dovetail_experiments.stages.playing import Playing
-from dovetail_experiments.stages.runner import Execution, execute
+from dovetail_experiments.stages.runner import ExecutionResult, execute
 from dovetail_experiments.stages.schedule import Stage, stages
 from dovetail_experiments.statistics.tallies import faulty, interrupted
 
@@ -109,7 +109,7 @@ def test_a_snapshot_that_no_league_reaches_is_refused(tmp_path: Path) -> None:
         )
 
 
-def played(path: Path, text: str, out: Path, **options: object) -> Execution:
+def played(path: Path, text: str, out: Path, **options: object) -> ExecutionResult:
     path.write_text(text)
     return execute(path, in_process=True, out=out, **options)  # type: ignore[arg-type]
 
@@ -412,7 +412,7 @@ def test_a_player_is_added_to_a_finished_tournament(tmp_path: Path) -> None:
     assert after.number == before.number + 1
     whole = played(path, FILE, tmp_path / "whole")
 
-    def account(execution: Execution) -> list[object]:
+    def account(execution: ExecutionResult) -> list[object]:
         return [
             (each.stage.part.name, [(e.index, e.seed, e.digest) for e in each.episodes])
             for each in execution.played

@@ -23,8 +23,8 @@ from dovetail_experiments.records.records import Records
 from dovetail_experiments.reports import over_seeds
 from dovetail_experiments.reports.over_seeds import Series
 from dovetail_experiments.stages import runner, trials
-from dovetail_experiments.stages.runner import Execution, Options
-from dovetail_experiments.stages.trials import Trials, execute, show
+from dovetail_experiments.stages.runner import ExecutionResult, RunnerOptions
+from dovetail_experiments.stages.trials import TrialRunner, execute, show
 from dovetail_games.connect_four import ConnectFour
 
 pytestmark = pytest.mark.processes
@@ -64,7 +64,7 @@ trials = 5
 batch = 2
 objective = { evaluation = "eval", agent = "one" }
 """
-HERE = Options(in_process=True)
+HERE = RunnerOptions(in_process=True)
 
 
 @pytest.fixture
@@ -74,13 +74,13 @@ def seeded(tmp_path: Path) -> Path:
     return path
 
 
-def played(path: Path, out: Path, **more: Any) -> Trials:
+def played(path: Path, out: Path, **more: Any) -> TrialRunner:
     done = execute(path, out=out, options=HERE, **more)
-    assert isinstance(done, Trials)
+    assert isinstance(done, TrialRunner)
     return done
 
 
-def account(done: Trials) -> list[Any]:
+def account(done: TrialRunner) -> list[Any]:
     with Records(done.url) as records:
         states = {(e.variant, e.seed, e.agent): e.state for e in records.states()}
     return [
@@ -90,13 +90,13 @@ def account(done: Trials) -> list[Any]:
     ]
 
 
-def interrupted(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Trials:
+def interrupted(path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> TrialRunner:
     """Play with two interruptions: of the second trial, and of the next one after resuming."""
     play = runner.play
     for stop in (2, 1):
         calls = 0
 
-        def breaking(*arguments: Any, stop: int = stop) -> Execution:
+        def breaking(*arguments: Any, stop: int = stop) -> ExecutionResult:
             nonlocal calls
             calls += 1
             if calls == stop:
@@ -195,7 +195,7 @@ def test_values_of_a_sweep_are_shown_as_they_are(
         Series(each, "eval", "[one]", "score", {1: {20: 0.5}, 2: {20: 0.25}}) for each in variants
     ]
     plan = sweep.read(seeded)
-    done = Trials(plan, tmp_path, "sqlite:///x", [1], found)
+    done = TrialRunner(plan, tmp_path, "sqlite:///x", [1], found)
     show(done, trials._All(plan, tmp_path, "sqlite:///x", False, 1, HERE)._console)
     for text in (capsys.readouterr().out, (tmp_path / "summary.txt").read_text()):
         for each in (*variants, "[one] in eval"):
@@ -244,7 +244,7 @@ def test_one_seed_is_an_execution(seeded: Path, tmp_path: Path) -> None:
         .replace("[sweep.parameters]\n", "")
         .replace('"agents.one.parameters.hidden" = [4, 8]', "")
     )
-    assert isinstance(execute(seeded, out=tmp_path, options=HERE), Execution)
+    assert isinstance(execute(seeded, out=tmp_path, options=HERE), ExecutionResult)
 
 
 @pytest.mark.slow

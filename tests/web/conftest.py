@@ -20,7 +20,7 @@ import pytest
 from tests.experiments.blank import blank
 
 from dovetail_experiments.reports import plot
-from dovetail_experiments.stages.runner import Options
+from dovetail_experiments.stages.runner import RunnerOptions
 from dovetail_experiments.stages.trials import execute
 
 PATIENCE = 120_000
@@ -59,7 +59,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path.write_text(EXPERIMENT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plot, "save", blank)  # the page draws by itself
-        execute(path, out=top / "out", options=Options(in_process=True))
+        execute(path, out=top / "out", options=RunnerOptions(in_process=True))
     return top / "out" / "small"
 
 

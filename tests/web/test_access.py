@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from tests.experiments.arena.programs import Programs, port, until
 
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.store import FILE, ArenaStore
 
 from .conftest import PATIENCE, web
 from .playing import begin
@@ -50,7 +50,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str,
         programs.start("arena", "arena.toml")
         programs.start("agent", "random", **alice)
         programs.start("agent", "faulty.py:Faulty", **alice)
-        with Store(folder / "arena" / FILE) as store:
+        with ArenaStore(folder / "arena" / FILE) as store:
 
             def paused() -> int | None:
                 players = store.players("four").values()

@@ -18,8 +18,8 @@ from dovetail.protocol.messages import Episode
 from dovetail.transport import keys
 from dovetail_experiments.arena import archive
 from dovetail_experiments.arena.description import OWN
-from dovetail_experiments.arena.games import Game
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.games import ArenaGame
+from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_web.app import application
 from dovetail_web.arena_figures import POINTS, curve
 from dovetail_web.hub import Hub
@@ -34,9 +34,9 @@ game = "connect_four"
 NAME = "<script>alert(1)</script>"
 
 
-def game(number: int, winner: int, fault: str = "") -> Game:
+def game(number: int, winner: int, fault: str = "") -> ArenaGame:
     scores = [float(seat == (winner + number) % 2) for seat in range(2)]
-    return Game(
+    return ArenaGame(
         number,
         [number, 1 - number],
         scores,
@@ -56,11 +56,11 @@ def hub() -> Hub:
 
 
 @pytest.fixture
-def arena(tmp_path: Path, hub: Hub) -> Iterator[tuple[TestClient, Store, dict[str, str]]]:
+def arena(tmp_path: Path, hub: Hub) -> Iterator[tuple[TestClient, ArenaStore, dict[str, str]]]:
     """Return a browser, the store, and the entrants' tokens."""
     file = tmp_path / "arena.toml"
     file.write_text(ARENA)
-    with Store(tmp_path / "arena" / FILE, create=True) as store:
+    with ArenaStore(tmp_path / "arena" / FILE, create=True) as store:
         tokens = {name: store.invite(name) for name in ("alice", "bob")}
         one = store.enter("four", "alice", NAME)
         other = store.enter("four", "", "random")
@@ -83,7 +83,7 @@ def arena(tmp_path: Path, hub: Hub) -> Iterator[tuple[TestClient, Store, dict[st
             yield client, store, tokens
 
 
-def test_ladders_and_agents(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
+def test_ladders_and_agents(arena: tuple[TestClient, ArenaStore, dict[str, str]]) -> None:
     client, store, _ = arena
     number = next(iter(store.players()))
     for path in ("/arena", "/arena/four", f"/arena/four/{number}", "/arena/four/wall"):
@@ -104,7 +104,7 @@ def test_ladders_and_agents(arena: tuple[TestClient, Store, dict[str, str]]) -> 
         assert client.get(path).status_code == 404
 
 
-def test_tables_are_saved_as_csv(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
+def test_tables_are_saved_as_csv(arena: tuple[TestClient, ArenaStore, dict[str, str]]) -> None:
     client, store, tokens = arena
     number = next(iter(store.players()))
 
@@ -127,7 +127,7 @@ def test_tables_are_saved_as_csv(arena: tuple[TestClient, Store, dict[str, str]]
 
 
 def test_what_went_wrong_is_shown_to_its_entrant_only(
-    arena: tuple[TestClient, Store, dict[str, str]],
+    arena: tuple[TestClient, ArenaStore, dict[str, str]],
 ) -> None:
     client, store, tokens = arena
     path = f"/arena/four/{next(iter(store.players()))}"
@@ -164,7 +164,7 @@ def stamp(client: TestClient, path: str) -> str:
 
 
 def test_an_entrant_signs_in_by_a_code_that_its_key_has_shown(
-    arena: tuple[TestClient, Store, dict[str, str]], hub: Hub, tmp_path: Path
+    arena: tuple[TestClient, ArenaStore, dict[str, str]], hub: Hub, tmp_path: Path
 ) -> None:
     _, store, tokens = arena
     (tmp_path / "arena.toml").write_text(f"keys = true\n{ARENA}")
@@ -231,7 +231,7 @@ def test_an_entrant_signs_in_by_a_code_that_its_key_has_shown(
         assert client.get("/operator").status_code == 200
 
 
-def test_the_operator_administers(arena: tuple[TestClient, Store, dict[str, str]]) -> None:
+def test_the_operator_administers(arena: tuple[TestClient, ArenaStore, dict[str, str]]) -> None:
     client, store, tokens = arena
 
     def do(what: str, who: str = "", text: str = "") -> Any:
@@ -268,7 +268,7 @@ def test_the_operator_administers(arena: tuple[TestClient, Store, dict[str, str]
     copy = store.path.parent.parent / "copy.zip"
     copy.write_bytes(sent.content)
     file = archive.restore(copy, copy.parent / "copy")
-    with Store(file.parent / "arena" / FILE) as found:
+    with ArenaStore(file.parent / "arena" / FILE) as found:
         assert found.log() == store.log()
     client.post("/arena/mine", data={**form, "leave": "1"})
     for path in ("/operator", "/operator/export"):
@@ -276,7 +276,7 @@ def test_the_operator_administers(arena: tuple[TestClient, Store, dict[str, str]
 
 
 def test_a_replay_is_the_attempt_that_counts(
-    arena: tuple[TestClient, Store, dict[str, str]],
+    arena: tuple[TestClient, ArenaStore, dict[str, str]],
 ) -> None:
     client, _, _ = arena
     answer = client.get("/arena/four/replay/2/1", follow_redirects=False)

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_web.app import application
 from dovetail_web.connection_limits import Doors, network
 from dovetail_web.guard import LONGEST_BODY
@@ -27,11 +27,11 @@ HERE = "http://127.0.0.1:8757"
 
 
 @pytest.fixture
-def arena(tmp_path: Path) -> Iterator[tuple[Any, Store]]:
+def arena(tmp_path: Path) -> Iterator[tuple[Any, ArenaStore]]:
     """Return a page with an arena, and the arena's store."""
     file = tmp_path / "arena.toml"
     file.write_text(f'name = "Course"\n{ARENA}')
-    with Store(tmp_path / "arena" / FILE, create=True) as store:
+    with ArenaStore(tmp_path / "arena" / FILE, create=True) as store:
         store.enter("four", "alice", "one")
         store.invite("alice")
         (tmp_path / "arena" / "token").write_text("of the operator\n")
@@ -68,7 +68,7 @@ def ban(client: TestClient, given: str, **headers: str) -> int:
     ],
 )
 def test_a_form_of_another_page_is_refused(
-    arena: tuple[Any, Store], headers: dict[str, str]
+    arena: tuple[Any, ArenaStore], headers: dict[str, str]
 ) -> None:
     page, store = arena
     with TestClient(page, HERE) as client:
@@ -83,7 +83,7 @@ def test_a_form_of_another_page_is_refused(
         assert store.entrants() == {"alice": "banned"}
 
 
-def test_a_planted_cookie_gives_its_planter_no_stamp(arena: tuple[Any, Store]) -> None:
+def test_a_planted_cookie_gives_its_planter_no_stamp(arena: tuple[Any, ArenaStore]) -> None:
     page, store = arena
     with TestClient(page, HERE) as operator, TestClient(page, HERE) as attacker:
         known = stamp(attacker)
@@ -102,7 +102,7 @@ def test_a_planted_cookie_gives_its_planter_no_stamp(arena: tuple[Any, Store]) -
 
 
 def test_a_session_that_was_known_before_signing_in_is_worth_nothing_after_it(
-    arena: tuple[Any, Store],
+    arena: tuple[Any, ArenaStore],
 ) -> None:
     page, _ = arena
     with TestClient(page, HERE) as operator, TestClient(page, HERE) as attacker:
@@ -114,7 +114,7 @@ def test_a_session_that_was_known_before_signing_in_is_worth_nothing_after_it(
         assert attacker.get("/operator").status_code == 403
 
 
-def test_signing_out_ends_the_session_at_the_page(arena: tuple[Any, Store]) -> None:
+def test_signing_out_ends_the_session_at_the_page(arena: tuple[Any, ArenaStore]) -> None:
     page, _ = arena
     with TestClient(page, HERE) as client, TestClient(page, HERE) as thief:
         assert sign_in(client) == 200
@@ -125,7 +125,7 @@ def test_signing_out_ends_the_session_at_the_page(arena: tuple[Any, Store]) -> N
         assert thief.get("/operator").status_code == 403
 
 
-def test_cookies_are_for_this_host_and_port_alone(arena: tuple[Any, Store]) -> None:
+def test_cookies_are_for_this_host_and_port_alone(arena: tuple[Any, ArenaStore]) -> None:
     page, _ = arena
     with TestClient(page, "https://127.0.0.1") as client:
         form = {"csrf": stamp(client), "token": "of the operator"}
@@ -144,7 +144,7 @@ def test_cookies_are_for_this_host_and_port_alone(arena: tuple[Any, Store]) -> N
             assert secret not in answer.headers["set-cookie"]
 
 
-def test_reading_changes_nothing(arena: tuple[Any, Store]) -> None:
+def test_reading_changes_nothing(arena: tuple[Any, ArenaStore]) -> None:
     page, store = arena
     before = store.log()
     with TestClient(page, HERE) as client:
@@ -154,7 +154,7 @@ def test_reading_changes_nothing(arena: tuple[Any, Store]) -> None:
         assert (store.entrants(), store.log()) == ({"alice": "active"}, before)
 
 
-def test_a_form_that_is_too_long_is_refused(arena: tuple[Any, Store]) -> None:
+def test_a_form_that_is_too_long_is_refused(arena: tuple[Any, ArenaStore]) -> None:
     page, _ = arena
     with TestClient(page, HERE) as client:
         kind = {"content-type": "application/x-www-form-urlencoded"}
@@ -176,7 +176,9 @@ def basic(password: str) -> dict[str, str]:
     return {"authorization": f"Basic {base64.b64encode(f'any:{password}'.encode()).decode()}"}
 
 
-def test_wrong_passwords_cost_an_address_time(arena: tuple[Any, Store], tmp_path: Path) -> None:
+def test_wrong_passwords_cost_an_address_time(
+    arena: tuple[Any, ArenaStore], tmp_path: Path
+) -> None:
     page = application(Hub("tcp://127.0.0.1:1"), arena=tmp_path / "arena.toml", password="right")
     with (
         TestClient(page, HERE) as known,
@@ -196,7 +198,7 @@ def test_wrong_passwords_cost_an_address_time(arena: tuple[Any, Store], tmp_path
         assert known.get("/arena", headers=basic("wrong")).status_code == 401
 
 
-def test_wrong_access_tokens_cost_an_address_time(arena: tuple[Any, Store]) -> None:
+def test_wrong_access_tokens_cost_an_address_time(arena: tuple[Any, ArenaStore]) -> None:
     page, _ = arena
     with TestClient(page, HERE) as client:
         tried = [sign_in(client, f"token {n}") for n in range(TRIES + 1)]
@@ -237,7 +239,7 @@ ATTACK = """<!doctype html><form method="post" action="{url}operator">
 
 
 def test_a_page_at_another_port_bans_no_one(
-    chromium: Any, arena: tuple[Any, Store], tmp_path: Path
+    chromium: Any, arena: tuple[Any, ArenaStore], tmp_path: Path
 ) -> None:
     page, store = arena
     text = ""

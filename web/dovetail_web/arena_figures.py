@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from dovetail_experiments.arena.games import FORFEITED
-from dovetail_experiments.arena.rows import Played
-from dovetail_experiments.arena.standings import Table
-from dovetail_experiments.arena.store import Player
+from dovetail_experiments.arena.rows import FinishedUnit
+from dovetail_experiments.arena.standings import LadderTable
+from dovetail_experiments.arena.store import LadderPlayer
 
 POINTS = 300
 """Points of a curve at most."""
@@ -53,8 +53,8 @@ def curve(ratings: Sequence[tuple[float, float]]) -> Curve | None:
 
 
 def opponents(
-    played: Sequence[Played], player: int, players: Mapping[int, Player]
-) -> list[tuple[Player, int, float]]:
+    played: Sequence[FinishedUnit], player: int, players: Mapping[int, LadderPlayer]
+) -> list[tuple[LadderPlayer, int, float]]:
     """Return whom a player met, in how many units, and its mean points in those, the most frequent first."""
     found: dict[int, list[float]] = {}
     for unit in played:
@@ -66,7 +66,7 @@ def opponents(
     return sorted(rows, key=lambda row: -row[1])
 
 
-def by_seat(played: Sequence[Played], player: int) -> list[tuple[int, int, float, float]]:
+def by_seat(played: Sequence[FinishedUnit], player: int) -> list[tuple[int, int, float, float]]:
     """Return of each seat its number, games, the share in which it was first or level, and seconds for a decision."""
     found: dict[int, list[tuple[bool, float, int]]] = {}
     for unit in played:
@@ -88,7 +88,7 @@ def by_seat(played: Sequence[Played], player: int) -> list[tuple[int, int, float
 
 
 def games(
-    played: Sequence[Played], player: int, players: Mapping[int, Player]
+    played: Sequence[FinishedUnit], player: int, players: Mapping[int, LadderPlayer]
 ) -> list[dict[str, Any]]:
     """Return the games of a player, the newest first."""
     found = []
@@ -115,7 +115,7 @@ def games(
     return found
 
 
-def table_rows(table: Table) -> list[dict[str, Any]]:
+def table_rows(table: LadderTable) -> list[dict[str, Any]]:
     """Return a ladder's table as plain values; a rating takes three columns."""
     return [
         {

@@ -24,9 +24,9 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episodes
 from dovetail_experiments.arena import archive, description, sign_in
 from dovetail_experiments.arena.entrants import State
-from dovetail_experiments.arena.rows import Played
-from dovetail_experiments.arena.standings import Row, Table, elo, standings
-from dovetail_experiments.arena.store import FILE, Player, Season, Store
+from dovetail_experiments.arena.rows import FinishedUnit
+from dovetail_experiments.arena.standings import LadderTable, StandingsRow, elo, standings
+from dovetail_experiments.arena.store import FILE, ArenaStore, LadderPlayer, Season
 from dovetail_web.arena_figures import (
     by_seat,
     curve,
@@ -61,7 +61,7 @@ UNITS = 20
 class Kept(NamedTuple):
     """A table that was made."""
 
-    table: Table
+    table: LadderTable
     latest: int
     """The newest unit that it counts."""
     until: float
@@ -95,7 +95,7 @@ class ArenaPages:
         where = description.folder(file, self._arena)
         self._journal = where / description.JOURNAL
         self._own = description.token(file, self._arena)
-        self._store = Store(where / FILE)
+        self._store = ArenaStore(where / FILE)
         self._shown = shown
         self._posted = posted
         self._connected = connected
@@ -146,7 +146,7 @@ class ArenaPages:
         left = len(self._store.planned(season.number)) if final else 0
         return {"season": season, "seasons": seasons, "left": left}
 
-    def _table(self, ladder: description.Ladder, season: int) -> Table:
+    def _table(self, ladder: description.Ladder, season: int) -> LadderTable:
         key = ladder.name, season
         kept = self._tables.get(key)
         if not self._lock.acquire(blocking=kept is None):
@@ -446,12 +446,12 @@ class ArenaPages:
         return FileResponse(path, filename="arena.zip", background=BackgroundTask(folder.cleanup))
 
 
-def _may_see(who: str, player: Player) -> bool:
+def _may_see(who: str, player: LadderPlayer) -> bool:
     """Return whether a browser's user may see what went wrong in an agent's games."""
     return who == description.OWN or (who != "" and who == player.entrant)
 
 
-def _rating(unit: Played, player: int) -> tuple[float, float]:
+def _rating(unit: FinishedUnit, player: int) -> tuple[float, float]:
     return unit.ratings[unit.players.index(player)]
 
 
@@ -459,5 +459,5 @@ def _date(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
-def _line(row: Row) -> dict[str, Any]:
+def _line(row: StandingsRow) -> dict[str, Any]:
     return {"name": row.name, "elo": elo(row), "points": f"{row.points:.3f}", "units": row.units}

@@ -21,7 +21,7 @@ from dovetail_experiments.reports.page import ratings
 from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
 from dovetail_experiments.reports.standings import standings
 from dovetail_experiments.reports.table import standings_table, summary
-from dovetail_experiments.stages.schedule import Played, tallies
+from dovetail_experiments.stages.schedule import StageResult, tallies
 from dovetail_web.files import csv_of
 
 MOST_LISTED = 500
@@ -157,7 +157,7 @@ def _flat(key: str, value: Any) -> Iterator[tuple[str, str]]:
 # -- sections --------------------------------------------------------------------------------------
 
 
-def _sections(file: ExperimentFile, played: Sequence[Played]) -> Iterator[Section]:
+def _sections(file: ExperimentFile, played: Sequence[StageResult]) -> Iterator[Section]:
     found = numbers.numbers(file, played)
     for number, tournament in enumerate(file.tournaments):
         shown = standings(file, tournament, played)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dovetail.client.client import Experiment, Run
+from dovetail.client.client import Experiment, RunHandle
 from dovetail.peer.environments.environment import Environment, Spec, Turn, sole_action
 from dovetail.peer.environments.host import EnvironmentHost
 from dovetail.peer.serving import serve_host
@@ -223,7 +223,7 @@ class NativeAgent:
         self._failed: list[Exception] = []
         self._instance: int | None = None
         """The agent, if it was made for this experiment."""
-        self._run: Run | None = None
+        self._run: RunHandle | None = None
         self._layouts: tuple[Layout, Layout] | None = None
         self._view: SeatView | None = None
         self._open = False

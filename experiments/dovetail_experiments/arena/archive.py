@@ -23,7 +23,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import private
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.description import BROKER_KEY, JOURNAL, NAME, Arena, folder, read
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.arena.unpacked import Unpacked
 from dovetail_experiments.records import database
 
@@ -60,7 +60,7 @@ def export(file: Path, arena: Arena, archive: Path) -> None:
     """
     where = folder(file, arena)
     database_file, journal = where / FILE, where / JOURNAL
-    with Store(database_file):
+    with ArenaStore(database_file):
         pass  # says what is wrong with it
     engine = database.engine(database.url_of(database_file), "BEGIN")
     try:
@@ -145,7 +145,7 @@ def _fill(given: Unpacked, path: Path, tables: list[sa.Table]) -> None:
         raise DovetailError(
             f"the archive has version {version} of an arena's tables; this program reads {s.VERSION}"
         )
-    with Store(path, create=True):
+    with ArenaStore(path, create=True):
         pass
     engine = database.engine(database.url_of(path), "BEGIN IMMEDIATE")
     try:

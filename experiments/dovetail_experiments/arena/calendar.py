@@ -7,12 +7,12 @@ from datetime import datetime
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.arena.description import Arena
-from dovetail_experiments.arena.store import Season, Store
+from dovetail_experiments.arena.store import ArenaStore, Season
 
 log = logging.getLogger("dovetail")
 
 
-def keep(store: Store, arena: Arena, now: datetime) -> Season:
+def keep(store: ArenaStore, arena: Arena, now: datetime) -> Season:
     """Begin the season or the final that is due, if one is; return the present season.
 
     A season begins once: an operator may begin others before and after it.

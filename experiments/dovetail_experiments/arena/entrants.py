@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 from dovetail_experiments.arena import schema as s
-from dovetail_experiments.arena.tables import Tables, add_line
+from dovetail_experiments.arena.tables import ArenaTables, add_line
 
 State = Literal["active", "paused", "banned"]
 
 
-class Entrants(Tables):
+class Entrants(ArenaTables):
     """The entrants and the log in an arena's database."""
 
     def invite(self, name: str) -> str:

@@ -17,7 +17,7 @@ FORFEITED = "forfeited"
 """The reason of a game that was not played, because a program refused it or had left."""
 
 
-class Game(Struct, frozen=True):
+class ArenaGame(Struct, frozen=True):
     """A game that counts."""
 
     number: int
@@ -45,7 +45,7 @@ class Game(Struct, frozen=True):
         return None if self.blame is None else self.seating[self.blame]
 
 
-def game(episode: Episode, number: int, seating: list[int]) -> Game | None:
+def game(episode: Episode, number: int, seating: list[int]) -> ArenaGame | None:
     """Return a game as it counts; None if it does not count, since no player is to blame.
 
     A game that was cut short without an outcome is drawn. A fault loses: the others share a win.
@@ -64,7 +64,7 @@ def game(episode: Episode, number: int, seating: list[int]) -> Game | None:
         scores = _lost(seats, episode.blame)
     elif scores is None:
         scores = [1 / seats] * seats
-    return Game(
+    return ArenaGame(
         number,
         seating,
         list(scores),
@@ -82,11 +82,11 @@ def game(episode: Episode, number: int, seating: list[int]) -> Game | None:
     )
 
 
-def forfeited(number: int, seating: list[int], blame: int, message: str) -> Game:
+def forfeited(number: int, seating: list[int], blame: int, message: str) -> ArenaGame:
     """Return a game that was not played because a program refused it or had left; ``blame`` is its seat."""
     seats = len(seating)
     nothing = [0.0] * seats
-    return Game(
+    return ArenaGame(
         number,
         seating,
         _lost(seats, blame),
@@ -103,7 +103,7 @@ def _lost(seats: int, blame: int | None) -> list[float]:
     return [0.0 if seat == blame else 1 / max(1, seats - 1) for seat in range(seats)]
 
 
-def worth(played: Sequence[Game], players: int) -> list[float]:
+def worth(played: Sequence[ArenaGame], players: int) -> list[float]:
     """Return the points of each player of a unit: the mean over its games, 1 for first to 0 for last.
 
     In games of one seat each player has one game of its own, and the returns are compared.

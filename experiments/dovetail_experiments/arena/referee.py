@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from dovetail.client.client import Experiment, Run
+from dovetail.client.client import Experiment, RunHandle
 from dovetail.peer.plugins import offered_name
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
@@ -19,10 +19,10 @@ from dovetail.protocol.seats import seated
 from dovetail.protocol.seeds import derive
 from dovetail_experiments.arena.calendar import keep
 from dovetail_experiments.arena.description import NAME, Arena, Ladder
-from dovetail_experiments.arena.games import Game, forfeited, game
+from dovetail_experiments.arena.games import ArenaGame, forfeited, game
 from dovetail_experiments.arena.pairing import Candidate, choose
-from dovetail_experiments.arena.rows import Unit
-from dovetail_experiments.arena.store import Player, Store
+from dovetail_experiments.arena.rows import ArenaUnit
+from dovetail_experiments.arena.store import ArenaStore, LadderPlayer
 
 log = logging.getLogger("dovetail")
 
@@ -72,10 +72,10 @@ class _Made:
 class _Match:
     """A unit that is being played."""
 
-    unit: Unit
+    unit: ArenaUnit
     season: int
     attempt: int
-    runs: list[Run]
+    runs: list[RunHandle]
     episodes: dict[int, m.Episode] = field(default_factory=dict)
     """By number of the game."""
 
@@ -89,7 +89,7 @@ class Referee:
         experiment: a peer of the arena's broker.
     """
 
-    def __init__(self, arena: Arena, store: Store, experiment: Experiment) -> None:
+    def __init__(self, arena: Arena, store: ArenaStore, experiment: Experiment) -> None:
         self._arena = arena
         self._store = store
         self._experiment = experiment
@@ -101,14 +101,14 @@ class Referee:
         """By player, the agent that a message for it goes to; those who are there."""
         self._told: dict[int, tuple[int, str]] = {}
         """By player that its program was told is out, that agent and why."""
-        self._players: dict[int, Player] = {}
+        self._players: dict[int, LadderPlayer] = {}
         self._numbers: dict[tuple[str, str, str], int] = {}
         """Players by ladder, entrant and program."""
         self._full: set[tuple[str, str]] = set()
         """Ladders and entrants that have more programs there than may play."""
         self._ratings: dict[int, float] = {}
         self._counts: dict[int, tuple[int, int]] = {}
-        self._planned: list[Unit] = []
+        self._planned: list[ArenaUnit] = []
         self._playing: dict[int, _Match] = {}
         self._games: set[str] = set()
         self._checked: set[str] = set()
@@ -305,7 +305,7 @@ class Referee:
 
     # -- pairing ----------------------------------------------------------------------------------
 
-    def _there(self, ladder: str) -> list[Player]:
+    def _there(self, ladder: str) -> list[LadderPlayer]:
         """Return who is connected and may play."""
         return [
             each
@@ -341,7 +341,7 @@ class Referee:
                     self._begun[ladder.name] = max(self._begun.values(), default=0) + 1
                     self._play(ladder, unit)
 
-    def _next(self, ladder: Ladder) -> Unit | None:
+    def _next(self, ladder: Ladder) -> ArenaUnit | None:
         """Return a unit to play: one that was interrupted, or a new one."""
         if ladder.offered not in self._games:
             return None
@@ -369,7 +369,7 @@ class Referee:
             number = self._season.number
             self._planned.append(self._store.plan(number, ladder.name, self._arena.seed, chosen))
 
-    def _trial(self, ladder: Ladder) -> Unit | None:
+    def _trial(self, ladder: Ladder) -> ArenaUnit | None:
         """Return games that do not count, between an agent that was paused for its faults and baselines."""
         now = time.monotonic()
         free = [p.id for p in self._there(ladder.name) if not p.entrant and not self._busy(p.id)]
@@ -381,12 +381,12 @@ class Referee:
                 if now >= at and len(free) >= ladder.players - 1 and not self._busy(number):
                     self._trials[number] = now + wait, min(2 * wait, TRIAL_MOST)
                     seed = derive(self._master(), ladder.name, "trial", number, round(wait))
-                    return Unit(
+                    return ArenaUnit(
                         -number, ladder.name, seed, [number, *free[: ladder.players - 1]], 0
                     )
         return None
 
-    def _choose(self, ladder: Ladder, there: list[Player]) -> list[int]:
+    def _choose(self, ladder: Ladder, there: list[LadderPlayer]) -> list[int]:
         """Return who meets next; empty if no one can begin."""
         candidates = [
             Candidate(
@@ -425,7 +425,7 @@ class Referee:
 
     # -- playing ----------------------------------------------------------------------------------
 
-    def _play(self, ladder: Ladder, unit: Unit) -> None:
+    def _play(self, ladder: Ladder, unit: ArenaUnit) -> None:
         attempt = self._store.begin(unit) if unit.id > 0 else 1
         match = _Match(unit, self._season.number, attempt, [])
         alone = ladder.seats == 1
@@ -500,11 +500,11 @@ class Referee:
         self._rests[match.unit.ladder] = time.monotonic() + REST
 
 
-def _counted(match: _Match) -> list[Game] | None:
+def _counted(match: _Match) -> list[ArenaGame] | None:
     """Return the games of a unit; None if it does not count as it is, and must be played again."""
     size = len(match.unit.players)
     alone = len(match.runs) > 1
-    found: list[Game] = []
+    found: list[ArenaGame] = []
     for number in range(size):
         seating = [number] if alone else seated(range(size), number)
         episode = match.episodes.get(number)

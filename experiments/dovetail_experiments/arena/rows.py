@@ -11,14 +11,14 @@ import msgspec
 import sqlalchemy as sa
 
 from dovetail_experiments.arena import schema as s
-from dovetail_experiments.arena.games import Game
+from dovetail_experiments.arena.games import ArenaGame
 
 Rating = tuple[float, float]
 """OpenSkill's mu and sigma."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ArenaUnit:
     """Games to be played together."""
 
     id: int
@@ -29,7 +29,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class FinishedUnit:
     """A unit that counts."""
 
     id: int
@@ -38,18 +38,18 @@ class Played:
     players: list[int]
     points: list[float]
     ratings: list[Rating]
-    games: list[Game]
+    games: list[ArenaGame]
     software: str = ""
     """What the arena was that played it."""
 
 
-def units(connection: sa.Connection, which: sa.Select[Any]) -> list[Played]:
+def units(connection: sa.Connection, which: sa.Select[Any]) -> list[FinishedUnit]:
     """Return the units whose numbers a query selects, in the order in which they ended."""
     u = s.units.c
-    found: dict[int, Played] = {}
+    found: dict[int, FinishedUnit] = {}
     query = sa.select(s.units).where(u.id.in_(which)).order_by(u.played)
     for row in connection.execute(query):
-        found[row.id] = Played(row.id, row.played, row.finished, [], [], [], [], row.software)
+        found[row.id] = FinishedUnit(row.id, row.played, row.finished, [], [], [], [], row.software)
     wanted = sa.select(s.places).where(s.places.c.unit.in_(which)).order_by(s.places.c.place)
     for row in connection.execute(wanted):
         unit = found[row.unit]
@@ -64,7 +64,7 @@ def units(connection: sa.Connection, which: sa.Select[Any]) -> list[Played]:
     for game in connection.execute(games).mappings():
         of: list[Any] = seats[game["unit"], game["number"]]
         found[game["unit"]].games.append(
-            Game(
+            ArenaGame(
                 game["number"],
                 [each["place"] for each in of],
                 [each["score"] for each in of],
@@ -103,7 +103,7 @@ def ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> d
     return {row.player: (row.mu, row.sigma) for row in rows}
 
 
-def game_row(unit: int, game: Game) -> Mapping[str, Any]:
+def game_row(unit: int, game: ArenaGame) -> Mapping[str, Any]:
     """Return a game's row."""
     return {
         "unit": unit,
@@ -119,7 +119,7 @@ def game_row(unit: int, game: Game) -> Mapping[str, Any]:
     }
 
 
-def seat_rows(unit: int, game: Game) -> Iterator[Mapping[str, Any]]:
+def seat_rows(unit: int, game: ArenaGame) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of a game's seats."""
     for seat, place in enumerate(game.seating):
         yield {

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from dovetail.peer import provenance
 from dovetail_experiments.arena.description import Ladder
-from dovetail_experiments.arena.rows import Played
-from dovetail_experiments.arena.store import Player, Store
+from dovetail_experiments.arena.rows import FinishedUnit
+from dovetail_experiments.arena.store import ArenaStore, LadderPlayer
 from dovetail_experiments.statistics.estimates import Estimate, without_interval
 from dovetail_experiments.statistics.ranked import Ranking, ranked
 from dovetail_experiments.statistics.ratings import PRIOR, ratings
@@ -18,7 +18,7 @@ from dovetail_experiments.statistics.scores import Sample
 from dovetail_experiments.statistics.units import key
 
 
-class Row(Struct):
+class StandingsRow(Struct):
     """What a player reached."""
 
     player: int
@@ -43,10 +43,10 @@ class Row(Struct):
     """Ratings of players that no chain of games connects cannot be compared."""
 
 
-class Table(Struct):
+class LadderTable(Struct):
     """A ladder's table, the best first."""
 
-    rows: list[Row]
+    rows: list[StandingsRow]
     units: int
     """How many count in the ratings: what deterministic players repeat counts once."""
     played: int
@@ -55,7 +55,7 @@ class Table(Struct):
     """What to say if they were played by different software."""
 
 
-def standings(store: Store, ladder: Ladder, season: int, seed: int) -> Table:
+def standings(store: ArenaStore, ladder: Ladder, season: int, seed: int) -> LadderTable:
     """Return the table of a ladder in a season, by its number; ``seed`` is the arena's."""
     return table(
         store.players(ladder.name),
@@ -67,12 +67,12 @@ def standings(store: Store, ladder: Ladder, season: int, seed: int) -> Table:
 
 
 def table(
-    players: Mapping[int, Player],
-    played: Sequence[Played],
+    players: Mapping[int, LadderPlayer],
+    played: Sequence[FinishedUnit],
     seats: int,
     seed: int = 0,
     pinned: str = "",
-) -> Table:
+) -> LadderTable:
     """Return the table of a ladder.
 
     Args:
@@ -83,7 +83,9 @@ def table(
         pinned: the baseline whose rating is 0, in games of at most two; empty for the mean.
     """
     rows = {
-        each.id: Row(each.id, each.name, not each.entrant, each.state, without_interval(math.nan))
+        each.id: StandingsRow(
+            each.id, each.name, not each.entrant, each.state, without_interval(math.nan)
+        )
         for each in players.values()
     }
     for unit in played:
@@ -117,10 +119,10 @@ def table(
         rows.values(), key=lambda row: (not row.units, row.component, -_number(row.elo.value))
     )
     warning = provenance.mixed((each.software for each in played), "units")
-    return Table(order, counted, len(played), warning)
+    return LadderTable(order, counted, len(played), warning)
 
 
-def elo(row: Row) -> str:
+def elo(row: StandingsRow) -> str:
     """Return a rating with its interval as text; empty for a player that has not played."""
     if not row.units:
         return ""
@@ -138,7 +140,7 @@ def _number(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _count(unit: Played, rows: Mapping[int, Row]) -> None:
+def _count(unit: FinishedUnit, rows: Mapping[int, StandingsRow]) -> None:
     for place, who in enumerate(unit.players):
         row = rows[who]
         row.points += (unit.points[place] - row.points) / (row.units + 1)
@@ -159,9 +161,9 @@ def _count(unit: Played, rows: Mapping[int, Row]) -> None:
             row.wins += mine == best and first == 1
 
 
-def _meetings(played: Sequence[Played], seats: int) -> dict[tuple[int, int], Sample]:
+def _meetings(played: Sequence[FinishedUnit], seats: int) -> dict[tuple[int, int], Sample]:
     """Return the scores of the first of each two players that met, of units that count."""
-    by_pair: dict[tuple[int, int], list[Played]] = {}
+    by_pair: dict[tuple[int, int], list[FinishedUnit]] = {}
     for unit in played:
         one, other = sorted(unit.players)
         by_pair.setdefault((one, other), []).append(unit)
@@ -172,25 +174,25 @@ def _meetings(played: Sequence[Played], seats: int) -> dict[tuple[int, int], Sam
     }
 
 
-def _points(unit: Played, player: int) -> float:
+def _points(unit: FinishedUnit, player: int) -> float:
     return unit.points[unit.players.index(player)]
 
 
-def _counted(played: Sequence[Played]) -> list[Played]:
+def _counted(played: Sequence[FinishedUnit]) -> list[FinishedUnit]:
     """Return units without the repeats of deterministic players.
 
     Units of the same players with the same opening are one if all are equal, since then no player
     draws at random; otherwise each counts. Equal actions with another outcome, in a game of chance,
     are another game.
     """
-    groups: dict[Hashable, list[Played]] = {}
+    groups: dict[Hashable, list[FinishedUnit]] = {}
     for unit in played:
         groups.setdefault((*sorted(unit.players), key(unit.games[0].opening)), []).append(unit)
     equal = {each: len({_moves(unit) for unit in found}) == 1 for each, found in groups.items()}
     return [unit for each, found in groups.items() for unit in found[: 1 if equal[each] else None]]
 
 
-def _moves(unit: Played) -> Hashable:
+def _moves(unit: FinishedUnit) -> Hashable:
     """Return what equal units of the same players share; unknown actions are unlike any others."""
     return frozenset(
         (
@@ -202,7 +204,7 @@ def _moves(unit: Played) -> Hashable:
     )
 
 
-def _rankings(played: Sequence[Played]) -> list[list[Ranking]]:
+def _rankings(played: Sequence[FinishedUnit]) -> list[list[Ranking]]:
     return [
         [
             {

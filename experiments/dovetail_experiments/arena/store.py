@@ -21,14 +21,14 @@ from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.entrants import Entrants, State
 from dovetail_experiments.arena.pairing import round_robin
 from dovetail_experiments.arena.tables import add_line, named
-from dovetail_experiments.arena.units import Units, add_unit
+from dovetail_experiments.arena.units import ArenaUnits, add_unit
 from dovetail_experiments.records import database
 
 FILE = "arena.db"
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class LadderPlayer:
     """A program in a ladder."""
 
     id: int
@@ -60,7 +60,7 @@ class Season:
     """When its final began, if it did."""
 
 
-class Store(Entrants, Units):
+class ArenaStore(Entrants, ArenaUnits):
     """An arena's database.
 
     Args:
@@ -99,7 +99,7 @@ class Store(Entrants, Units):
         if create:
             self.season()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> ArenaStore:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -218,7 +218,7 @@ class Store(Entrants, Units):
             add_line(connection, "entered", named(entrant, program), ladder)
             return int(key[0])
 
-    def players(self, ladder: str | None = None) -> dict[int, Player]:
+    def players(self, ladder: str | None = None) -> dict[int, LadderPlayer]:
         """Return the players of a ladder, or of all, by number."""
         query = sa.select(
             s.players,
@@ -233,7 +233,7 @@ class Store(Entrants, Units):
                 worse = row.entrant_state in ("paused", "banned") and row.state != "banned"
                 state, why = (row.entrant_state, row.entrant_why) if worse else (row.state, row.why)
                 faults = 0 if worse else row.faults
-                found[row.id] = Player(
+                found[row.id] = LadderPlayer(
                     row.id, row.ladder, row.entrant, row.program, state, why, faults
                 )
         return found

@@ -19,7 +19,7 @@ SECRETS = "secrets"
 """The folder beside the database with 128 random bits for each season."""
 
 
-class Tables:
+class ArenaTables:
     """An arena's database, which others look at while it is written.
 
     Args:

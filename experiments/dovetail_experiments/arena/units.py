@@ -10,30 +10,30 @@ import sqlalchemy as sa
 from dovetail.peer import provenance
 from dovetail.protocol.seeds import derive
 from dovetail_experiments.arena import schema as s
-from dovetail_experiments.arena.games import Game, worth
+from dovetail_experiments.arena.games import ArenaGame, worth
 from dovetail_experiments.arena.rows import (
-    Played,
+    ArenaUnit,
+    FinishedUnit,
     Rating,
-    Unit,
     game_row,
     ratings,
     seat_rows,
     units,
 )
-from dovetail_experiments.arena.tables import Tables, add_line, named
+from dovetail_experiments.arena.tables import ArenaTables, add_line, named
 from dovetail_experiments.statistics.ranked import after
 
 
-class Units(Tables):
+class ArenaUnits(ArenaTables):
     """The units in an arena's database, and what they do to ratings and faults."""
 
-    def plan(self, season: int, ladder: str, seed: int, players: Sequence[int]) -> Unit:
+    def plan(self, season: int, ladder: str, seed: int, players: Sequence[int]) -> ArenaUnit:
         """Write down that a unit will be played, and return it; ``seed`` is the arena's."""
         master = self.master(season, seed)
         with self._writing() as connection:
             return add_unit(connection, season, ladder, master, players)
 
-    def planned(self, season: int) -> list[Unit]:
+    def planned(self, season: int) -> list[ArenaUnit]:
         """Return the units that were planned and not finished, the oldest first."""
         u, p = s.units.c, s.places.c
         query = (
@@ -42,21 +42,23 @@ class Units(Tables):
             .where(u.season == season, u.played.is_(None), u.dropped.is_(None))
             .order_by(u.id, p.place)
         )
-        found: dict[int, Unit] = {}
+        found: dict[int, ArenaUnit] = {}
         with self._reader.begin() as connection:
             for row in connection.execute(query):
-                unit = found.setdefault(row.id, Unit(row.id, row.ladder, row.seed, [], row.tries))
+                unit = found.setdefault(
+                    row.id, ArenaUnit(row.id, row.ladder, row.seed, [], row.tries)
+                )
                 unit.players.append(row.player)
         return list(found.values())
 
-    def begin(self, unit: Unit) -> int:
+    def begin(self, unit: ArenaUnit) -> int:
         """Count a try to play a unit; return its number."""
         mine = s.units.c.id == unit.id
         with self._writing() as connection:
             connection.execute(sa.update(s.units).where(mine).values(tries=s.units.c.tries + 1))
             return int(connection.execute(sa.select(s.units.c.tries).where(mine)).scalar_one())
 
-    def drop(self, unit: Unit, why: str, tries: int = 0, attempt: int | None = None) -> None:
+    def drop(self, unit: ArenaUnit, why: str, tries: int = 0, attempt: int | None = None) -> None:
         """Give a planned unit up, if it was tried so often, and not begun again since ``attempt``."""
         u = s.units.c
         with self._writing() as connection:
@@ -69,8 +71,8 @@ class Units(Tables):
     def finish(
         self,
         season: int,
-        unit: Unit,
-        played: Sequence[Game],
+        unit: ArenaUnit,
+        played: Sequence[ArenaGame],
         most: int,
         attempt: int | None = None,
     ) -> list[Rating]:
@@ -166,7 +168,7 @@ class Units(Tables):
 
     def played(
         self, season: int, ladder: str, *, player: int | None = None, last: int | None = None
-    ) -> list[Played]:
+    ) -> list[FinishedUnit]:
         """Return the units of a ladder that count, in the order in which they ended.
 
         Args:
@@ -188,10 +190,10 @@ class Units(Tables):
 
 def add_unit(
     connection: sa.Connection, season: int, ladder: str, master: int, players: Sequence[int]
-) -> Unit:
+) -> ArenaUnit:
     """Plan a unit, as part of a change; its seed is derived from the season's master."""
     number = 1 + (connection.execute(sa.select(sa.func.max(s.units.c.id))).scalar() or 0)
-    unit = Unit(number, ladder, derive(master, ladder, "unit", number), list(players), 0)
+    unit = ArenaUnit(number, ladder, derive(master, ladder, "unit", number), list(players), 0)
     connection.execute(
         sa.insert(s.units).values(
             id=number, season=season, ladder=ladder, seed=unit.seed, planned=time.time()

@@ -33,8 +33,8 @@ from dovetail.transport import keys
 
 if TYPE_CHECKING:
     from dovetail_experiments.arena.description import Arena
-    from dovetail_experiments.arena.standings import Row, Table
-    from dovetail_experiments.arena.store import Store
+    from dovetail_experiments.arena.standings import LadderTable, StandingsRow
+    from dovetail_experiments.arena.store import ArenaStore
 
 
 class _Group(Group):
@@ -232,7 +232,7 @@ def standings(
         show(*_shown(title, found[each.name], each.pinned or "the mean"))
 
 
-def _shown(title: str, table: Table, zero: str) -> list[Any]:
+def _shown(title: str, table: LadderTable, zero: str) -> list[Any]:
     from rich.markup import escape
     from rich.table import Table as Shown
 
@@ -262,7 +262,7 @@ def _shown(title: str, table: Table, zero: str) -> list[Any]:
     return [shown, caption]
 
 
-def _state(row: Row) -> str:
+def _state(row: StandingsRow) -> str:
     if row.state == "active":
         return "baseline" if row.baseline else ""
     return row.state
@@ -445,11 +445,11 @@ def _read(file: Path) -> Arena:
     return read(file)
 
 
-def _store(file: Path, arena: Arena, *, create: bool = False) -> Store:
+def _store(file: Path, arena: Arena, *, create: bool = False) -> ArenaStore:
     from dovetail_experiments.arena.description import folder
-    from dovetail_experiments.arena.store import FILE, Store
+    from dovetail_experiments.arena.store import FILE, ArenaStore
 
-    return Store(folder(file, arena) / FILE, create=create)
+    return ArenaStore(folder(file, arena) / FILE, create=create)
 
 
 def _token(file: Path, arena: Arena) -> str:

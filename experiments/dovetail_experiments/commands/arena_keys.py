@@ -10,7 +10,7 @@ from dovetail.broker.peers.access import Access, Grant
 from dovetail.broker.peers.access_file import LOOK
 from dovetail.transport import keys
 from dovetail_experiments.arena.description import BROKER_KEY, OWN, OWN_KEY
-from dovetail_experiments.arena.store import Store
+from dovetail_experiments.arena.store import ArenaStore
 
 
 class Entrance:
@@ -21,7 +21,7 @@ class Entrance:
         store: the arena's.
     """
 
-    def __init__(self, where: Path, store: Store) -> None:
+    def __init__(self, where: Path, store: ArenaStore) -> None:
         self._store = store
         self._looked = time.monotonic()
         self.key = server_key(where)
@@ -65,7 +65,7 @@ class Tokens:
         baselines: their names by token.
     """
 
-    def __init__(self, store: Store, baselines: Mapping[str, str]) -> None:
+    def __init__(self, store: ArenaStore, baselines: Mapping[str, str]) -> None:
         self._store = store
         self._baselines = baselines
         self._looked = time.monotonic()

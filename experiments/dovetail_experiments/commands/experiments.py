@@ -126,7 +126,7 @@ def run(
         raise UsageError("--connect and --in-process cannot be used together")
     path = located(file)
     from dovetail.peer.cores import available
-    from dovetail_experiments.stages.runner import Options
+    from dovetail_experiments.stages.runner import RunnerOptions
     from dovetail_experiments.stages.trials import execute
 
     cores = available()
@@ -145,7 +145,7 @@ def run(
                     resume=resume,
                     extend=extend,
                     jobs=jobs or cores,
-                    options=Options(
+                    options=RunnerOptions(
                         connect, token, in_process, give_up, cores if shards == 0 else shards
                     ),
                 )

@@ -16,8 +16,8 @@ from dovetail.cli.standard_streams import reserved
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
-    from dovetail_experiments.records.records import Records, Saved
-    from dovetail_experiments.reports.games import Played
+    from dovetail_experiments.records.records import Records, SavedState
+    from dovetail_experiments.reports.games import RecordedGame
 
 Where = Annotated[
     str,
@@ -301,16 +301,16 @@ def _games(records: Records, folder: Path, file: Path, all_: bool) -> int:
     return count
 
 
-def labels(records: Records) -> Mapping[str, Played]:
+def labels(records: Records) -> Mapping[str, RecordedGame]:
     """Return what a record knows of the labels in its journals."""
-    from dovetail_experiments.reports.games import Played
+    from dovetail_experiments.reports.games import RecordedGame
 
     executions = {row["id"]: row["name"] for row in records.rows("executions")}
     seatings: dict[int, list[str]] = {}
     for row in records.rows("seatings"):
         seatings.setdefault(row["stage"], []).append(row["agent"])
     return {
-        f"{row['execution']}/{row['number']}/{row['attempt']}": Played(
+        f"{row['execution']}/{row['number']}/{row['attempt']}": RecordedGame(
             executions[row["execution"]],
             row["name"],
             seatings.get(row["id"], []),
@@ -416,7 +416,7 @@ def put(
     print(f"{state}: {len(data):,} bytes; the replaced state is in {kept}")
 
 
-def _state(text: str) -> Saved:
+def _state(text: str) -> SavedState:
     from dovetail_experiments.records.records import saved
 
     where, colon, agent = text.rpartition(":")

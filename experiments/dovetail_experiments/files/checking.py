@@ -27,12 +27,12 @@ from dovetail_experiments.files.file import (
     located,
     place_of,
 )
-from dovetail_experiments.files.sweep import Plan
+from dovetail_experiments.files.sweep import SweepPlan
 from dovetail_experiments.records.records import read_state
 from dovetail_experiments.stages.schedule import Stage, stages
 
 
-def check(plan: Plan) -> None:
+def check(plan: SweepPlan) -> None:
     """Check what a plan sets in each environment and agent that is written in Python and on this machine.
 
     Raises:

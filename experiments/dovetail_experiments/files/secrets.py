@@ -21,7 +21,7 @@ from dovetail.peer import plugins
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import private
 from dovetail_experiments.files.file import AgentPart, ExperimentFile
-from dovetail_experiments.files.sweep import Plan, read
+from dovetail_experiments.files.sweep import SweepPlan, read
 
 log = logging.getLogger("dovetail")
 
@@ -30,7 +30,7 @@ VARIABLE = "DOVETAIL_SECRET"
 _FORM = re.compile("[0-9a-f]{32}")
 
 
-def prepared(path: Path, overrides: Mapping[str, Any] | None) -> Plan:
+def prepared(path: Path, overrides: Mapping[str, Any] | None) -> SweepPlan:
     """Return what an experiment file asks for, with its derivation and, if it needs one, its secret.
 
     Raises:

@@ -32,7 +32,7 @@ Value = bool | int | float | str | list[Any] | dict[str, Any]
 Positive = Annotated[int, Meta(ge=1)]
 
 
-class Range(Struct, frozen=True, forbid_unknown_fields=True):
+class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
     """A range of numbers; integers if both ends are."""
 
     low: int | float
@@ -71,7 +71,7 @@ class Objective(Struct, frozen=True, forbid_unknown_fields=True):
 class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[sweep]``."""
 
-    parameters: dict[str, Annotated[list[Any], Meta(min_length=1)] | Range]
+    parameters: dict[str, Annotated[list[Any], Meta(min_length=1)] | ValueRange]
     """By key of the file, such as ``agents.first.parameters.hidden``: its values, or their range."""
     method: Literal["grid", "random", "optuna"] = "grid"
     trials: Positive = 20
@@ -123,7 +123,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SweepPlan:
     """What a file asks for."""
 
     source: Source
@@ -216,7 +216,7 @@ class Plan:
         return derive(self.base.seed, "sweep") if self.sweep.seed is None else self.sweep.seed
 
 
-def read(path: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
+def read(path: Path, overrides: Mapping[str, Any] | None = None) -> SweepPlan:
     """Return what a file asks for, with some of its keys overridden.
 
     Raises:
@@ -235,7 +235,7 @@ def read(path: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
         if keys.sweep is not None:
             _check(keys.sweep, base)
             source = replace(source, swept=tuple(keys.sweep.parameters))
-    plan = Plan(source, table, seeds, keys.sweep, keys.report, {**table, **own}, base)
+    plan = SweepPlan(source, table, seeds, keys.sweep, keys.report, {**table, **own}, base)
     for values in plan.corners():
         plan.trials(values, 1)
     return plan
@@ -254,7 +254,7 @@ def _seeds(keys: Keys, base: ExperimentFile) -> list[int]:
 
 
 def optuna_search(
-    plan: Plan,
+    plan: SweepPlan,
 ) -> Generator[list[dict[str, Any]], Sequence[float], None]:
     """Yield batches of sets of values; send the mean objective of each set back.
 
@@ -282,7 +282,7 @@ def optuna_search(
             study.tell(trial, value)
 
 
-def _suggest(trial: Any, key: str, values: list[Any] | Range) -> Any:
+def _suggest(trial: Any, key: str, values: list[Any] | ValueRange) -> Any:
     if isinstance(values, list):  # by number: Optuna's own choices must be plain values
         return values[trial.suggest_int(key, 0, len(values) - 1)]
     if values.whole:
@@ -336,7 +336,7 @@ def _check(sweep: SweepPart, base: ExperimentFile) -> None:
     for key, values in sweep.parameters.items():
         if key.partition(".")[0] in (*KEYS, "seed", "name"):
             raise Mistake(f"[sweep.parameters] cannot change {key!r}", "sweep", "parameters", key)
-        if sweep.method == "grid" and isinstance(values, Range):
+        if sweep.method == "grid" and isinstance(values, ValueRange):
             raise Mistake(
                 f"a grid needs the values of {key!r} as a list; a range needs "
                 'method = "random" or "optuna"',

@@ -66,7 +66,7 @@ def url_of(where: Where) -> database.Url:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedState:
     """A learner's state."""
 
     execution: int
@@ -213,7 +213,7 @@ class Records:
         )
         return frame
 
-    def states(self) -> list[Saved]:
+    def states(self) -> list[SavedState]:
         """Return what the learners became, the oldest execution first."""
         e, t = s.executions, s.states
         query = (
@@ -223,7 +223,7 @@ class Records:
         )
         with self._engine.begin() as connection:
             return [
-                Saved(
+                SavedState(
                     row["execution"],
                     row["variant"],
                     row["seed"],
@@ -237,7 +237,7 @@ class Records:
                 for part in [_part(row["file"], row["agent"])]
             ]
 
-    def state(self, agent: str, execution: int | None = None) -> Saved:
+    def state(self, agent: str, execution: int | None = None) -> SavedState:
         """Return the state of an agent of the experiment, of the last execution that has one.
 
         Raises:
@@ -319,7 +319,7 @@ def read_state(text: str) -> bytes:
     return data
 
 
-def saved(where: Where, name: str) -> Saved:
+def saved(where: Where, name: str) -> SavedState:
     """Return the state that ``AGENT`` or ``AGENT@EXECUTION`` names in a record."""
     agent, at, number = name.partition("@")
     if at and not number.isdecimal():

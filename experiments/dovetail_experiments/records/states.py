@@ -22,7 +22,7 @@ from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.records import database
 from dovetail_experiments.records import schema as s
-from dovetail_experiments.records.records import Saved, url_of
+from dovetail_experiments.records.records import SavedState, url_of
 
 SHOWN = 40
 """Differences that are listed."""
@@ -50,7 +50,7 @@ def differences(one: bytes, other: bytes) -> list[str]:
     return found[:SHOWN] + ([f"... and {more:,} more differences"] if more > 0 else [])
 
 
-def check(saved: Saved, state: bytes, name: str) -> None:
+def check(saved: SavedState, state: bytes, name: str) -> None:
     """Check that an agent of the type of ``saved`` loads ``state``, if the type is installed.
 
     Raises:
@@ -72,7 +72,7 @@ def check(saved: Saved, state: bytes, name: str) -> None:
         agent.cleanup()
 
 
-def replace(where: str | Path, saved: Saved, state: bytes) -> None:
+def replace(where: str | Path, saved: SavedState, state: bytes) -> None:
     """Put a state into a record in place of ``saved``."""
     engine = database.writing(url_of(where))
     mine = (s.states.c.execution == saved.execution) & (s.states.c.agent == saved.agent)

@@ -22,7 +22,7 @@ WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class RecordedGame:
     """What the record knows of a label of the journal."""
 
     experiment: str
@@ -32,7 +32,7 @@ class Played:
 
 
 def texts(
-    journal: Path, stages: Mapping[str, Played] | None = None, *, all_: bool = False
+    journal: Path, stages: Mapping[str, RecordedGame] | None = None, *, all_: bool = False
 ) -> Iterator[str]:
     """Yield the games of a journal as text, the oldest first.
 
@@ -63,7 +63,7 @@ def counted(journal: Path) -> Iterator[tuple[int, EpisodeRecord]]:
             yield number, record
 
 
-def players(record: EpisodeRecord, played: Played | None = None) -> list[str]:
+def players(record: EpisodeRecord, played: RecordedGame | None = None) -> list[str]:
     """Return who had each seat: an experiment's names where they are known, else the record's."""
     names = record.players
     if played is not None and len(played.seats) == len(names):
@@ -71,7 +71,7 @@ def players(record: EpisodeRecord, played: Played | None = None) -> list[str]:
     return names
 
 
-def game(number: int, record: EpisodeRecord, played: Played | None = None) -> str:
+def game(number: int, record: EpisodeRecord, played: RecordedGame | None = None) -> str:
     """Return one game as text."""
     result = record.result
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.time))

@@ -13,7 +13,7 @@ from dovetail_experiments.files.file import Pairing
 from dovetail_experiments.reports import games
 from dovetail_experiments.reports.exact import EXACT, uneven
 from dovetail_experiments.reports.sheets import Sheet
-from dovetail_experiments.stages.schedule import Played
+from dovetail_experiments.stages.schedule import StageResult
 from dovetail_experiments.statistics.estimates import rate
 
 GAMES = 50
@@ -43,7 +43,7 @@ def decisions(record: EpisodeRecord) -> Iterator[tuple[int, bool]]:
 
 
 def table(
-    journal: Path, execution: int, stages: Iterable[Played], most: int = GAMES
+    journal: Path, execution: int, stages: Iterable[StageResult], most: int = GAMES
 ) -> Sheet | None:
     """Return the share of value-keeping moves of each player; None where no game has exact values.
 
@@ -81,12 +81,14 @@ def table(
     return Sheet(heads, rows, (0, 1), note=NOTE.format(count=most))
 
 
-def _groups(execution: int, stages: Iterable[Played]) -> dict[str, tuple[str, games.Played]]:
+def _groups(
+    execution: int, stages: Iterable[StageResult]
+) -> dict[str, tuple[str, games.RecordedGame]]:
     """Return by the beginning of a label the tournament or evaluation, and how seats were given.
 
     Of an evaluation the last round counts: before it the learners were other players.
     """
-    found: dict[str, tuple[str, games.Played]] = {}
+    found: dict[str, tuple[str, games.RecordedGame]] = {}
     rounds: dict[str, str] = {}
     for each in stages:
         stage, part = each.stage, each.stage.part
@@ -97,16 +99,16 @@ def _groups(execution: int, stages: Iterable[Played]) -> dict[str, tuple[str, ga
         if stage.kind == "evaluation":
             found.pop(rounds.get(name, ""), None)
             rounds[name] = label
-        found[label] = name, games.Played("", part.name, list(part.seats), part.rotate)
+        found[label] = name, games.RecordedGame("", part.name, list(part.seats), part.rotate)
     return found
 
 
 def _sample(
-    journal: Path, wanted: dict[str, tuple[str, games.Played]], most: int
-) -> list[tuple[str, EpisodeRecord, games.Played]]:
+    journal: Path, wanted: dict[str, tuple[str, games.RecordedGame]], most: int
+) -> list[tuple[str, EpisodeRecord, games.RecordedGame]]:
     """Return so many games of each group, each as likely as another (reservoir sampling)."""
     rng = random.Random(0)
-    kept: dict[str, list[tuple[str, EpisodeRecord, games.Played]]] = {}
+    kept: dict[str, list[tuple[str, EpisodeRecord, games.RecordedGame]]] = {}
     seen: dict[str, int] = {}
     for _, record in games.counted(journal):
         label = record.label.rpartition("/")[0]

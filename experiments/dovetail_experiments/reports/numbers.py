@@ -10,13 +10,13 @@ import msgspec
 
 from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.reports.standings import standings
-from dovetail_experiments.stages.schedule import Played, tallies
+from dovetail_experiments.stages.schedule import StageResult, tallies
 from dovetail_experiments.statistics import Estimate, Tally
 from dovetail_experiments.statistics.censored import Censored
 
 
 def numbers(
-    file: ExperimentFile, played: Sequence[Played], software: Sequence[str] = ()
+    file: ExperimentFile, played: Sequence[StageResult], software: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return the results of an execution: a row for each agent and seat of each stage, and standings.
 
@@ -36,7 +36,7 @@ def numbers(
     }
 
 
-def conduct(played: Sequence[Played]) -> list[dict[str, Any]]:
+def conduct(played: Sequence[StageResult]) -> list[dict[str, Any]]:
     """Return the thinking times and faults of each agent, over all stages."""
     rows: dict[str, dict[str, Any]] = {}
     for each in played:
@@ -55,7 +55,7 @@ def conduct(played: Sequence[Played]) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def endings(played: Sequence[Played]) -> list[dict[str, Any]]:
+def endings(played: Sequence[StageResult]) -> list[dict[str, Any]]:
     """Return how often episodes ended for each reason, by whose fault, and whether they were played again."""
     counts = Counter(
         (episode.reason, episode.will_retry, -1 if episode.blame is None else episode.blame)
@@ -73,7 +73,7 @@ def encoded(found: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
 
 
-def _stage(each: Played, found: Tally) -> dict[str, Any]:
+def _stage(each: StageResult, found: Tally) -> dict[str, Any]:
     stage = each.stage
     return {
         "stage": stage.number,
@@ -116,7 +116,7 @@ def _capped(found: Censored) -> dict[str, Any]:
     }
 
 
-def _standings(file: ExperimentFile, number: int, played: Sequence[Played]) -> dict[str, Any]:
+def _standings(file: ExperimentFile, number: int, played: Sequence[StageResult]) -> dict[str, Any]:
     found = standings(file, file.tournaments[number], played)
     return {
         "name": found.name,

@@ -19,7 +19,7 @@ from dovetail_experiments.files.sweep import Objective
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.reports import aggregate
 from dovetail_experiments.reports.aggregate import Band, Comparison
-from dovetail_experiments.reports.plot import Runs, curves_over_runs
+from dovetail_experiments.reports.plot import SeedCurves, curves_over_runs
 
 COLUMNS = (
     "mean: 95 % by Student's t over seeds; IQM: interquartile mean, 95 % by bootstrap over seeds"
@@ -93,7 +93,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VariantRow:
     """The final result of a series."""
 
     series: Series
@@ -178,7 +178,7 @@ def _value(found: float | None) -> float:
     return math.nan if found is None else float(found)
 
 
-def rows(found: Sequence[Series], level: float | None = None) -> list[list[Row]]:
+def rows(found: Sequence[Series], level: float | None = None) -> list[list[VariantRow]]:
     """Return final results, a list for each evaluation and agent; the first variant is the base."""
     groups: dict[tuple[str, str], list[Series]] = {}
     for each in found:
@@ -186,7 +186,7 @@ def rows(found: Sequence[Series], level: float | None = None) -> list[list[Row]]
     return [_group(group, level) for group in groups.values()]
 
 
-def _group(group: Sequence[Series], level: float | None) -> list[Row]:
+def _group(group: Sequence[Series], level: float | None) -> list[VariantRow]:
     base = group[0]
     comparisons: list[Comparison | None] = [None]
     for each in group[1:]:
@@ -196,7 +196,7 @@ def _group(group: Sequence[Series], level: float | None) -> list[Row]:
         comparisons.append(aggregate.compare(ours, theirs))
     adjusted = iter(aggregate.holm([each.p for each in comparisons if each is not None]))
     return [
-        Row(
+        VariantRow(
             each,
             each.band(each.trained[-1]),
             None if level is None else _level(each, level),
@@ -213,7 +213,7 @@ def _level(each: Series, level: float) -> Level:
     )
 
 
-def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
+def tables(groups: Sequence[Sequence[VariantRow]]) -> list[Table]:
     """Return a table for each evaluation and agent, the last with what its columns are."""
     made = []
     columns = COLUMNS + (COMPARED if any(len(each) > 1 for each in groups) else "")
@@ -248,7 +248,7 @@ def tables(groups: Sequence[Sequence[Row]]) -> list[Table]:
     return made
 
 
-def plain(row: Row) -> dict[str, Any]:
+def plain(row: VariantRow) -> dict[str, Any]:
     """Return a row as plain numbers with named columns, None for what is not known."""
     series, band, level, found = row.series, row.band, row.level, row.comparison
     steps = [] if level is None else [each for each in level.reached if each is not None]
@@ -289,7 +289,7 @@ def plain(row: Row) -> dict[str, Any]:
     }
 
 
-def cells(row: Row, *, compared: bool) -> list[str]:
+def cells(row: VariantRow, *, compared: bool) -> list[str]:
     """Return the cells of a row."""
     band, found = row.band, row.comparison
     made = [
@@ -358,11 +358,11 @@ def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[s
     return made
 
 
-def curve(each: Series) -> Runs:
+def curve(each: Series) -> SeedCurves:
     """Return the curve of a series: the mean with few seeds, the interquartile mean with many."""
     bands = [each.band(trained) for trained in each.trained]
     robust = len(each.runs) >= aggregate.ENOUGH
-    return Runs(
+    return SeedCurves(
         each.trained,
         [band.iqm if robust else band.mean for band in bands],
         [band.iqm_low if robust else band.low for band in bands],

@@ -26,7 +26,7 @@ from dovetail_experiments.reports.drawing import svg
 from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
 from dovetail_experiments.reports.standings import standings
 from dovetail_experiments.reports.table import standings_table, summary
-from dovetail_experiments.stages.schedule import Played, tallies
+from dovetail_experiments.stages.schedule import StageResult, tallies
 
 SAMPLES = 2
 """Games that are drawn."""
@@ -53,13 +53,13 @@ figure { margin: 0; } figcaption { font-size: 13px; color: #5a6472; }
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PageSource:
     """One execution that the page shows in detail."""
 
     row: Mapping[str, Any]
     """Of the table ``executions``."""
     file: ExperimentFile
-    played: Sequence[Played]
+    played: Sequence[StageResult]
     complete: bool
     folder: Path
     """With its journal."""
@@ -73,7 +73,7 @@ class Source:
 
 
 def page(
-    sources: Sequence[Source],
+    sources: Sequence[PageSource],
     series: Sequence[over_seeds.Series],
     command: str,
     level: float | None = None,
@@ -125,7 +125,7 @@ def page(
     return "<!DOCTYPE html>\n" + Xml.tostring(html, encoding="unicode", method="html") + "\n"
 
 
-def _overview(body: Xml.Element, sources: Sequence[Source], command: str) -> None:
+def _overview(body: Xml.Element, sources: Sequence[PageSource], command: str) -> None:
     last = sources[-1]
     row, file = last.row, last.file
     seeds = [str(each.file.seed) for each in sources]
@@ -167,7 +167,7 @@ def _overview(body: Xml.Element, sources: Sequence[Source], command: str) -> Non
     _rows(body, ("agent", "type", "parameters", "seed"), agents, text=(0, 1, 2), title=title)
 
 
-def _results(body: Xml.Element, last: Source) -> None:
+def _results(body: Xml.Element, last: PageSource) -> None:
     file, played = last.file, last.played
     for tournament in file.tournaments:
         _add(body, "h2", f"Tournament {tournament.name}")
@@ -200,7 +200,7 @@ def _results(body: Xml.Element, last: Source) -> None:
 
 
 def ratings(
-    file: ExperimentFile, played: Sequence[Played], tournament: Tournament
+    file: ExperimentFile, played: Sequence[StageResult], tournament: Tournament
 ) -> dict[str, list[tuple[float, float]]]:
     """Return the ratings of players after shares of the games of each meeting; empty if there are none."""
     if tournament.seats != 2 or tournament.format != "round-robin":
@@ -214,7 +214,7 @@ def ratings(
     ]
     for cut in range(1, CUTS + 1):
         part = [
-            Played(each.stage, [e for e in each.episodes if e.index < count * cut // CUTS])
+            StageResult(each.stage, [e for e in each.episodes if e.index < count * cut // CUTS])
             for each, count in meetings
         ]
         for row in standings(file, tournament, part).rows:
@@ -223,7 +223,7 @@ def ratings(
     return {player: points for player, points in curves.items() if len(points) > 1}
 
 
-def _kept(body: Xml.Element, last: Source, most: int) -> None:
+def _kept(body: Xml.Element, last: PageSource, most: int) -> None:
     """The share of moves that keep the value of the position, in games that are solved near the end."""
     if not last.journal.is_file():
         return
@@ -233,13 +233,13 @@ def _kept(body: Xml.Element, last: Source, most: int) -> None:
         _sheet(body, found)
 
 
-def _conduct(body: Xml.Element, last: Source) -> None:
+def _conduct(body: Xml.Element, last: PageSource) -> None:
     _add(body, "h2", "Thinking times and faults")
     _sheet(body, conduct(numbers.conduct(last.played)))
     _sheet(body, endings(numbers.endings(last.played), last.played))
 
 
-def _measures(body: Xml.Element, last: Source) -> None:
+def _measures(body: Xml.Element, last: PageSource) -> None:
     """What agents measured while they learned, over the episodes of all phases."""
     found: dict[str, list[tuple[float, float]]] = {}
     order = 0
@@ -276,7 +276,7 @@ def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
 # -- games ---------------------------------------------------------------------------------------
 
 
-def _games(body: Xml.Element, last: Source) -> None:
+def _games(body: Xml.Element, last: PageSource) -> None:
     journal = last.journal
     if not journal.is_file():
         return

@@ -11,7 +11,7 @@ from dovetail_experiments.statistics import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """An estimate after so many learning episodes."""
 
     trained: int
@@ -19,7 +19,7 @@ class Point:
 
 
 def learning_curves(
-    paths: Sequence[Path], title: str, measure: str, curves: Mapping[str, Sequence[Point]]
+    paths: Sequence[Path], title: str, measure: str, curves: Mapping[str, Sequence[CurvePoint]]
 ) -> None:
     """Write pictures with a line and a 95 % band for each curve.
 
@@ -48,7 +48,7 @@ def learning_curves(
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class SeedCurves:
     """Learning curves of one method over seeds, at the same numbers of episodes."""
 
     trained: Sequence[int]
@@ -60,7 +60,7 @@ class Runs:
 
 
 def curves_over_runs(
-    paths: Sequence[Path], title: str, measure: str, curves: Mapping[str, Runs], band: str
+    paths: Sequence[Path], title: str, measure: str, curves: Mapping[str, SeedCurves], band: str
 ) -> None:
     """Write pictures with a line and a band for each method, and a thin line for each run.
 

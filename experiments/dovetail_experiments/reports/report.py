@@ -9,16 +9,16 @@ from rich.console import Console
 
 from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.reports import output
-from dovetail_experiments.reports.plot import Point, learning_curves
+from dovetail_experiments.reports.plot import CurvePoint, learning_curves
 from dovetail_experiments.reports.standings import standings
 from dovetail_experiments.reports.table import curve_table, standings_table, summary
-from dovetail_experiments.stages.schedule import Played, Stage, tallies
+from dovetail_experiments.stages.schedule import Stage, StageResult, tallies
 from dovetail_experiments.statistics import Tally
 
-Curves = dict[str, list[Point]]
+Curves = dict[str, list[CurvePoint]]
 
 
-def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
+def write(file: ExperimentFile, played: Sequence[StageResult], folder: Path) -> None:
     """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, pictures of them."""
     rows = [(each.stage, t) for each in played for t in tallies(each)]
     tournaments = [standings(file, each, played) for each in file.tournaments]
@@ -41,7 +41,7 @@ def write(file: ExperimentFile, played: Sequence[Played], folder: Path) -> None:
         console.print(f"curves     {folder / 'curves.png'}", soft_wrap=True)
 
 
-def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[Stage, Tally]]:
+def _ends(file: ExperimentFile, played: Sequence[StageResult]) -> list[tuple[Stage, Tally]]:
     """Return what fits on a screen: the first and the last evaluations, or else the phases."""
     evaluations = [each for each in played if each.stage.kind == "evaluation"]
     if not evaluations:
@@ -56,7 +56,7 @@ def _ends(file: ExperimentFile, played: Sequence[Played]) -> list[tuple[Stage, T
     ]
 
 
-def curves(file: ExperimentFile, played: Sequence[Played]) -> tuple[str, Curves]:
+def curves(file: ExperimentFile, played: Sequence[StageResult]) -> tuple[str, Curves]:
     """Return what was measured, ``win rate`` or ``mean return``, and its points by label."""
     entries = [
         (f"{t.agent}, seat {t.seat}: {each.stage.part.name}", each.stage.trained, t)
@@ -67,11 +67,13 @@ def curves(file: ExperimentFile, played: Sequence[Played]) -> tuple[str, Curves]
     wins = bool(entries) and all(t.decided for _, _, t in entries)
     found: Curves = {}
     for label, trained, t in entries:
-        found.setdefault(label, []).append(Point(trained, t.win_rate if wins else t.mean_return))
+        found.setdefault(label, []).append(
+            CurvePoint(trained, t.win_rate if wins else t.mean_return)
+        )
     return "win rate" if wins else "mean return", found
 
 
-def _of_interest(file: ExperimentFile, played: Played) -> list[Tally]:
+def _of_interest(file: ExperimentFile, played: StageResult) -> list[Tally]:
     """Return the accounts of the learners; or, without learners, of all agents."""
     learners = file.learners()
     found = tallies(played)

@@ -17,9 +17,9 @@ from dovetail_experiments.records.records import Records, Where
 from dovetail_experiments.records.store import stage_results
 from dovetail_experiments.reports import kept, over_seeds
 from dovetail_experiments.reports.output import write
-from dovetail_experiments.reports.page import Source, page
+from dovetail_experiments.reports.page import PageSource, page
 from dovetail_experiments.stages import playing
-from dovetail_experiments.stages.schedule import Played, more, stages
+from dovetail_experiments.stages.schedule import StageResult, more, stages
 
 REPORT = "report.html"
 AGAIN = "experiment.json"
@@ -70,13 +70,13 @@ def shown(records: Records, name: str | None) -> list[Mapping[str, Any]]:
     )
 
 
-def _source(records: Records, row: Mapping[str, Any], folder: Path) -> Source:
+def _source(records: Records, row: Mapping[str, Any], folder: Path) -> PageSource:
     file = file_of(row)
     trial = folder / "trials" / f"{row['trial'] or 0:03}"
     played, complete = replayed(records, file, row["id"])
     stages_of = records.rows("stages", columns=["software"], where=[f"execution={row['id']}"])
     software = tuple(dict.fromkeys(each["software"] for each in stages_of))
-    return Source(row, file, played, complete, trial if trial.is_dir() else folder, software)
+    return PageSource(row, file, played, complete, trial if trial.is_dir() else folder, software)
 
 
 def file_of(row: Mapping[str, Any]) -> ExperimentFile:
@@ -93,11 +93,13 @@ def file_of(row: Mapping[str, Any]) -> ExperimentFile:
         ) from None
 
 
-def replayed(records: Records, file: ExperimentFile, execution: int) -> tuple[list[Played], bool]:
+def replayed(
+    records: Records, file: ExperimentFile, execution: int
+) -> tuple[list[StageResult], bool]:
     """Return the finished stages of an execution with their results, and whether those are all."""
     rows = records.rows("stages", where=[f"execution={execution}"])
     finished = {row["number"]: row["id"] for row in rows if row["finished"] is not None}
-    done: list[Played] = []
+    done: list[StageResult] = []
     todo = stages(file)
     with records.connection() as connection:
         while todo or (todo := more(file, done)):
@@ -108,7 +110,7 @@ def replayed(records: Records, file: ExperimentFile, execution: int) -> tuple[li
     return done, True
 
 
-def _command(folder: Path, source: Source) -> str:
+def _command(folder: Path, source: PageSource) -> str:
     again = folder / AGAIN
     if again.is_file():
         return command("run", again)

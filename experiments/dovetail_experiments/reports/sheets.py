@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from dovetail_experiments.stages.schedule import Played
+from dovetail_experiments.stages.schedule import StageResult
 
 Row = Mapping[str, Any]
 
@@ -57,7 +57,7 @@ def conduct(found: Sequence[Row]) -> Sheet:
     return Sheet(heads, rows)
 
 
-def endings(found: Sequence[Row], played: Sequence[Played]) -> Sheet:
+def endings(found: Sequence[Row], played: Sequence[StageResult]) -> Sheet:
     """Return how episodes ended, from ``numbers.endings``, and the first messages of those that say why."""
     rows = [
         (

@@ -14,7 +14,7 @@ from dovetail.protocol.seeds import derive
 from dovetail_experiments.files.file import ExperimentFile, Pairing, Tournament
 from dovetail_experiments.stages.formats.stopping import Stopping
 from dovetail_experiments.stages.formats.tournaments import survivors
-from dovetail_experiments.stages.schedule import Played, meeting, of_units, players, tallies
+from dovetail_experiments.stages.schedule import StageResult, meeting, of_units, players, tallies
 from dovetail_experiments.statistics.censored import Censored, censored, described
 from dovetail_experiments.statistics.estimates import (
     Difference,
@@ -97,7 +97,9 @@ class Standings:
     """Of one seat: differences on equal seeds."""
 
 
-def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Played]) -> Standings:
+def standings(
+    file: ExperimentFile, tournament: Tournament, played: Sequence[StageResult]
+) -> Standings:
     """Return the standings of a tournament, as far as it was played."""
     mine = [
         each
@@ -132,7 +134,7 @@ def standings(file: ExperimentFile, tournament: Tournament, played: Sequence[Pla
     )
 
 
-def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]]) -> list[str]:
+def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Units]]) -> list[str]:
     notes = [note for each, units in found if (note := _repetition(each, units))]
     trials = sum(_only_trial(units) for _, units in found)
     if trials:
@@ -166,7 +168,7 @@ def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]]) 
 
 
 def _ordered(
-    tournament: Tournament, rows: Mapping[str, Standing], mine: Sequence[Played]
+    tournament: Tournament, rows: Mapping[str, Standing], mine: Sequence[StageResult]
 ) -> list[Standing]:
     """Return the players, the best first by the rule of the tournament's format."""
     order = sorted(rows.values(), key=lambda row: -(row.elo.value if row.elo else 0.0))
@@ -180,7 +182,7 @@ def _ordered(
     return order
 
 
-def _crosses(mine: Sequence[Played]) -> dict[tuple[str, str], tuple[float, int]]:
+def _crosses(mine: Sequence[StageResult]) -> dict[tuple[str, str], tuple[float, int]]:
     crosses: dict[tuple[str, str], tuple[float, int]] = {}
     for each in mine:
         result = meeting(each)
@@ -193,7 +195,9 @@ def _crosses(mine: Sequence[Played]) -> dict[tuple[str, str], tuple[float, int]]
     return crosses
 
 
-def _caption(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]], two: bool) -> str:
+def _caption(
+    rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Units]], two: bool
+) -> str:
     unit = "a pair (one opening, seats swapped)" if two else "an opening with all rotations"
     count = sum(len(units.units) for _, units in found)
     prior = "half a drawn game added per pairing" if two else "one drawn game each against a ghost"
@@ -209,7 +213,7 @@ def _caption(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]]
     return caption
 
 
-def _score(rows: Mapping[str, Standing], found: Sequence[tuple[Played, Units]]) -> None:
+def _score(rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Units]]) -> None:
     """Set the scores of two seats: means over units, in which each meeting weighs what its games do."""
     parts: dict[str, list[tuple[int, list[float]]]] = {name: [] for name in rows}
     for each, units in found:
@@ -269,7 +273,7 @@ def _count(
                 row.wins += 1
 
 
-def _repetition(played: Played, units: Units) -> str:
+def _repetition(played: StageResult, units: Units) -> str:
     """Return what to say of a meeting whose games repeat; empty if they do not matter."""
     found = units.distinct
     if (
@@ -298,7 +302,7 @@ def _only_trial(units: Units) -> bool:
 
 def _pairs(
     rows: dict[str, Standing],
-    found: Sequence[tuple[Played, Units]],
+    found: Sequence[tuple[StageResult, Units]],
     notes: list[str],
 ) -> _Superiority:
     meetings: dict[tuple[str, str], Sample] = {}
@@ -345,7 +349,7 @@ def _many(
     file: ExperimentFile,
     tournament: Tournament,
     rows: dict[str, Standing],
-    found: Sequence[tuple[Played, Units]],
+    found: Sequence[tuple[StageResult, Units]],
 ) -> _Superiority:
     games = []
     values: dict[str, list[float]] = {name: [] for name in rows}
@@ -376,7 +380,7 @@ def _many(
     return lambda one, other: likelihood(result[one], result[other], len(games))
 
 
-def _alone(tournament: Tournament, mine: Sequence[Played]) -> Standings:
+def _alone(tournament: Tournament, mine: Sequence[StageResult]) -> Standings:
     rows, notes = [], []
     returns: dict[str, dict[int, float]] = {}
     for each in mine:
@@ -426,7 +430,7 @@ def _alone(tournament: Tournament, mine: Sequence[Played]) -> Standings:
     return Standings(tournament.name, 1, rows, caption, notes, {}, [], comparisons)
 
 
-def _test(played: Played) -> Test | None:
+def _test(played: StageResult) -> Test | None:
     part = played.stage.part
     if not isinstance(part, Pairing) or part.sprt is None:
         return None

@@ -10,7 +10,7 @@ from rich.bar import Bar
 from rich.console import RenderableType
 from rich.table import Table
 
-from dovetail_experiments.reports.plot import Point
+from dovetail_experiments.reports.plot import CurvePoint
 from dovetail_experiments.reports.standings import Standing, Standings
 from dovetail_experiments.stages.schedule import Stage
 from dovetail_experiments.statistics import Estimate, Tally
@@ -189,7 +189,7 @@ def rating(row: Standing) -> str:
     return f"{found.value:+.0f} ({found.low:+.0f}..{found.high:+.0f})"
 
 
-def curve_table(title: str, curves: Mapping[str, Sequence[Point]]) -> Table:
+def curve_table(title: str, curves: Mapping[str, Sequence[CurvePoint]]) -> Table:
     """Return learning curves as bars, a row for each point in time."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("episodes", justify="right")
@@ -198,7 +198,7 @@ def curve_table(title: str, curves: Mapping[str, Sequence[Point]]) -> Table:
         table.add_column(label)
     values = [point.estimate.value for points in curves.values() for point in points]
     low, high = min(0.0, *values), max(1.0, *values)
-    rows: dict[int, dict[str, Point]] = {}
+    rows: dict[int, dict[str, CurvePoint]] = {}
     for label, points in curves.items():
         for point in points:
             rows.setdefault(point.trained, {})[label] = point

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
-from dovetail.client.client import Experiment, Run
+from dovetail.client.client import Experiment, RunHandle
 from dovetail.client.run_options import RunOptions
 from dovetail.peer import plugins
 from dovetail.peer.address import AGENTS
@@ -45,7 +45,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Deployment:
     """A broker with everything that an experiment needs."""
 
     experiment: Experiment
@@ -61,7 +61,7 @@ class Place:
     """The numbers of the processes that were started, by name."""
     logs: Path | None = None
     """The folder of what those processes print, if it stays."""
-    others: Sequence[Place] = ()
+    others: Sequence[Deployment] = ()
     """Equal places that play with this one: the other shards."""
     shards: Shards | None = None
     """This one and the others, if there are any."""
@@ -70,7 +70,9 @@ class Place:
     stop: Callable[[], None] = lambda: None
     """Ends the processes that were started."""
 
-    def run(self, agents: Sequence[int | str], **options: Unpack[RunOptions]) -> Run | DealtRun:
+    def run(
+        self, agents: Sequence[int | str], **options: Unpack[RunOptions]
+    ) -> RunHandle | DealtRun:
         """Play episodes, in all shards; arguments as of ``Experiment.run``."""
         at = self.experiment if self.shards is None else self.shards
         return at.run(self.environment, agents, **options)
@@ -195,7 +197,7 @@ def own_processes(
     journal: Path | None = None,
     logs: Path | None = None,
     give_up: float | None = GIVE_UP,
-) -> Iterator[Place]:
+) -> Iterator[Deployment]:
     """Start a broker, the environment and each agent as processes, and stop them at the end.
 
     Args:
@@ -216,7 +218,7 @@ def in_shards(
     journal: Path,
     logs: Path,
     give_up: float | None = GIVE_UP,
-) -> Iterator[Place]:
+) -> Iterator[Deployment]:
     """Start so many brokers, each with its own environment and agents, and each with all of it on one core.
 
     The second shard's journal and logs have ``shard-2`` in their names, and so on; other arguments as
@@ -280,7 +282,7 @@ def _started(
     logs: Path | None,
     give_up: float | None,
     core: int | None = None,
-) -> Iterator[Place]:
+) -> Iterator[Deployment]:
     """Start the programs of ``own_processes``, all on one core if one is given."""
     environment = _environment(file)
     with (
@@ -331,7 +333,7 @@ def _started(
             peers[name] = process
         pids = processes.pids()
         about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
-        yield Place(
+        yield Deployment(
             experiment,
             environment,
             peers,
@@ -374,7 +376,7 @@ def at_broker(
     address: str,
     token: str | None = None,
     give_up: float | None = GIVE_UP,
-) -> Iterator[Place]:
+) -> Iterator[Deployment]:
     """Use a broker at which the environment and the agent types are already on offer."""
     for name in file.used():
         if file.agents[name].register:
@@ -387,13 +389,13 @@ def at_broker(
             )
     with Experiment.connect(address, token=token, give_up=give_up) as experiment:
         environment = offered_name(file.environment.name, "environment")
-        place = Place(experiment, environment, {}, _nothing, f"at the broker {address}")
+        place = Deployment(experiment, environment, {}, _nothing, f"at the broker {address}")
         _appear(file, place, PATIENCE)
         yield place
 
 
 @contextmanager
-def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Place]:
+def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterator[Deployment]:
     """Use no sockets and no other processes."""
     # It imports the broker, which is a program elsewhere.
     from dovetail.client.inprocess import InProcess
@@ -421,7 +423,7 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
             with _for("agents", name, "register"):
                 plugins.register(each)
     with InProcess([environment], list(kinds.values()), journal=journal) as experiment:
-        yield Place(experiment, _environment(file), {}, _nothing, "all in this process")
+        yield Deployment(experiment, _environment(file), {}, _nothing, "all in this process")
 
 
 def _environment(file: ExperimentFile) -> str:
@@ -431,7 +433,7 @@ def _environment(file: ExperimentFile) -> str:
     return offered_name(file.environment.name, "environment")
 
 
-def _appear(file: ExperimentFile, place: Place, timeout: float | None) -> None:
+def _appear(file: ExperimentFile, place: Deployment, timeout: float | None) -> None:
     """Wait until everything is offered.
 
     Args:
@@ -455,7 +457,7 @@ def _appear(file: ExperimentFile, place: Place, timeout: float | None) -> None:
         raise
 
 
-def _wait(file: ExperimentFile, place: Place, timeout: float | None) -> None:
+def _wait(file: ExperimentFile, place: Deployment, timeout: float | None) -> None:
     began = time.monotonic()
     said = SILENT
     while missing := _missing(file, place):
@@ -474,7 +476,7 @@ def _wait(file: ExperimentFile, place: Place, timeout: float | None) -> None:
         place.experiment.wait(0.02)
 
 
-def _missing(file: ExperimentFile, place: Place) -> list[str]:
+def _missing(file: ExperimentFile, place: Deployment) -> list[str]:
     present = place.experiment.catalogue()
     environments = {each["name"] for each in present["environments"]}
     agents = {(each["peer"], each["name"]) for each in present["agents"]}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dovetail.client.client import Run, RunFailed
+from dovetail.client.client import RunFailed, RunHandle
 from dovetail.client.results import substituted
 from dovetail.peer.cores import available
 from dovetail.protocol import json_text as jsontext
@@ -21,9 +21,9 @@ from dovetail_experiments.records.store import Store
 from dovetail_experiments.stages.extending import Key
 from dovetail_experiments.stages.formats.leagues import snapshot
 from dovetail_experiments.stages.formats.stopping import Stopping
-from dovetail_experiments.stages.places import Place
+from dovetail_experiments.stages.places import Deployment
 from dovetail_experiments.stages.progress import Display, title
-from dovetail_experiments.stages.schedule import Played, Stage, more, stages
+from dovetail_experiments.stages.schedule import Stage, StageResult, more, stages
 from dovetail_experiments.stages.shards import DealtRun
 from dovetail_experiments.statistics.units import games
 
@@ -39,7 +39,7 @@ class _Job:
 
     stage: Stage
     row: int
-    run: Run | DealtRun | None = None
+    run: RunHandle | DealtRun | None = None
     more: str = ""
     """Where to find more about an error."""
     asked: int = 0
@@ -61,10 +61,10 @@ class _Job:
         return [each for each in self.needed if each.scored]
 
     @property
-    def played(self) -> Played:
+    def played(self) -> StageResult:
         """The stage with its results."""
         again = [each for each in self.needed if each.will_retry]
-        return Played(self.stage, self.counted, again)
+        return StageResult(self.stage, self.counted, again)
 
 
 class Playing:
@@ -82,7 +82,7 @@ class Playing:
     def __init__(
         self,
         file: ExperimentFile,
-        place: Place,
+        place: Deployment,
         store: Store,
         execution: int,
         states: dict[str, bytes],
@@ -97,11 +97,11 @@ class Playing:
         self._seats = place.seat(file, {n: s for n, s in states.items() if "@" not in n})
         self._books: dict[tuple[str, int, int], Book] = {}
         self._tried: set[str] = set()
-        self._done: list[Played] = []
+        self._done: list[StageResult] = []
         self._jobs: list[_Job] = []
         """What is played at the moment."""
 
-    def play(self) -> list[Played]:
+    def play(self) -> list[StageResult]:
         """Play everything that was not played before; return all stages with their results.
 
         Raises:
@@ -125,7 +125,7 @@ class Playing:
             return f"{title(job.stage)}, after {over:,} of {count:,} games: "
         return ""
 
-    def _play(self) -> list[Played]:
+    def _play(self) -> list[StageResult]:
         finished = self._store.finished_stages(self._execution)
         todo = stages(self._file)
         with Display(self._file.name, todo) as display:
@@ -428,7 +428,7 @@ def _said(episode: Episode) -> str:
     return ": ".join(each for each in (ended, result, episode.message) if each)
 
 
-def played(stage: Stage, episodes: list[Episode]) -> Played:
+def played(stage: Stage, episodes: list[Episode]) -> StageResult:
     """Return a stage with its results, of those in the store."""
     job = _Job(stage, 0, episodes=episodes, stopping=_stopping(stage))
     if job.stopping is not None:

@@ -22,7 +22,7 @@ from rich.text import Text
 from dovetail.peer.terminal_escape import plain
 from dovetail.protocol.messages import Episode
 from dovetail_experiments.files.file import Pairing
-from dovetail_experiments.stages.schedule import Played, Stage, of_units, tallies
+from dovetail_experiments.stages.schedule import Stage, StageResult, of_units, tallies
 from dovetail_experiments.statistics.tallies import faulty, interrupted
 
 
@@ -89,14 +89,14 @@ class Display:
                 soft_wrap=True,
             )
 
-    def skip(self, played: Played) -> None:
+    def skip(self, played: StageResult) -> None:
         """A stage was played before."""
         stage = played.stage
         self._bars.advance(self._all, stage.episodes)
         self._console.print(f"{title(stage)}: played before", soft_wrap=True)
         self._count(played)
 
-    def finish(self, played: Played) -> None:
+    def finish(self, played: StageResult) -> None:
         """A stage is over; summarise it in one line, and the tournament that it is part of in another."""
         stage, episodes = played.stage, played.episodes
         seconds = time.monotonic() - self._began.pop(stage.number)
@@ -123,7 +123,7 @@ class Display:
         if so_far:
             self._console.print(so_far, soft_wrap=True, markup=False)
 
-    def _count(self, played: Played) -> str:
+    def _count(self, played: StageResult) -> str:
         """Add a meeting to its tournament; return the points so far, without intervals.
 
         An interval for a fixed number of games would not hold for someone who looks after every meeting.

@@ -21,7 +21,7 @@ from dovetail_experiments.files import file as files
 from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files.checking import check, first_states
 from dovetail_experiments.files.file import ExperimentFile, located
-from dovetail_experiments.files.sweep import Plan
+from dovetail_experiments.files.sweep import SweepPlan
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import FILE
 from dovetail_experiments.records.store import Store, TakenOver
@@ -31,16 +31,16 @@ from dovetail_experiments.reports.output import alone, write
 from dovetail_experiments.reports.reporting import AGAIN
 from dovetail_experiments.stages import places
 from dovetail_experiments.stages.extending import Key, taken_over
-from dovetail_experiments.stages.places import Place
+from dovetail_experiments.stages.places import Deployment
 from dovetail_experiments.stages.playing import Playing
-from dovetail_experiments.stages.schedule import Played
+from dovetail_experiments.stages.schedule import StageResult
 from dovetail_experiments.stages.shards import refusal
 
 log = logging.getLogger("dovetail_experiments")
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class ExecutionResult:
     """A finished experiment."""
 
     file: ExperimentFile
@@ -48,13 +48,13 @@ class Execution:
     """In the store."""
     folder: Path
     """Where its summary and curves are."""
-    played: list[Played]
+    played: list[StageResult]
     states: dict[str, bytes]
     """The learners' final states, by name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunnerOptions:
     """Where and how experiments are played."""
 
     connect: str | None = None
@@ -101,7 +101,7 @@ def execute(
     extend: bool = False,
     give_up: float | None = GIVE_UP,
     shards: int | None = None,
-) -> Execution:
+) -> ExecutionResult:
     """Play an experiment file once; show progress and a summary, write results, plots and report.
 
     A file with seeds or a sweep is played by ``trials.execute``.
@@ -127,7 +127,7 @@ def execute(
         raise DovetailError(
             f"{path} has seeds or a sweep; dovetail_experiments.stages.trials.execute plays it"
         )
-    options = Options(connect, token, in_process, give_up, shards)
+    options = RunnerOptions(connect, token, in_process, give_up, shards)
     options.sharded(plan.base)
     if connect is None:
         check(plan)
@@ -141,7 +141,7 @@ def execute(
                 extended, rows = taken_over(plan.base, results)
             where = str(folder) if store is None else database.shown(store)
             number = to_resume(results, plan.base, where) if resume else None
-            entry = Entry(
+            entry = ExecutionEntry(
                 results.reserve(1)[0] if number is None else number,
                 files.text(plan.base),
                 begun=number is not None,
@@ -162,7 +162,7 @@ def told(folder: Path, url: database.Url) -> None:
 
 
 @contextmanager
-def prepared(out: Path | None, plan: Plan) -> Iterator[Path]:
+def prepared(out: Path | None, plan: SweepPlan) -> Iterator[Path]:
     """Have the folder of an experiment for this process alone.
 
     Raises:
@@ -251,7 +251,7 @@ class Again:
     data: bytes
 
     @classmethod
-    def of(cls, folder: Path, plan: Plan) -> Again:
+    def of(cls, folder: Path, plan: SweepPlan) -> Again:
         """Return that of a plan."""
         given = msgspec.json.format(msgspec.json.encode(plan.given), indent=2)
         return cls(folder / AGAIN, given + b"\n")
@@ -262,7 +262,7 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ExecutionEntry:
     """An execution in the store, which it enters once everything that it needs is there.
 
     A start that fails leaves nothing behind: a report would show it, and ``--resume`` play it.
@@ -300,12 +300,12 @@ class Entry:
 def play(
     file: ExperimentFile,
     source: Source,
-    entry: Entry,
+    entry: ExecutionEntry,
     folder: Path,
     url: database.Url,
-    options: Options,
+    options: RunnerOptions,
     rows: dict[Key, list[int]] | None = None,
-) -> Execution:
+) -> ExecutionResult:
     """Play an execution, from its last finished stage on.
 
     Args:
@@ -322,7 +322,7 @@ def play(
     try:
         journal = folder / f"games-{execution}.journal"
         shards = options.sharded(file)
-        place: AbstractContextManager[Place]
+        place: AbstractContextManager[Deployment]
         if options.connect is not None:
             place = places.at_broker(file, options.connect, options.token, options.give_up)
         elif options.in_process:
@@ -362,11 +362,11 @@ def play(
     finally:
         results.close()
     console.print(f"results    {database.shown(url)} (execution {execution})", soft_wrap=True)
-    return Execution(file, execution, folder, played, states)
+    return ExecutionResult(file, execution, folder, played, states)
 
 
 @contextmanager
-def _entered(entry: Entry, results: Store, journal: Path) -> Iterator[None]:
+def _entered(entry: ExecutionEntry, results: Store, journal: Path) -> Iterator[None]:
     """Take an execution back out of the store if it fails before its first episode, with its journals."""
     known = {*places.journals(journal)}
     try:

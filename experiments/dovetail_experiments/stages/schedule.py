@@ -71,7 +71,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class StageResult:
     """A stage with the results that count."""
 
     stage: Stage
@@ -118,7 +118,7 @@ def stages(file: ExperimentFile) -> list[Stage]:
     return found
 
 
-def more(file: ExperimentFile, played: Sequence[Played]) -> list[Stage]:
+def more(file: ExperimentFile, played: Sequence[StageResult]) -> list[Stage]:
     """Return what is to be played next, after everything in ``played``; empty at the end.
 
     What it returns depends on nothing else, so that a resumed experiment continues alike.
@@ -151,14 +151,14 @@ def more(file: ExperimentFile, played: Sequence[Played]) -> list[Stage]:
     return []
 
 
-def _due(block: Played, played: Sequence[Played]) -> bool:
+def _due(block: StageResult, played: Sequence[StageResult]) -> bool:
     """Whether evaluations follow a block: its learner was saved, and none was played since."""
     part = block.stage.part
     return isinstance(part, Block) and part.last and played[-1] is block
 
 
 def _block(
-    file: ExperimentFile, league: League, blocks: Sequence[Played], done: int
+    file: ExperimentFile, league: League, blocks: Sequence[StageResult], done: int
 ) -> tuple[Block, int, int]:
     scores: dict[str, tuple[float, int]] = {}
     for each in blocks:
@@ -215,12 +215,12 @@ def _round(
     return [Stage(number + k, part, 0, part.episodes, trained) for k, part in enumerate(pairings)]
 
 
-def _of(played: Played, tournament: Tournament) -> bool:
+def _of(played: StageResult, tournament: Tournament) -> bool:
     part = played.stage.part
     return isinstance(part, Pairing) and part.tournament == tournament.name
 
 
-def meeting(played: Played) -> Meeting:
+def meeting(played: StageResult) -> Meeting:
     """Return the result of a meeting of two players."""
     part = played.stage.part
     assert isinstance(part, Pairing)
@@ -230,7 +230,7 @@ def meeting(played: Played) -> Meeting:
     return Meeting(part.round_number, (one, other), math.fsum(scored), len(scored))
 
 
-def of_units(played: Played) -> Units:
+def of_units(played: StageResult) -> Units:
     """Return the games of a stage in units."""
     part = played.stage.part
     draw = part.truncated == "draw"
@@ -240,7 +240,7 @@ def of_units(played: Played) -> Units:
     )
 
 
-def tallies(played: Played) -> list[Tally]:
+def tallies(played: StageResult) -> list[Tally]:
     """Return what each agent did in each seat of a stage."""
     part = played.stage.part
     found = [*played.episodes, *played.interrupted]

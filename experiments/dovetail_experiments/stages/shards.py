@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Unpack
 
-from dovetail.client.client import Experiment, Run, RunFailed
+from dovetail.client.client import Experiment, RunFailed, RunHandle
 from dovetail.client.run_options import RunOptions
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.messages import Episode
@@ -85,7 +85,7 @@ class _Chunk:
     """Consecutive episodes of a run that a shard plays."""
 
     shard: Shard
-    run: Run
+    run: RunHandle
     left: dict[int, None]
     """The indexes of those that are not over, in order."""
 

@@ -24,7 +24,7 @@ from dovetail_experiments.files import file as files
 from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files import sweep
 from dovetail_experiments.files.checking import check
-from dovetail_experiments.files.sweep import Plan, Trial
+from dovetail_experiments.files.sweep import SweepPlan, Trial
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import FILE, Records
 from dovetail_experiments.records.store import Store
@@ -32,15 +32,15 @@ from dovetail_experiments.reports import numbers, output, over_seeds
 from dovetail_experiments.reports.over_seeds import Series
 from dovetail_experiments.stages import runner
 from dovetail_experiments.stages.progress import duration
-from dovetail_experiments.stages.runner import Again, Entry, Execution, Options
+from dovetail_experiments.stages.runner import Again, ExecutionEntry, ExecutionResult, RunnerOptions
 from dovetail_experiments.stages.workers import hear, starting, workers
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class TrialRunner:
     """The finished executions of a plan."""
 
-    plan: Plan
+    plan: SweepPlan
     folder: Path
     url: database.Url
     executions: list[int]
@@ -58,8 +58,8 @@ def execute(
     resume: bool = False,
     extend: bool = False,
     jobs: int = 1,
-    options: Options | None = None,
-) -> Execution | Trials:
+    options: RunnerOptions | None = None,
+) -> ExecutionResult | TrialRunner:
     """Play an experiment file with all its seeds and values; show progress, write what it leaves.
 
     Args:
@@ -76,7 +76,7 @@ def execute(
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
     """
     plan = sealing.prepared(path, overrides)
-    options = options or Options()
+    options = options or RunnerOptions()
     if plan.alone:
         return runner.execute(
             path,
@@ -104,7 +104,13 @@ def execute(
 
 class _All:
     def __init__(
-        self, plan: Plan, folder: Path, url: database.Url, resume: bool, jobs: int, options: Options
+        self,
+        plan: SweepPlan,
+        folder: Path,
+        url: database.Url,
+        resume: bool,
+        jobs: int,
+        options: RunnerOptions,
     ) -> None:
         self._plan = plan
         self._folder = folder
@@ -120,7 +126,7 @@ class _All:
         """By file as JSON: the first trial that plays it, and its place in the executions."""
         self._played = 0
 
-    def play(self) -> Trials:
+    def play(self) -> TrialRunner:
         sweep_part = self._plan.sweep
         if sweep_part is not None and sweep_part.method == "optuna":
             self._search()
@@ -132,7 +138,7 @@ class _All:
             self._again.write()  # its report may have other settings
         with Records(self._url) as records:
             series = over_seeds.series(records, self._executions)
-        done = Trials(self._plan, self._folder, self._url, self._executions, series)
+        done = TrialRunner(self._plan, self._folder, self._url, self._executions, series)
         show(done, self._console)
         runner.told(self._folder, self._url)
         return done
@@ -205,7 +211,7 @@ class _All:
         tasks = []
         for at, (trial, file, before) in zip(places, todo, strict=True):
             number = self._executions[at] = next(new) if before is None else before
-            entry = Entry(
+            entry = ExecutionEntry(
                 number,
                 file,
                 begun=before is not None,
@@ -274,12 +280,12 @@ class _All:
 class _Task:
     trial: Trial
     source: Source
-    entry: Entry
+    entry: ExecutionEntry
     folder: Path
     url: database.Url
-    options: Options
+    options: RunnerOptions
 
-    def play(self) -> Execution:
+    def play(self) -> ExecutionResult:
         return runner.play(
             self.trial.file, self.source, self.entry, self.folder, self.url, self.options
         )
@@ -330,7 +336,7 @@ def _work(level: int) -> None:
     hear()
 
 
-def show(done: Trials, console: Console) -> None:
+def show(done: TrialRunner, console: Console) -> None:
     """Show the results over seeds; write ``summary.txt``, ``curves`` and ``results.json``."""
     level = done.plan.report.level
     groups = over_seeds.rows(done.series, level)
@@ -355,7 +361,7 @@ def show(done: Trials, console: Console) -> None:
     console.print(f"results    {database.shown(done.url)} (executions {_span(done.executions)})")
 
 
-def encoded(groups: Sequence[Sequence[over_seeds.Row]]) -> bytes:
+def encoded(groups: Sequence[Sequence[over_seeds.VariantRow]]) -> bytes:
     """Return results over seeds as JSON."""
     found = [
         {

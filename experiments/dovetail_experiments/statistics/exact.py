@@ -16,7 +16,7 @@ from dovetail.protocol.seeds import derive
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExactPosition:
     """A decision as the seat that has to make it knows it."""
 
     knows: str
@@ -33,7 +33,7 @@ class Place:
 
 Worth = tuple[tuple[float, ...], tuple[float, ...]]
 """By seat, what all get who follow a policy, and what the best response to it gets."""
-Policy = Callable[[Place], Mapping[int, float]]
+Policy = Callable[[ExactPosition], Mapping[int, float]]
 """From a decision to the chance of each legal action."""
 LARGEST = 100_000
 """Information states or positions beyond which a game is not evaluated."""
@@ -99,7 +99,7 @@ def evaluate(game: str, policy: Policy) -> Exactly:
         tensor = (
             state.information_state_tensor(seat) if kind.provides_information_state_tensor else ()
         )
-        place = Place(knows, seat, tuple(legal), state.move_number(), tuple(tensor))
+        place = ExactPosition(knows, seat, tuple(legal), state.move_number(), tuple(tensor))
         _fill(table.policy_for_key(knows), policy(place), legal, knows)
     seats = loaded.num_players()
     root = loaded.new_initial_state()
@@ -141,7 +141,10 @@ def _by_position(game: Any, name: str, policy: Policy) -> Exactly:
         tensor = tuple(state.observation_tensor(seat)) if tensors else ()
         row = np.zeros(game.num_distinct_actions())
         _fill(
-            row, policy(Place(knows, seat, tuple(legal), state.move_number(), tensor)), legal, knows
+            row,
+            policy(ExactPosition(knows, seat, tuple(legal), state.move_number(), tensor)),
+            legal,
+            knows,
         )
         after = [(float(row[action]), worth(state.child(action))) for action in legal]
         best = list(_mixed([(p, each[1]) for p, each in after]))
@@ -157,7 +160,7 @@ def _mixed(parts: Sequence[tuple[float, tuple[float, ...]]]) -> tuple[float, ...
     return tuple(sum(p * each[seat] for p, each in parts) for seat in range(len(parts[0][1])))
 
 
-def uniform(place: Place) -> dict[int, float]:
+def uniform(place: ExactPosition) -> dict[int, float]:
     """Return equal chances: the policy of ``random``."""
     return {action: 1 / len(place.legal) for action in place.legal}
 
@@ -165,7 +168,7 @@ def uniform(place: Place) -> dict[int, float]:
 def policy_of(
     agent: Agent[Any],
     spec: Spec,
-    see: Callable[[Place], Any] = lambda place: place.knows,
+    see: Callable[[ExactPosition], Any] = lambda place: place.knows,
     *,
     samples: int = 1,
     seed: int = 0,
@@ -183,7 +186,7 @@ def policy_of(
     for seat in range(spec.seats):
         agent.init(Seat(0, seat, spec))
 
-    def policy(place: Place) -> Mapping[int, float]:
+    def policy(place: ExactPosition) -> Mapping[int, float]:
         counts = dict.fromkeys(place.legal, 0)
         rng = random.Random(derive(seed, "policy", place.knows))
         for number in range(samples):
@@ -212,7 +215,7 @@ def observed(decisions: Mapping[str, Mapping[int, int]]) -> Policy:
         decisions: by information state, how often each action was chosen.
     """
 
-    def policy(place: Place) -> Mapping[int, float]:
+    def policy(place: ExactPosition) -> Mapping[int, float]:
         seen = decisions.get(place.knows)
         if not seen:
             return uniform(place)

@@ -15,7 +15,7 @@ from dovetail_experiments.statistics.scores import Sample, points
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class ScoredGame:
     """A finished or truncated game, by the places of its players in the list of a run."""
 
     index: int
@@ -39,7 +39,7 @@ class Game:
 
 def games(
     episodes: Iterable[Episode], players: int, *, rotate: bool, draw: bool = False
-) -> list[Game]:
+) -> list[ScoredGame]:
     """Return the games that count, in the order of the schedule.
 
     Args:
@@ -60,7 +60,7 @@ def games(
         elif truncated and draw:
             scores = [0.5] * players
         found.append(
-            Game(
+            ScoredGame(
                 episode.index,
                 seating,
                 episode.digest,
@@ -110,10 +110,10 @@ def distinct(signatures: Iterable[Hashable]) -> Distinct:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class PairedUnit:
     """Games that count once: an opening with every seating."""
 
-    games: tuple[Game, ...]
+    games: tuple[ScoredGame, ...]
 
     @property
     def points(self) -> tuple[float, ...]:
@@ -126,8 +126,8 @@ class Unit:
 class Units:
     """All games of the same players."""
 
-    games: tuple[Game, ...]
-    units: tuple[Unit, ...]
+    games: tuple[ScoredGame, ...]
+    units: tuple[PairedUnit, ...]
     """In the order of the schedule."""
     unpaired: int
     """Finished games whose round is incomplete, which belong to no unit."""
@@ -135,7 +135,7 @@ class Units:
     rotate: bool
 
     @property
-    def finished(self) -> list[Game]:
+    def finished(self) -> list[ScoredGame]:
         """The games that have a result."""
         return [game for game in self.games if game.points is not None]
 
@@ -155,7 +155,7 @@ class Units:
         return Sample.observed((unit.points[player] for unit in self.units), cells)
 
 
-def units(found: Sequence[Game], players: int, *, rotate: bool) -> Units:
+def units(found: Sequence[ScoredGame], players: int, *, rotate: bool) -> Units:
     """Group games into units.
 
     A round is one game in each seating. Rounds with the same opening are one unit. Rounds without
@@ -163,7 +163,7 @@ def units(found: Sequence[Game], players: int, *, rotate: bool) -> Units:
     is a unit.
     """
     size = players if rotate else 1
-    rounds: dict[int, list[Game]] = {}
+    rounds: dict[int, list[ScoredGame]] = {}
     for game in found:
         if game.points is not None:
             rounds.setdefault(game.index // size, []).append(game)
@@ -174,12 +174,12 @@ def units(found: Sequence[Game], players: int, *, rotate: bool) -> Units:
         merged = {id(each): "" for each in plain}
     else:
         merged = {id(each): f"#{number}" for number, each in enumerate(plain)}
-    groups: dict[str, list[Game]] = {}
+    groups: dict[str, list[ScoredGame]] = {}
     for each in whole:
         groups.setdefault(merged.get(id(each), each[0].opening), []).extend(each)
     return Units(
         tuple(found),
-        tuple(Unit(tuple(each)) for each in groups.values()),
+        tuple(PairedUnit(tuple(each)) for each in groups.values()),
         unpaired,
         players,
         rotate,

@@ -17,16 +17,16 @@ from dovetail_generate.languages.text import MARK, comment, snake
 from dovetail_generate.model import (
     ROLES,
     Array,
-    Choice,
     Contract,
     Enumeration,
     Field,
     Map,
+    OneOf,
     Optional,
-    Pair,
-    Record,
+    RecordType,
     Reference,
     Scalar,
+    TupleOf,
     Type,
 )
 
@@ -79,7 +79,7 @@ def _name(word: str) -> str:
     return f"{name}_" if name in _RESERVED else name
 
 
-def _space(record: Record) -> str:
+def _space(record: RecordType) -> str:
     return f"{record.module}::{record.name}"
 
 
@@ -97,9 +97,9 @@ def _declared(kind: Type) -> str:
             return "std::vector<std::pair<std::string, Space>>"
         case Array(item=item):
             return f"std::vector<{_declared(item)}>"
-        case Pair(items=(first, second)):
+        case TupleOf(items=(first, second)):
             return f"std::pair<{_declared(first)}, {_declared(second)}>"
-        case Choice(items=items):
+        case OneOf(items=items):
             return f"std::variant<{', '.join(_declared(item) for item in items)}>"
         case Map(value=Scalar(kind="any")):
             return "Map"
@@ -168,7 +168,7 @@ class _Emitter:
                 initial = f"{name}::{_name(self.enumerations[name].members[0][0])}"
         yield f"    {_declared(field.type)} {_name(field.name)} = {initial};"
 
-    def record(self, record: Record) -> Iterator[str]:
+    def record(self, record: RecordType) -> Iterator[str]:
         """Yield the lines of a struct."""
         yield from comment(f"{record.summary} {self._ways(record)}".strip(), "/// ", WIDTH)
         yield f"struct {record.name} {{"
@@ -180,7 +180,7 @@ class _Emitter:
         yield from ("};", "")
 
     @staticmethod
-    def _ways(record: Record) -> str:
+    def _ways(record: RecordType) -> str:
         def listed(roles: tuple[str, ...]) -> str:
             return "any peer" if len(roles) == len(ROLES) else " or ".join(roles)
 
@@ -188,7 +188,7 @@ class _Emitter:
         ways += [f"broker to {listed(record.to_peer)}"] if record.to_peer else []
         return f"The message `{record.tag}`, {' and '.join(ways)}." if ways else ""
 
-    def visit(self, record: Record) -> Iterator[str]:
+    def visit(self, record: RecordType) -> Iterator[str]:
         """Yield the function that shows a record's fields to a visitor."""
         yield "template <class V, class M>"
         if not record.fields:

@@ -15,16 +15,16 @@ from typing import Any
 from dovetail_generate.languages.text import MARK, camel, comment
 from dovetail_generate.model import (
     Array,
-    Choice,
     Contract,
     Enumeration,
     Field,
     Map,
+    OneOf,
     Optional,
-    Pair,
-    Record,
+    RecordType,
     Reference,
     Scalar,
+    TupleOf,
     Type,
 )
 
@@ -104,11 +104,11 @@ class _Emitter:
                 roles = ROLES if free else record.to_broker + record.to_peer
                 self.roles[part].update(set(roles) & set(ROLES))
 
-    def _within(self, record: Record) -> set[str]:
+    def _within(self, record: RecordType) -> set[str]:
         """Return the names of a record and of those that it contains."""
         return {record.name}.union(*(self._within(self.records[n]) for n in self._parts(record)))
 
-    def _parts(self, record: Record) -> set[str]:
+    def _parts(self, record: RecordType) -> set[str]:
         """Return the names of the records that the fields of a record are or hold."""
 
         def names(kind: Type) -> set[str]:
@@ -117,7 +117,7 @@ class _Emitter:
                     return {name}
                 case Array(item=item) | Optional(item=item) | Map(value=item):
                     return names(item)
-                case Pair(items=items) | Choice(items=items):
+                case TupleOf(items=items) | OneOf(items=items):
                     return set[str]().union(*map(names, items))
             return set()
 
@@ -142,11 +142,11 @@ class _Emitter:
             case Map(value=item):
                 go, form = self.form(item, field)
                 return f"map[string]{go}", f"dictOf({self._of(item, go, form)})"
-            case Pair(items=(Scalar(kind="number"), Scalar(kind="number"))):
+            case TupleOf(items=(Scalar(kind="number"), Scalar(kind="number"))):
                 return "[2]float64", "interval"
-            case Pair(items=(Scalar(kind="integer"), Scalar(kind="any" | "payload"))):
+            case TupleOf(items=(Scalar(kind="integer"), Scalar(kind="any" | "payload"))):
                 return "SeatValue", "pair"
-            case Choice():
+            case OneOf():
                 return "any", "value"
             case Optional():
                 pass
@@ -157,7 +157,7 @@ class _Emitter:
         """Return a form as an argument, instantiated where Go cannot infer its type."""
         return f"{form}[{go}]" if form in ("integer", "mapOf") else form
 
-    def field(self, record: Record, field: Field) -> tuple[str, str, list[str]]:
+    def field(self, record: RecordType, field: Field) -> tuple[str, str, list[str]]:
         """Return a field's Go type, what its comment adds, and its lines in ``wire``."""
         member, key = f"m.{_name(field.name)}", json.dumps(field.name)
         kind = field.type.item if isinstance(field.type, Optional) else field.type
@@ -223,7 +223,7 @@ class _Emitter:
 
     # -- declarations -----------------------------------------------------------------------------
 
-    def record(self, record: Record) -> Iterator[str]:
+    def record(self, record: RecordType) -> Iterator[str]:
         """Yield the lines of a struct and its methods."""
         yield from comment(f"{self._what(record)}. {record.summary}", "// ")
         lines, wire = list[str](), list[str]()
@@ -255,7 +255,7 @@ class _Emitter:
             yield f"func (m *{record.name}) setID(id int64) {{ m.ID = id }}"
             yield ""
 
-    def _what(self, record: Record) -> str:
+    def _what(self, record: RecordType) -> str:
         if record.module == "spaces":
             return f"{record.name} is a space"
         if record.tag is None:
@@ -330,7 +330,7 @@ class _Emitter:
                 yield from self.record(record)
 
 
-def _switch(name: str, result: str, records: list[Record]) -> Iterator[str]:
+def _switch(name: str, result: str, records: list[RecordType]) -> Iterator[str]:
     yield from (f"func {name}(kind string) {result} {{", "\tswitch kind {")
     for record in records:
         yield from (f'\tcase "{record.tag}":', f"\t\treturn new({record.name})")

@@ -19,16 +19,16 @@ from dovetail_generate.languages.text import MARK, camel, comment, snake
 from dovetail_generate.model import (
     ROLES,
     Array,
-    Choice,
     Contract,
     Enumeration,
     Field,
     Map,
+    OneOf,
     Optional,
-    Pair,
-    Record,
+    RecordType,
     Reference,
     Scalar,
+    TupleOf,
     Type,
 )
 
@@ -100,11 +100,11 @@ def _type(kind: Type, field: str, *, boxed: bool = False) -> str:
             return f"List<{_type(item, field, boxed=True)}>"
         case Map(value=value):
             return f"Map<String, {_type(value, field, boxed=True)}>"
-        case Pair(items=(Scalar(kind="number"), Scalar(kind="number"))):
+        case TupleOf(items=(Scalar(kind="number"), Scalar(kind="number"))):
             return "double[]"
-        case Pair(items=(Scalar(kind="integer"), Scalar(kind="any"))):
+        case TupleOf(items=(Scalar(kind="integer"), Scalar(kind="any"))):
             return "SeatValue"
-        case Choice():
+        case OneOf():
             return "Object"
         case Reference(name=name):
             return name
@@ -128,11 +128,11 @@ def _reader(kind: Type, field: str, words: frozenset[str]) -> str:
             return f"Reader.list({_reader(item, field, words)})"
         case Map(value=value):
             return f"Reader.map({_reader(value, field, words)})"
-        case Pair(items=(Scalar(kind="number"), Scalar(kind="number"))):
+        case TupleOf(items=(Scalar(kind="number"), Scalar(kind="number"))):
             return "Reader.TWO_NUMBERS"
-        case Pair():
+        case TupleOf():
             return "SeatValue::read"
-        case Choice(items=(first, second)):
+        case OneOf(items=(first, second)):
             return f"Reader.either({_reader(first, field, words)}, {_reader(second, field, words)})"
         case Reference(name=name):
             return f"Reader.word({name}.class)" if name in words else f"{name}::read"
@@ -204,7 +204,7 @@ def _block(items: Iterable[str], spaces: int, separator: str = "") -> str:
 # -- records ----------------------------------------------------------------------------------------
 
 
-def _as(record: Record, other: Record) -> str:
+def _as(record: RecordType, other: RecordType) -> str:
     """Write what makes another record of the fields that both have."""
     own = {each.name for each in record.fields}
     values = [
@@ -219,11 +219,11 @@ def _as(record: Record, other: Record) -> str:
 
 
 def _record(
-    record: Record,
+    record: RecordType,
     implemented: str,
     words: frozenset[str],
     width: int,
-    other: Mapping[str, Record] = MappingProxyType({}),
+    other: Mapping[str, RecordType] = MappingProxyType({}),
 ) -> str:
     fields = {_name(each.name): each for each in record.fields}
     types = {name: _type(field.type, field.name) for name, field in fields.items()}
@@ -271,7 +271,7 @@ def _record(
     )
 
 
-def _to_wire(record: Record, fields: dict[str, Field], defaults: dict[str, str]) -> str:
+def _to_wire(record: RecordType, fields: dict[str, Field], defaults: dict[str, str]) -> str:
     tag = "space" if record.module == "spaces" else "type"
     puts = [f'.put("{tag}", "{record.tag}")'] if record.tag else []
     for name, field in fields.items():
@@ -286,7 +286,7 @@ public Map<String, Object> toWire() {{
 
 
 def _read(
-    record: Record, fields: dict[str, Field], defaults: dict[str, str], words: frozenset[str]
+    record: RecordType, fields: dict[str, Field], defaults: dict[str, str], words: frozenset[str]
 ) -> str:
     reads = []
     for name, field in fields.items():
@@ -326,7 +326,7 @@ enum {enumeration.name} implements Encodable {{
 }}"""
 
 
-def _dispatch(records: list[Record]) -> str:
+def _dispatch(records: list[RecordType]) -> str:
     """Write how a peer of each role reads what the broker sends."""
     received: dict[str, list[str]] = {}
     for role in ROLES:
@@ -365,7 +365,7 @@ static Message read(Role role, Map<String, Object> fields) {{
 }}"""
 
 
-def _any_space(spaces: list[Record]) -> str:
+def _any_space(spaces: list[RecordType]) -> str:
     cases = [f'case "{each.tag}" -> {each.name}.read(value);' for each in spaces]
     return f"""\
 /**
@@ -408,7 +408,7 @@ def emit(contract: Contract) -> dict[str, str]:
         header = f"/** {summary} */\npublic sealed interface {name} extends Encodable {{"
         return _file(f"{header}\n{_block(members, 4, blank)}\n}}")
 
-    def records(of: list[Record], implemented: str) -> list[str]:
+    def records(of: list[RecordType], implemented: str) -> list[str]:
         others = {each.name: each for each in of}
         return [_record(each, implemented, words, NESTED, others) for each in of]
 

@@ -16,16 +16,16 @@ from dovetail_generate.languages.text import MARK, camel, comment
 from dovetail_generate.model import (
     ROLES,
     Array,
-    Choice,
     Contract,
     Enumeration,
     Field,
     Map,
+    OneOf,
     Optional,
-    Pair,
-    Record,
+    RecordType,
     Reference,
     Scalar,
+    TupleOf,
     Type,
 )
 
@@ -69,9 +69,9 @@ def _type(kind: Type, index: bool) -> str:
             return SCALARS[name]
         case Array(item):
             return f"Vec<{_type(item, index)}>"
-        case Pair((Scalar("integer"), *rest)):  # of a seat and what is its own
+        case TupleOf((Scalar("integer"), *rest)):  # of a seat and what is its own
             return f"({', '.join(['usize', *(_type(each, index) for each in rest)])})"
-        case Pair(items):
+        case TupleOf(items):
             return f"({', '.join(_type(each, index) for each in items)})"
         case Map(Scalar("any")):
             return "Map"
@@ -79,7 +79,7 @@ def _type(kind: Type, index: bool) -> str:
             return f"BTreeMap<String, {_type(value, index)}>"
         case Optional(item):
             return f"Option<{_type(item, index)}>"
-        case Choice((Scalar("integer"), Scalar("text"))):
+        case OneOf((Scalar("integer"), Scalar("text"))):
             return "Player"
         case Reference(name):
             return name
@@ -124,7 +124,7 @@ def _identifier(name: str) -> str:
     return f"r#{name}" if name in KEYWORDS else name
 
 
-def _field(record: Record, field: Field) -> tuple[str, list[str], str]:
+def _field(record: RecordType, field: Field) -> tuple[str, list[str], str]:
     """Return a field's identifier, its lines in the struct and its line in the macro."""
     name, kind = _identifier(field.name), _type(field.type, field.name in INDEXES)
     if kind == "Value" and record.to_peer:
@@ -139,7 +139,7 @@ def _field(record: Record, field: Field) -> tuple[str, list[str], str]:
     return name, lines, f'    {name} "{field.name}"{default},'
 
 
-def _record(record: Record, key: str) -> Iterator[str]:
+def _record(record: RecordType, key: str) -> Iterator[str]:
     fields = [_field(record, each) for each in record.fields]
     yield ""
     yield from _about(record.summary)
@@ -176,7 +176,7 @@ def _enumeration(enumeration: Enumeration) -> Iterator[str]:
     yield "}"
 
 
-def _union(name: str, summary: str, macro: str, records: Iterable[Record]) -> Iterator[str]:
+def _union(name: str, summary: str, macro: str, records: Iterable[RecordType]) -> Iterator[str]:
     """Yield an enumeration with one variant for each record, by its tag."""
     records = list(records)
     yield ""

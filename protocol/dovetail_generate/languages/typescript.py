@@ -15,16 +15,16 @@ from dovetail_generate.languages.text import MARK, comment
 from dovetail_generate.model import (
     ROLES,
     Array,
-    Choice,
     Contract,
     Enumeration,
     Field,
     Map,
+    OneOf,
     Optional,
-    Pair,
-    Record,
+    RecordType,
     Reference,
     Scalar,
+    TupleOf,
     Type,
 )
 
@@ -128,7 +128,7 @@ class _Emitter:
         self.known: set[str] = set()
         """Records above the line that is being written."""
 
-    def names(self, record: Record) -> set[str]:
+    def names(self, record: RecordType) -> set[str]:
         """Return what a record's fields refer to."""
 
         def inside(type_: Type) -> set[str]:
@@ -137,13 +137,13 @@ class _Emitter:
                     return {name}
                 case Array(inner) | Optional(inner) | Map(inner):
                     return inside(inner)
-                case Pair(items) | Choice(items):
+                case TupleOf(items) | OneOf(items):
                     return {name for each in items for name in inside(each)}
             return set()
 
         return {name for field in record.fields for name in inside(field.type)}
 
-    def closure(self, records: list[Record]) -> set[str]:
+    def closure(self, records: list[RecordType]) -> set[str]:
         """Return the names of records and of all that is inside them."""
         found: set[str] = set()
         while records:
@@ -166,16 +166,16 @@ class _Emitter:
             case Array(inner):
                 item = self.type(inner, wide)
                 return f"({item})[]" if "|" in item else f"{item}[]"
-            case Pair(items):
+            case TupleOf(items):
                 return f"[{', '.join(self.type(each, wide) for each in items)}]"
             case Map(inner):
                 return f"Record<string, {self.type(inner, wide)}>"
             case Optional(inner):
                 return f"{self.type(inner, wide)} | null"
-            case Choice(items):
+            case OneOf(items):
                 return " | ".join(self.type(each, wide) for each in items)
 
-    def field(self, record: Record, field: Field) -> list[str]:
+    def field(self, record: RecordType, field: Field) -> list[str]:
         """Return the declaration of a field: read-only lists and ``?`` in what may be sent."""
         sent = record.name in self.sent
         type_ = self.type(field.type, field.name in WIDE)
@@ -216,13 +216,13 @@ class _Emitter:
                 return f"{name}.read" if name in self.known else f"() => {name}.read()"
             case Array(inner):
                 return f"s.array({self.reader(inner, wide)})"
-            case Pair(items):
+            case TupleOf(items):
                 return f"s.pair({', '.join(self.reader(each, wide) for each in items)})"
             case Map(inner):
                 return f"s.map({self.reader(inner, wide)})"
             case Optional(inner):
                 return f"s.nullable({self.reader(inner, wide)})"
-            case Choice(items):
+            case OneOf(items):
                 return f"s.either({', '.join(self.reader(each, wide) for each in items)})"
 
     def read_field(self, field: Field) -> str:
@@ -244,7 +244,7 @@ class _Emitter:
         words = (json.dumps(word) for word, _ in each.members)
         return [*lines, *_list(f"export const {each.name} = s.oneOf<{each.name}>(", words, ");")]
 
-    def record(self, record: Record) -> list[str]:
+    def record(self, record: RecordType) -> list[str]:
         tag = {"messages": "type", "spaces": "space", "scenes": ""}[record.module]
         lines = ["", *_doc(record.summary), f"export interface {record.name} {{"]
         if record.tag is not None:

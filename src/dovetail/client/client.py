@@ -24,7 +24,7 @@ import msgspec
 from msgspec import structs
 
 from dovetail._version import __version__
-from dovetail.client.instance import Instance
+from dovetail.client.instance import AgentHandle
 from dovetail.client.progress_line import Ticker
 from dovetail.client.results import ClockPart, Results, unplayed
 from dovetail.client.run_options import RunOptions
@@ -56,7 +56,7 @@ LISTED = 30
 """Names on offer that an error lists, and looks for a similar one among."""
 
 
-class Connection(Protocol):
+class BrokerConnection(Protocol):
     """The connection that an experiment needs, over a socket or in process."""
 
     @property
@@ -72,7 +72,7 @@ class Connection(Protocol):
         """Return the messages received, waiting up to ``timeout`` seconds for the first."""
         ...
 
-    def join(self, hello: m.Hello) -> Connection:
+    def join(self, hello: m.Hello) -> BrokerConnection:
         """Return another connection to the same broker, for a peer that says ``hello``."""
         ...
 
@@ -92,7 +92,7 @@ class RunFailed(DovetailError):
         return type(self), (self.code, str(self))
 
 
-class Run:
+class RunHandle:
     """A run in progress: iterate over it for the results, in the order in which episodes end.
 
     Leaving the loop early, by ``break``, an exception or an interrupt, cancels the run; ``poll``
@@ -281,12 +281,12 @@ class Run:
 class Experiment:
     """An experiment's connection.  Each method sends a message of the contract."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: BrokerConnection) -> None:
         self._connection = connection
         self._ids = itertools.count(1)
         self._answers: dict[int, m.Message] = {}
         self._open: dict[int, m.Message] = {}
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, RunHandle] = {}
         self._warned = False
         """Whether it has said that a seed can be guessed."""
         self._inbox = Inbox()
@@ -384,7 +384,7 @@ class Experiment:
         peer: str | None = None,
         timeout: float | None = TIMEOUT,
         shared: bool = False,
-    ) -> Instance:
+    ) -> AgentHandle:
         """Create an agent of a type; return it, as a number that runs take.
 
         Args:
@@ -411,7 +411,7 @@ class Experiment:
             body = self.request(made)
         except Refused as error:
             raise _explained(error, "create", made, "agent", agent) from None
-        return Instance.of(body["instance"], agent, self)
+        return AgentHandle.of(body["instance"], agent, self)
 
     def _warn(self, asked: m.Run) -> None:
         """Say once that programs of others compete under a seed that they may find."""
@@ -430,7 +430,7 @@ class Experiment:
         environment: str,
         agents: Sequence[int | str],
         **options: Unpack[RunOptions],
-    ) -> Run:
+    ) -> RunHandle:
         """Play episodes; return the run, which yields their results.
 
         Args:
@@ -527,7 +527,7 @@ class Experiment:
             body = self.request(asked)
         except Refused as error:
             raise _explained(error, "run", asked, "environment", environment) from None
-        run = self._runs[body["run"]] = Run(self, body["run"], asked)
+        run = self._runs[body["run"]] = RunHandle(self, body["run"], asked)
         for message in self._early.pop(run.number, []):
             self._take(message)
         self._early.clear()
@@ -698,7 +698,7 @@ class Experiment:
             if self._abandoned and not self._entered:
                 self._cancel_abandoned()
 
-    def join(self, hello: m.Hello) -> Connection:
+    def join(self, hello: m.Hello) -> BrokerConnection:
         """Return another connection to this broker, for a peer that says ``hello``."""
         return self._connection.join(hello)
 
@@ -754,7 +754,7 @@ class Experiment:
             case _:
                 pass
 
-    def _heard(self, run: Run, message: m.Episode | m.Episodes | m.Progress | m.Done) -> None:
+    def _heard(self, run: RunHandle, message: m.Episode | m.Episodes | m.Progress | m.Done) -> None:
         if isinstance(message, m.Progress):
             run.progress = message if message.finished >= run.progress.finished else run.progress
             if message.waiting and message.waiting != run._waited_for:
@@ -768,7 +768,7 @@ class Experiment:
         else:
             run._heard([message])
 
-    def _of(self, number: int, message: m.Message) -> Run | None:
+    def _of(self, number: int, message: m.Message) -> RunHandle | None:
         run = self._runs.get(number)
         if run is None and any(isinstance(each, m.Run) for each in self._open.values()):
             self._early.setdefault(number, []).append(message)
@@ -852,7 +852,7 @@ def _travels(method: str, name: str, value: Any) -> None:
 
 
 def _numbers(agents: Sequence[int | str]) -> list[int | str]:
-    """Return what a message calls agents; an ``Instance`` is its number there.
+    """Return what a message calls agents; an ``AgentHandle`` is its number there.
 
     Raises:
         DovetailError: it is one agent, or nothing.

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from dovetail.client.client import Experiment
 
 
-class Instance(int):
+class AgentHandle(int):
     """The number of an agent at the broker; runs take it, and it answers for itself.
 
     >>> agent = experiment.create("td", seed=1)  # doctest: +SKIP
@@ -20,7 +20,7 @@ class Instance(int):
     _experiment: Experiment
 
     @classmethod
-    def of(cls, number: int, agent: str, experiment: Experiment) -> Instance:
+    def of(cls, number: int, agent: str, experiment: Experiment) -> AgentHandle:
         """Return the instance of a number."""
         made = cls(number)
         made.agent = agent

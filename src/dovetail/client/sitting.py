@@ -19,7 +19,7 @@ from typing import Any, Literal, SupportsIndex, get_args
 from msgspec import Struct
 
 from dovetail._version import __version__
-from dovetail.client.client import Experiment, Run
+from dovetail.client.client import Experiment, RunHandle
 from dovetail.peer import coercion as given
 from dovetail.peer import options, plugins
 from dovetail.peer.agents.agent import Agent, Decision, End
@@ -125,7 +125,7 @@ class Sitting:
         }
         self._illegal = illegal
         self._patience = patience
-        self._run: Run | None = None
+        self._run: RunHandle | None = None
         self._posted: int | None = None
         """The request that the next turn will answer."""
         self._episode: int | None = None
@@ -348,7 +348,7 @@ class Sitting:
         read = options.read(kind.Configuration, self._configuration, self.game)
         return int(declared(kind(read)).seats)
 
-    def _begin(self) -> Run:
+    def _begin(self) -> RunHandle:
         """Ask for a run of the episodes from the next index on."""
         return self.experiment.run(
             self.game,

@@ -14,7 +14,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.arena import archive, unpacked
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.description import read
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.store import FILE, ArenaStore
 
 pytestmark = pytest.mark.fast
 
@@ -28,7 +28,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     folder = tmp_path_factory.mktemp("one")
     file = folder / "arena.toml"
     file.write_text(ARENA)
-    with Store(folder / "arena" / FILE, create=True) as store:
+    with ArenaStore(folder / "arena" / FILE, create=True) as store:
         store.invite("alice")
         one = store.enter("four", "alice", "one")
         other = store.enter("four", "", "random")
@@ -68,7 +68,7 @@ def test_an_archive_that_is_whole_is_imported_also_after_one_that_failed(
     (tmp_path / "made").mkdir()
     file = archive.restore(packed(tmp_path / "good.zip", files), tmp_path / "made")
     assert file == tmp_path / "made" / "arena.toml"
-    with Store(file.parent / "arena" / FILE) as store:
+    with ArenaStore(file.parent / "arena" / FILE) as store:
         assert store.entrants() == {"alice": "active"}
         assert [each.players for each in store.planned(1)] == [[1, 2]]
     assert not list(tmp_path.glob(".dovetail-*"))

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.protocol.journal import episodes
-from dovetail_experiments.arena.rows import Played
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.rows import FinishedUnit
+from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.statistics.ranked import ladder
 
 from .programs import Programs, port, until
@@ -111,7 +111,7 @@ def programs(tmp_path: Path) -> Iterator[Programs]:
 def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, kills: int) -> None:
     folder = programs.folder
     alice = programs.invited("alice")
-    store = Store(folder / "arena" / FILE)
+    store = ArenaStore(folder / "arena" / FILE)
     bob = {**alice, "DOVETAIL_TOKEN": store.invite("bob")}
     arena = programs.start("arena", "arena.toml")
     wrong = {**alice, "DOVETAIL_TOKEN": "x"}
@@ -196,13 +196,13 @@ def test_an_arena_that_is_killed_loses_and_doubles_nothing(programs: Programs, k
     store.close()
 
 
-def _units(store: Store, name: str) -> int:
+def _units(store: ArenaStore, name: str) -> int:
     """How many units a player has played."""
     numbers = {(p.ladder, p.name): number for number, p in store.players().items()}
     return store.counts(1).get(numbers.get(("four", name), 0), (0, 0))[0]
 
 
-def _consistent(played: list[Played]) -> None:
+def _consistent(played: list[FinishedUnit]) -> None:
     """The ratings are those of these units in this order, and of nothing else."""
     ranks = [
         {str(who): -points for who, points in zip(unit.players, unit.points, strict=True)}

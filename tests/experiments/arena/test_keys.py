@@ -23,7 +23,7 @@ from dovetail.transport import keys
 from dovetail_experiments.arena import sign_in
 from dovetail_experiments.arena.description import OWN, OWN_KEY
 from dovetail_experiments.arena.referee import entrant
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.commands.arena_keys import Entrance, Tokens, server_key
 from dovetail_web.hub import Hub
 
@@ -61,7 +61,7 @@ def test_an_arena_with_keys(tmp_path: Path) -> None:
 def test_the_broker_knows_entrants_by_their_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Store(tmp_path / FILE, create=True) as store:
+    with ArenaStore(tmp_path / FILE, create=True) as store:
         server = server_key(tmp_path).public
         alice, baseline = keys.make(server), keys.make(server)
         store.admit("alice", alice.public)
@@ -130,7 +130,7 @@ def test_the_broker_knows_entrants_by_their_keys(
 
 
 def test_a_token_that_was_revoked_disconnects_its_programs(tmp_path: Path) -> None:
-    with Store(tmp_path / FILE, create=True) as store:
+    with ArenaStore(tmp_path / FILE, create=True) as store:
         given = {name: store.invite(name) for name in ("alice", "bob")}
         tokens = Tokens(store, {"of a baseline": "baseline:four/random"})
         broker = in_thread(
@@ -190,7 +190,7 @@ def _play(programs: Programs) -> None:
     key_file = folder / "alice.key"
     assert alice["DOVETAIL_KEY"] == str(key_file)
     assert key_file.stat().st_mode & 0o777 == 0o600
-    store = Store(folder / "arena" / FILE)
+    store = ArenaStore(folder / "arena" / FILE)
 
     def units(entrant: str) -> int:
         numbers = [p.id for p in store.players("four").values() if p.entrant == entrant]
@@ -250,6 +250,6 @@ def _play(programs: Programs) -> None:
     assert (folder / "copy" / "arena" / "broker.key").read_bytes() == (
         folder / "arena" / "broker.key"
     ).read_bytes()
-    with Store(folder / "copy" / "arena" / FILE) as copy:
+    with ArenaStore(folder / "copy" / "arena" / FILE) as copy:
         assert copy.keys() == store.keys() != {}
     store.close()

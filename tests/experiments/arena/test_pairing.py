@@ -10,11 +10,11 @@ import statistics
 import numpy as np
 import pytest
 
-from dovetail_experiments.arena.games import Game, worth
+from dovetail_experiments.arena.games import ArenaGame, worth
 from dovetail_experiments.arena.pairing import Candidate, choose, round_robin
-from dovetail_experiments.arena.rows import Played, Rating
-from dovetail_experiments.arena.standings import Table, table
-from dovetail_experiments.arena.store import Player
+from dovetail_experiments.arena.rows import FinishedUnit, Rating
+from dovetail_experiments.arena.standings import LadderTable, table
+from dovetail_experiments.arena.store import LadderPlayer
 from dovetail_experiments.statistics.ranked import after
 from dovetail_experiments.statistics.ratings import SCALE
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.fast
 
 def simulated(
     players: int, units: int, seats: int, seed: int, width: float, uniform: float
-) -> tuple[list[float], Table, list[Rating]]:
+) -> tuple[list[float], LadderTable, list[Rating]]:
     """Play a season among players of normal strengths; return those, the table and the live ratings."""
     rng = random.Random(seed)
     truth = [rng.gauss(0, 1) for _ in range(players)]
@@ -49,13 +49,13 @@ def simulated(
             counts[each] += 1
             last[each] = turn + 1
         played.append(
-            Played(turn, turn, 0.0, chosen, points, [live[str(p)] for p in chosen], games)
+            FinishedUnit(turn, turn, 0.0, chosen, points, [live[str(p)] for p in chosen], games)
         )
-    known = {p: Player(p, "x", f"e{p}", "a", "active", "") for p in range(players)}
+    known = {p: LadderPlayer(p, "x", f"e{p}", "a", "active", "") for p in range(players)}
     return truth, table(known, played, seats), [live[str(p)] for p in range(players)]
 
 
-def one_game(number: int, chosen: list[int], truth: list[float], rng: random.Random) -> Game:
+def one_game(number: int, chosen: list[int], truth: list[float], rng: random.Random) -> ArenaGame:
     """Draw an order as Plackett and Luce's model has it; digests differ."""
     n = len(chosen)
     seating = [(seat - number) % n for seat in range(n)]
@@ -65,7 +65,7 @@ def one_game(number: int, chosen: list[int], truth: list[float], rng: random.Ran
         scores[seat] = float(n - rank)
     nothing = [0.0] * n
     digest = str(rng.random())
-    return Game(number, seating, scores, nothing, [1] * n, nothing, digest=digest)
+    return ArenaGame(number, seating, scores, nothing, [1] * n, nothing, digest=digest)
 
 
 @pytest.mark.parametrize(("players", "units", "seats"), [(16, 400, 2), (6, 40, 3)])

@@ -22,7 +22,7 @@ from dovetail.protocol.journal import episodes
 from dovetail_experiments.arena import referee
 from dovetail_experiments.arena.description import Arena, Baseline, Ladder
 from dovetail_experiments.arena.referee import Referee, baseline
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_games.connect_four import ConnectFour
 
 pytestmark = pytest.mark.processes
@@ -66,14 +66,14 @@ def join(threads: Iterable[threading.Thread]) -> None:
 @pytest.fixture
 def played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Referee, Store, Callable[[], None]]]:
+) -> Iterator[tuple[Referee, ArenaStore, Callable[[], None]]]:
     """Return a referee of a ladder with a baseline and two agents, its store, and what has alice's leave."""
     monkeypatch.setattr(referee, "LOOK", 0.02)
     monkeypatch.setattr(referee, "TRIAL", 0.05)
     monkeypatch.setattr(Mended, "broken", True)
     monkeypatch.setattr(Mended, "notices", [])
     with ExitStack() as stack:
-        store = stack.enter_context(Store(tmp_path / FILE, create=True))
+        store = stack.enter_context(ArenaStore(tmp_path / FILE, create=True))
         tokens = {"a": "alice", "b": "bob", "c": baseline(LADDER, "first")}
         for name in ("alice", "bob"):
             store.invite(name)
@@ -115,7 +115,7 @@ def test_with_room_for_few_units_every_ladder_has_its_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[str] = []
-    with Store(tmp_path / FILE, create=True) as store:
+    with ArenaStore(tmp_path / FILE, create=True) as store:
         arena = Arena("test", [Ladder(name=name, game="connect_four") for name in "abc"], games=1)
         judge = Referee(arena, store, cast(Experiment, None))
 
@@ -148,7 +148,7 @@ def test_an_entrant_s_programs_leave_room_for_others(
             {"peer": name, "agent": name, "instance": k} for k, name in enumerate(present)
         ],
     }
-    with Store(tmp_path / FILE, create=True) as store:
+    with ArenaStore(tmp_path / FILE, create=True) as store:
         for name in ("mallory", "bob"):
             store.invite(name)
         ladder = Ladder(name="four", game="connect_four", programs=3)
@@ -175,7 +175,7 @@ def test_an_entrant_s_programs_leave_room_for_others(
 
 @pytest.mark.timeout(300)
 def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
-    played: tuple[Referee, Store, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+    played: tuple[Referee, ArenaStore, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge, store, leave = played
 

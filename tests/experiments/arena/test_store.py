@@ -19,10 +19,10 @@ from dovetail.protocol.messages import Episode, SeatResult
 from dovetail_experiments.arena import archive
 from dovetail_experiments.arena.calendar import keep
 from dovetail_experiments.arena.description import Ladder, check, read
-from dovetail_experiments.arena.games import Game, forfeited, game, worth
+from dovetail_experiments.arena.games import ArenaGame, forfeited, game, worth
 from dovetail_experiments.arena.programs import Programs
 from dovetail_experiments.arena.standings import standings, table
-from dovetail_experiments.arena.store import FILE, Store
+from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.commands import arena as cli
 from dovetail_experiments.statistics.ranked import ladder
 
@@ -38,15 +38,15 @@ game = "connect_four"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "arena" / FILE, create=True)
+def store(tmp_path: Path) -> ArenaStore:
+    return ArenaStore(tmp_path / "arena" / FILE, create=True)
 
 
-def won(number: int, place: int, *, fault: str = "", digest: str = "") -> Game:
+def won(number: int, place: int, *, fault: str = "", digest: str = "") -> ArenaGame:
     """A game of two that the player at a place of the unit wins."""
     seating = [number % 2, 1 - number % 2]
     scores = [float(each == place) for each in seating]
-    return Game(
+    return ArenaGame(
         number,
         seating,
         scores,
@@ -60,7 +60,7 @@ def won(number: int, place: int, *, fault: str = "", digest: str = "") -> Game:
     )
 
 
-def test_tokens_are_known_by_their_hash_and_can_be_withdrawn(store: Store) -> None:
+def test_tokens_are_known_by_their_hash_and_can_be_withdrawn(store: ArenaStore) -> None:
     first = store.invite("alice")
     assert store.entrant(first) == "alice"
     assert store.entrant("x") is None
@@ -75,7 +75,7 @@ def test_tokens_are_known_by_their_hash_and_can_be_withdrawn(store: Store) -> No
         assert second.encode() not in each.read_bytes()
 
 
-def test_a_unit_counts_once_and_ratings_are_those_of_all_units(store: Store) -> None:
+def test_a_unit_counts_once_and_ratings_are_those_of_all_units(store: ArenaStore) -> None:
     one, other = store.enter("four", "alice", "a"), store.enter("four", "", "random")
     assert store.enter("four", "alice", "a") == one
     season = store.season().number
@@ -102,7 +102,9 @@ def test_a_unit_counts_once_and_ratings_are_those_of_all_units(store: Store) -> 
     assert len(seeds) == 10
 
 
-def test_a_unit_that_was_begun_again_takes_nothing_from_its_earlier_attempt(store: Store) -> None:
+def test_a_unit_that_was_begun_again_takes_nothing_from_its_earlier_attempt(
+    store: ArenaStore,
+) -> None:
     one, other = store.enter("four", "alice", "a"), store.enter("four", "", "random")
     season = store.season().number
     unit = store.plan(season, "four", 1, [one, other])
@@ -115,12 +117,12 @@ def test_a_unit_that_was_begun_again_takes_nothing_from_its_earlier_attempt(stor
     assert store.counts(season) == {one: (1, 1), other: (1, 1)}
 
 
-def test_three_faults_in_a_row_pause_and_say_why(store: Store) -> None:
+def test_three_faults_in_a_row_pause_and_say_why(store: ArenaStore) -> None:
     store.invite("alice")
     one, other = store.enter("four", "alice", "a"), store.enter("four", "", "random")
     season = store.season().number
 
-    def play(*games: Game) -> str:
+    def play(*games: ArenaGame) -> str:
         unit = store.plan(season, "four", 1, [one, other])
         store.finish(season, unit, list(games), 3)
         return store.players()[one].state
@@ -141,7 +143,7 @@ def test_three_faults_in_a_row_pause_and_say_why(store: Store) -> None:
         store.mark("alise", "paused", "")
 
 
-def test_a_new_season_begins_with_nothing_and_the_old_one_stays(store: Store) -> None:
+def test_a_new_season_begins_with_nothing_and_the_old_one_stays(store: ArenaStore) -> None:
     players = [store.enter("four", "", name) for name in "ab"]
     first = store.season().number
     store.finish(first, store.plan(first, "four", 1, players), [won(0, 0), won(1, 0)], 3)
@@ -156,7 +158,7 @@ def test_a_new_season_begins_with_nothing_and_the_old_one_stays(store: Store) ->
         store.season("spring")
 
 
-def test_a_final_is_a_round_robin_of_those_who_played(store: Store) -> None:
+def test_a_final_is_a_round_robin_of_those_who_played(store: ArenaStore) -> None:
     players = [store.enter("four", "", name) for name in "abcd"]
     first = store.season().number
     with pytest.raises(DovetailError, match="too few agents"):
@@ -184,7 +186,7 @@ def test_a_final_is_a_round_robin_of_those_who_played(store: Store) -> None:
     assert store.season("next").final is None
 
 
-def test_seasons_and_finals_begin_when_they_are_due(store: Store, tmp_path: Path) -> None:
+def test_seasons_and_finals_begin_when_they_are_due(store: ArenaStore, tmp_path: Path) -> None:
     path = tmp_path / "arena.toml"
     dates = """
 seasons = [
@@ -219,7 +221,7 @@ seasons = [
         read(path)
 
 
-def test_a_table_of_the_latest_units_around_a_baseline(store: Store) -> None:
+def test_a_table_of_the_latest_units_around_a_baseline(store: ArenaStore) -> None:
     players = [store.enter("four", "", name) for name in ("a", "zero", "c")]
     for number in range(24):
         # Early a wins everything, later half of its units against zero, and three quarters against c.
@@ -245,20 +247,20 @@ def test_a_table_of_the_latest_units_around_a_baseline(store: Store) -> None:
 
 
 def test_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
-    with Store(tmp_path / FILE, create=True) as store:
+    with ArenaStore(tmp_path / FILE, create=True) as store:
         store.season("two")
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database, database:
         database.execute("ALTER TABLE seasons DROP COLUMN final")
         database.execute("ALTER TABLE units DROP COLUMN software")
         database.execute("UPDATE arena SET version = 1")
-    with Store(tmp_path / FILE) as store:
+    with ArenaStore(tmp_path / FILE) as store:
         assert [(each.name, each.final) for each in store.seasons()] == [("1", None), ("two", None)]
-    with Store(tmp_path / FILE) as store:
+    with ArenaStore(tmp_path / FILE) as store:
         assert len(store.seasons()) == 2
 
 
 def test_a_table_says_if_its_units_were_played_by_different_software(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: ArenaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     players = [store.enter("four", "", name) for name in "ab"]
     season = store.season().number
@@ -276,7 +278,7 @@ def test_a_table_says_if_its_units_were_played_by_different_software(
     )
 
 
-def test_repeats_of_deterministic_players_count_once(store: Store) -> None:
+def test_repeats_of_deterministic_players_count_once(store: ArenaStore) -> None:
     players = [store.enter("four", "", name) for name in "ab"]
     season = store.season().number
     for number in range(4):
@@ -290,7 +292,7 @@ def test_repeats_of_deterministic_players_count_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize("seats", [2, 3])
-def test_units_of_an_opening_count_unless_all_are_equal(store: Store, seats: int) -> None:
+def test_units_of_an_opening_count_unless_all_are_equal(store: ArenaStore, seats: int) -> None:
     """A ladder may have few openings; players that draw at random play other games from the same one."""
     players = [store.enter("four", "", name) for name in "abc"[:seats]]
     season = store.season().number
@@ -320,7 +322,7 @@ def test_units_of_an_opening_count_unless_all_are_equal(store: Store, seats: int
 
 
 def test_what_the_operators_commands_print(
-    tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, store: ArenaStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "arena.toml"
     path.write_text(ARENA)
@@ -357,7 +359,7 @@ def test_what_a_game_is_worth() -> None:
     gone = forfeited(1, [1, 0], 0, "left")
     assert worth([won(0, 1), gone], 2) == [0.5, 0.5]
     alone = [
-        Game(n, [n], [1.0], [float(r)], [1], [0.0], blame=b)
+        ArenaGame(n, [n], [1.0], [float(r)], [1], [0.0], blame=b)
         for n, r, b in [(0, 3, None), (1, 9, 0)]
     ]
     assert worth(alone, 2) == [1.0, 0.0]  # a fault is the worst return
@@ -422,7 +424,7 @@ def test_an_archive_makes_the_same_arena(tmp_path: Path) -> None:
     file = tmp_path / "one" / "arena.toml"
     file.parent.mkdir()
     file.write_text(ARENA)
-    with Store(tmp_path / "one" / "arena" / FILE, create=True) as store:
+    with ArenaStore(tmp_path / "one" / "arena" / FILE, create=True) as store:
         token = store.invite("alice")
         players = [store.enter("four", "alice", "a"), store.enter("four", "", "random")]
         unit = store.plan(1, "four", 1, players)
@@ -440,7 +442,7 @@ def test_an_archive_makes_the_same_arena(tmp_path: Path) -> None:
         database.close()
     assert dumps[0] == dumps[1]
     assert (copy.parent / "arena" / "journal").read_bytes() == b"dovetail journal 2\n"
-    with Store(copy.parent / "arena" / FILE) as again:
+    with ArenaStore(copy.parent / "arena" / FILE) as again:
         assert again.entrant(token) == "alice"
         assert len(again.planned(1)) == 1
     with pytest.raises(DovetailError, match="not an empty folder"):
@@ -454,14 +456,14 @@ def test_what_is_kept_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "arena" / FILE
     before = os.umask(0o022)
     try:
-        with Store(path, create=True) as store:
+        with ArenaStore(path, create=True) as store:
             store.invite("alice")
             made = sorted(path.parent.iterdir())
             assert [each.name for each in made] == [FILE, f"{FILE}-shm", f"{FILE}-wal"]
             for each in (path.parent, *made):
                 assert each.stat().st_mode & 0o077 == 0, each
         path.chmod(0o644)  # as an earlier version left it
-        with Store(path, create=True):
+        with ArenaStore(path, create=True):
             assert path.stat().st_mode & 0o777 == 0o600
     finally:
         os.umask(before)

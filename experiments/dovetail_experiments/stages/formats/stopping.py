@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dovetail.protocol.messages import Episode
 from dovetail_experiments.statistics.sprt import Sprt, Verdict
-from dovetail_experiments.statistics.units import Game, games
+from dovetail_experiments.statistics.units import ScoredGame, games
 
 
 @dataclass(slots=True)
@@ -27,10 +27,10 @@ class Stopping:
     verdict: Verdict = "continues"
     cells: list[float] = field(default_factory=lambda: [0.0] * 5)
     """Pairs by their score, LL first."""
-    _waiting: dict[int, Game] = field(default_factory=dict)
+    _waiting: dict[int, ScoredGame] = field(default_factory=dict)
     _next: int = 0
     _points: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    _pair: list[Game] = field(default_factory=list)
+    _pair: list[ScoredGame] = field(default_factory=list)
     _openings: set[str] = field(default_factory=set)
     _repeated: tuple[object, ...] | None = None
     """What all pairs without an opening have in common, until one differs."""
@@ -52,7 +52,7 @@ class Stopping:
                 pair, self._pair = self._pair, []
                 self._test(pair)
 
-    def _count(self, game: Game) -> None:
+    def _count(self, game: ScoredGame) -> None:
         if game.points is None:
             return
         for player, points in enumerate(game.points):
@@ -60,7 +60,7 @@ class Stopping:
         if self.best_of is not None and max(self._points) > self.best_of / 2:
             self.last = game.index
 
-    def _test(self, pair: list[Game]) -> None:
+    def _test(self, pair: list[ScoredGame]) -> None:
         scores = [game.points[0] for game in pair if game.points is not None]
         if self.sprt is None or len(scores) < 2:
             return
@@ -70,7 +70,7 @@ class Stopping:
         if self.verdict != "continues":
             self.last = pair[1].index
 
-    def _add(self, pair: list[Game], cell: int) -> None:
+    def _add(self, pair: list[ScoredGame], cell: int) -> None:
         """Count a pair as ``units`` does: each opening once, equal games without one once if no game differs."""
         opening = pair[0].opening
         if opening:
