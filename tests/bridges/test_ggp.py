@@ -22,7 +22,7 @@ from dovetail_agents.general.search.agents import MCTSAgent, MCTSParameters
 from dovetail_agents.general.td import TD
 from dovetail_bridges.gdl import manager
 from dovetail_bridges.gdl.environment import rules_of
-from dovetail_bridges.gdl.http import Answering, Server, post
+from dovetail_bridges.gdl.http import AT_ONCE, Answering, Server, post
 from dovetail_bridges.gdl.manager import play
 from dovetail_bridges.gdl.protocol import Protocol
 
@@ -235,6 +235,25 @@ def test_rubbish_over_http_is_refused_and_the_player_lives_on() -> None:
         with pytest.raises(DovetailError, match=r"answered 400: .*never closed"):
             post(address, "(INFO", 5)
         assert post(address, "(INFO)", 5).startswith("((name dovetail)")
+
+
+def test_connections_have_a_limit_and_leave_room_when_they_end() -> None:
+    with served(Protocol(Random())) as address:
+        host, port = address.removeprefix("http://").split(":")
+        halves = [socket.create_connection((host, int(port)), 20) for _ in range(AT_ONCE)]
+        for half in halves:
+            half.sendall(b"POST / HTTP/1.0\r\n")
+        with socket.create_connection((host, int(port)), 20) as beyond:
+            assert beyond.recv(1) == b""  # closed at once
+        for half in halves:
+            half.shutdown(socket.SHUT_WR)
+            half.recv(4096)
+            half.close()
+        for _ in range(100):  # until the threads have ended
+            with suppress(DovetailError):
+                assert post(address, "(INFO)", 5).startswith("((name dovetail)")
+                return
+        pytest.fail("no room came free")
 
 
 def test_a_learner_keeps_what_it_learned_in_its_matches() -> None:

@@ -216,6 +216,25 @@ def test_a_server_that_trickles_any_part_of_its_answer_is_left_in_time(said: byt
         endpoint.close()
 
 
+def test_a_look_up_of_the_servers_name_that_hangs_is_left_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    over = threading.Event()
+
+    def hangs(*_: Any, **__: Any) -> Any:
+        over.wait(60)
+        raise OSError("no such name")
+
+    endpoint = Endpoint(Settings("http://model.invalid:8080"))
+    monkeypatch.setattr(socket, "getaddrinfo", hangs)
+    begun = time.monotonic()
+    with pytest.raises(Late, match=r"within 0\.3 s"):
+        endpoint.ask([], 0.3)
+    assert time.monotonic() - begun < 20
+    over.set()
+    endpoint.close()
+
+
 def test_no_answer_at_all_costs_no_more_than_the_clock() -> None:
     with model(lambda request: server.over.wait(60) and "") as server:
         games, (transcript,) = play(server, clock={"decision": 1.0, "margin": 20.0})

@@ -21,6 +21,8 @@ log = logging.getLogger("dovetail.ggp")
 
 SILENCE = 30.0
 """Seconds that a request may take to arrive."""
+AT_ONCE = 64
+"""Connections at a time."""
 TYPE = "text/acl"
 
 
@@ -45,14 +47,30 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = AT_ONCE
 
     def __init__(self, protocol: Answering, host: str = "127.0.0.1", port: int = 9147) -> None:
         self.protocol = protocol
         self.turn = threading.Lock()
+        self._room = threading.BoundedSemaphore(AT_ONCE)
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
             raise DovetailError(f"cannot listen at {host}:{port}: {error.strerror}") from None
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread; close the connection at once if there are as many as may be."""
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and leave room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
 
     @property
     def address(self) -> str:

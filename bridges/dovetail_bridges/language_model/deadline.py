@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 """Events of httpcore's that bring a new socket."""
@@ -49,3 +52,26 @@ class Cut:
         if self._socket is not None:
             with suppress(OSError):  # it is closed
                 self._socket.shutdown(socket.SHUT_RDWR)
+
+
+def answer(call: Callable[[], T], seconds: float) -> T | None:
+    """Return what a function returns, or raise what it raises; None after so many seconds.
+
+    It then goes on in a thread of its own, which ends with the program at the latest.
+    """
+    found: SimpleQueue[tuple[T | None, Exception | None]] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            found.put((call(), None))
+        except Exception as error:
+            found.put((None, error))
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        value, error = found.get(timeout=seconds)
+    except Empty:
+        return None
+    if error is not None:
+        raise error
+    return value

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -14,12 +15,14 @@ from msgspec import Struct
 from dovetail.peer.extras import absent
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
-from dovetail_bridges.language_model.deadline import Cut
+from dovetail_bridges.language_model.deadline import Cut, answer
 
 LARGEST = 1 << 20
 """Bytes of an answer at most."""
 AGAIN = {408, 409, 429, 500, 502, 503, 504}
 """Statuses after which the same request may succeed."""
+SLACK = 0.5
+"""Seconds for a request to end once its connection was cut."""
 PAUSE = 0.5
 """Seconds before the first repetition of a request; twice as long before each further one."""
 
@@ -97,7 +100,6 @@ class Endpoint:
         self._sleep = sleep
         self._failures = (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError)
         headers = {"Authorization": f"Bearer {where.key}"} if where.key else {}
-        self._cut = Cut()
         # A redirection could lead the key elsewhere.
         self._client = httpx.Client(headers=headers, follow_redirects=False)
 
@@ -119,8 +121,13 @@ class Endpoint:
         pause, why = PAUSE, "no answer"
         while (left := end - time.monotonic()) > 0:
             try:
-                with self._cut.after(left):
-                    status, data, wait = self._post(body, left)
+                cut = Cut()
+                with cut.after(left):
+                    post = partial(self._post, body, left, cut)
+                    found = answer(post, left + SLACK)
+                if found is None:  # a look-up of its name cannot be cut
+                    break
+                status, data, wait = found
                 if time.monotonic() >= end:  # what came may be cut off
                     break
             except self._failures as error:
@@ -138,9 +145,9 @@ class Endpoint:
             pause *= 2
         raise Late(f"the model did not answer within {limit:.3g} s ({why})")
 
-    def _post(self, body: dict[str, Any], left: float) -> tuple[int, bytes, float]:
+    def _post(self, body: dict[str, Any], left: float, cut: Cut) -> tuple[int, bytes, float]:
         url = f"{self.where.url}/chat/completions"
-        told = {"trace": self._cut.trace}
+        told = {"trace": cut.trace}
         with self._client.stream("POST", url, json=body, timeout=left, extensions=told) as response:
             data = b""
             for part in response.iter_bytes():

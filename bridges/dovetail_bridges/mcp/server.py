@@ -21,6 +21,8 @@ from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.table import CallRefused, OpenTable
 
+AT_ONCE = 256
+"""Connections at a time."""
 LONGEST = 50.0
 """Seconds that one call waits at most; clients give up after 30 to 60."""
 INSTRUCTIONS = (
@@ -147,5 +149,7 @@ def serve_http(
     with listener:
         at = origin(host, listener.getsockname()[1])
         ready({seat: f"{at}{path}" for seat, path in paths(table).items()})
-        config = uvicorn.Config(application(table, host), log_level="warning", lifespan="on")
+        config = uvicorn.Config(
+            application(table, host), log_level="warning", lifespan="on", limit_concurrency=AT_ONCE
+        )
         uvicorn.Server(config).run(sockets=[listener])
