@@ -9,7 +9,6 @@ import pytest
 from dovetail_agents.general.search.alpha_beta import AlphaBeta
 from dovetail_agents.general.search.tree import LocalRules, Node, root
 from dovetail_games.connect_four import ConnectFour
-from dovetail_games.connect_four.rules import ConnectFourBoard
 from dovetail_games.rlgame import RLGameBoard
 from dovetail_studies.rlgame import kernels as k
 from dovetail_studies.rlgame import plain, tables
@@ -88,16 +87,6 @@ def _position(rng: np.random.Generator, discs: int) -> ConnectFour:
             return game
 
 
-def _cells(board: ConnectFourBoard) -> tuple[k.Array, k.Array]:
-    cells = np.zeros((7, 6), np.int8)
-    for player in (0, 1):
-        for column in range(7):
-            for row in range(6):
-                if board.discs[player] >> column * 7 + row & 1:
-                    cells[column, row] = player + 1
-    return cells, np.array(board.heights)
-
-
 def test_connect_four_looks_three_plies_ahead_as_plain_minimax_does() -> None:
     rng = np.random.default_rng(5)
     nets = Pair("connect-four", 2).nets
@@ -109,19 +98,19 @@ def test_connect_four_looks_three_plies_ahead_as_plain_minimax_does() -> None:
 
         def worth(node: Node, seat: int, me: int = me) -> float:
             assert isinstance(node.environment, ConnectFour)
-            cells, _ = _cells(node.environment.board)
+            seen = node.environment.observation(0)
             row = np.zeros(inputs)
             for column in range(7):
                 for square in range(6):
-                    if cells[column, square]:
-                        row[2 * (7 * square + column) + cells[column, square] - 1] = 1
+                    for player in np.flatnonzero(seen[:, square, column]):
+                        row[2 * (7 * square + column) + player] = 1
             learner = plain.Learner(nets.first[me], nets.second[me], PROFILES["seed-fidelity"])
             return learner.forward(row)[0]
 
         start = root(me, 2, game.board.legal(), game.observation(me), game)
         wanted = LocalRules().run(AlphaBeta(me, worth, prune=False).deepen(start, 3)).values
-        cells, heights = _cells(game.board)
-        found = k.three_ahead(cells, heights, discs, me, 1.0, nets, np.empty(units_))
+        seen, heights = game.observation(0), np.array(game.board.heights)
+        found = k.three_ahead(seen, heights, discs, me, 1.0, nets, np.empty(units_))
         assert {c: pytest.approx(v, abs=1e-12) for c, v in wanted.items()} == {
             column: value for column, value in enumerate(found.tolist()) if np.isfinite(value)
         }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dovetail.peer.kernels import njit
 from dovetail_agents.games.rlgame.kernels import NETWORK, Leaf, RLGameRules, active, search
 from dovetail_agents.learning import sparse, splitmix
+from dovetail_games.connect_four.kernels import wins
 from dovetail_games.rlgame.kernels import BASE, alive, legal, play
 
 Array = NDArray[Any]
@@ -329,28 +330,12 @@ def rlgame(
 
 # -- Connect Four ------------------------------------------------------------------------------------
 
-ROWS, WIDTH = 6, 7
+ROWS, WIDTH, FOUR = 6, 7, 4
+"""Discs are two boards, as in ``dovetail_games.connect_four.kernels``."""
 
 
 @njit(cache=True, nogil=True)
-def lines(cells: Array, column: int, row: int) -> bool:
-    """Return whether the disc at a square is part of four in a row."""
-    mine = cells[column, row]
-    for right, up in ((1, 0), (0, 1), (1, 1), (1, -1)):
-        length = 1
-        for sign in (1, -1):
-            x, y = column + sign * right, row + sign * up
-            while 0 <= x < WIDTH and 0 <= y < ROWS and cells[x, y] == mine:
-                length += 1
-                x += sign * right
-                y += sign * up
-        if length >= 4:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def flags(cells: Array, winner: int, full: bool, found: Array) -> int:
+def flags(discs: Array, winner: int, full: bool, found: Array) -> int:
     """Write the numbers of the 90 inputs that are 1: two a square, then drawn, White and Black won.
 
     The last three inputs are never used, in the study as here.
@@ -358,9 +343,10 @@ def flags(cells: Array, winner: int, full: bool, found: Array) -> int:
     count = 0
     for column in range(WIDTH):
         for row in range(ROWS):
-            if cells[column, row]:
-                found[count] = 2 * (row * WIDTH + column) + cells[column, row] - 1
-                count += 1
+            for player in range(2):
+                if discs[player, row, column]:
+                    found[count] = 2 * (row * WIDTH + column) + player
+                    count += 1
     if winner != NO_WINNER or full:
         found[count] = 84 if winner == NO_WINNER else 85 + winner
         count += 1
@@ -368,24 +354,24 @@ def flags(cells: Array, winner: int, full: bool, found: Array) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _drop(cells: Array, heights: Array, column: int, player: int) -> bool:
+def _drop(discs: Array, heights: Array, column: int, player: int) -> bool:
     """Put a disc into a column; return whether it wins."""
     row = heights[column]
-    cells[column, row] = player + 1
+    discs[player, row, column] = 1
     heights[column] += 1
-    return lines(cells, column, row)
+    return wins(discs[player], row, column, FOUR)
 
 
 @njit(cache=True, nogil=True)
-def _lift(cells: Array, heights: Array, column: int) -> None:
+def _lift(discs: Array, heights: Array, column: int, player: int) -> None:
     """Take the last disc out of a column."""
     heights[column] -= 1
-    cells[column, heights[column]] = 0
+    discs[player, heights[column], column] = 0
 
 
 @njit(cache=True, nogil=True)
 def _last_ply(
-    cells: Array, heights: Array, placed: int, me: int, win: float, nets: Nets, hidden: Array
+    discs: Array, heights: Array, placed: int, me: int, win: float, nets: Nets, hidden: Array
 ) -> float:
     """Return the best that ``me`` reaches in one move: a win, a draw, or the network's value."""
     found = np.empty(ROWS * WIDTH + 1, np.int64)
@@ -393,21 +379,21 @@ def _last_ply(
     for column in range(WIDTH):
         if heights[column] == ROWS:
             continue
-        if _drop(cells, heights, column, me):
+        if _drop(discs, heights, column, me):
             worth = win
         elif placed + 1 == ROWS * WIDTH:
             worth = 0.0
         else:
-            count = flags(cells, NO_WINNER, False, found)
+            count = flags(discs, NO_WINNER, False, found)
             worth = sparse.value(nets.first[me], nets.second[me], found, count, hidden)
-        _lift(cells, heights, column)
+        _lift(discs, heights, column, me)
         best = max(best, worth)
     return best
 
 
 @njit(cache=True, nogil=True)
 def three_ahead(
-    cells: Array, heights: Array, placed: int, me: int, win: float, nets: Nets, hidden: Array
+    discs: Array, heights: Array, placed: int, me: int, win: float, nets: Nets, hidden: Array
 ) -> Array:
     """Return the values of the seven columns to ``me``, who moves, by plain minimax of depth 3.
 
@@ -418,7 +404,7 @@ def three_ahead(
     for column in range(WIDTH):
         if heights[column] == ROWS:
             continue
-        if _drop(cells, heights, column, me):
+        if _drop(discs, heights, column, me):
             values[column] = win
         elif placed + 1 == ROWS * WIDTH:
             values[column] = 0.0
@@ -427,16 +413,16 @@ def three_ahead(
             for reply in range(WIDTH):
                 if heights[reply] == ROWS:
                     continue
-                if _drop(cells, heights, reply, 1 - me):
+                if _drop(discs, heights, reply, 1 - me):
                     worth = -win
                 elif placed + 2 == ROWS * WIDTH:
                     worth = 0.0
                 else:
-                    worth = _last_ply(cells, heights, placed + 2, me, win, nets, hidden)
-                _lift(cells, heights, reply)
+                    worth = _last_ply(discs, heights, placed + 2, me, win, nets, hidden)
+                _lift(discs, heights, reply, 1 - me)
                 worst = min(worst, worth)
             values[column] = worst
-        _lift(cells, heights, column)
+        _lift(discs, heights, column, me)
     return values
 
 
@@ -461,7 +447,7 @@ def connect_four(
     values = np.empty(WIDTH)
     moves = np.empty(WIDTH, np.int64)
     for game in range(games):
-        cells = np.zeros((WIDTH, ROWS), np.int8)
+        discs = np.zeros((2, ROWS, WIDTH), np.uint8)
         heights = np.zeros(WIDTH, np.int64)
         start(nets)
         mover, plies, winner = 0, 0, NO_WINNER
@@ -470,22 +456,22 @@ def connect_four(
             count = 0
             ahead = values
             if kinds[mover] == MINIMAX:
-                ahead = three_ahead(cells, heights, plies, mover, rule.win, nets, hidden)
+                ahead = three_ahead(discs, heights, plies, mover, rule.win, nets, hidden)
             for column in range(WIDTH):
                 if heights[column] == ROWS:
                     continue
                 moves[count] = column
-                wins = _drop(cells, heights, column, mover)
+                won = _drop(discs, heights, column, mover)
                 if kinds[mover] == MINIMAX:
                     # A move that wins at once is preferred to one that wins later.
-                    values[count] = ahead[column] + (1.0 if wins else 0.0)
+                    values[count] = ahead[column] + (1.0 if won else 0.0)
                 else:
-                    ones = flags(cells, mover if wins else NO_WINNER, plies + 1 == squares, found)
+                    ones = flags(discs, mover if won else NO_WINNER, plies + 1 == squares, found)
                     values[count] = sparse.value(
                         nets.first[mover], nets.second[mover], found, ones, hidden
                     )
-                    values[count] += rule.win if wins else 0.0
-                _lift(cells, heights, column)
+                    values[count] += rule.win if won else 0.0
+                _lift(discs, heights, column, mover)
                 count += 1
             explored = splitmix.fraction(state) < rule.epsilon
             chosen = (
@@ -493,13 +479,13 @@ def connect_four(
                 if explored
                 else best_of(values, count, rule.even, state)
             )
-            if _drop(cells, heights, moves[chosen], mover):
+            if _drop(discs, heights, moves[chosen], mover):
                 winner = mover
             plies += 1
             digest = mixed(digest, moves[chosen])
             over = winner != NO_WINNER or plies == squares
             reward = rule.win if winner != NO_WINNER else 0.0
-            ones = flags(cells, winner, plies == squares, found)
+            ones = flags(discs, winner, plies == squares, found)
             learn(mover, explored, found, ones, reward, over, nets, rule, hidden)
             if over and rule.told:
                 tell(1 - mover, -reward, nets, rule)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.peer.kernels import njit
-from dovetail_games.connect_four.vector import wins
+from dovetail_games.connect_four.kernels import wins
 
 Array = NDArray[Any]
 STATES = 4
