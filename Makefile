@@ -101,7 +101,7 @@ $(COMPILED): $(STAMP) hatch_build.py $(SOURCES)
 	$(BIN)/python -m venv --without-pip .venv-compiled
 	site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
 	$(BIN)/python -c "$$site" > "$$(.venv-compiled/bin/python -c "$$site")/libraries.pth"
-	$(PIP) --python .venv-compiled/bin/python install --quiet --no-deps --no-index --ignore-installed build/compiled/*.whl
+	$(PIP) --python .venv-compiled/bin/python install --quiet --no-deps --no-index --no-build-isolation --ignore-installed build/compiled/*.whl ./studies
 	@touch $@
 
 test-compiled: $(STAMP) ## build the compiled core, and run the tests of the broker, the contract, the peers and the kit with it (slow)

@@ -104,7 +104,7 @@ def _compile(modules: list[str], built: Path, work: Path) -> None:
         [*options, *(f"{each.replace('.', '/')}.py" for each in modules)],
         opt_level="2",
         debug_level="0",
-        target_dir="c",
+        target_dir=str(work / "c"),
         group_name="dovetail",
     )
     command = Distribution({"ext_modules": extensions}).get_command_obj("build_ext")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -69,7 +70,8 @@ def commands() -> dict[str, tuple[str, str]]:
     """Return the module and the help of each command: the core's, then those of the other packages."""
     found = dict(COMMANDS)
     for each in entry_points(group="dovetail.commands"):
-        found |= each.load()
+        with contextlib.suppress(ImportError):  # a package that was removed but for its name
+            found |= each.load()
     return found
 
 
