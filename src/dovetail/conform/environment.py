@@ -43,6 +43,13 @@ def turn(p: Program, episode: int, number: int, to_act: list[int], **more: Any) 
     return p.expect("turn", episode=episode, turn=number, to_act=to_act, **more)
 
 
+def begun(p: Program, **configuration: Any) -> dict[str, Any]:
+    """Create an environment and begin its episode 1, at whose turn 0 seat 0 must act."""
+    opened(p, **configuration)
+    p.send(start(1))
+    return turn(p, 1, 0, [0])
+
+
 def view(message: dict[str, Any], seat: int, **wanted: Any) -> dict[str, Any]:
     """Return the view of a seat; check its fields."""
     found = [each for each in message.get("seats", []) if each["seat"] == seat]
@@ -172,9 +179,7 @@ def several_matches(p: Program) -> None:
 @case("S7.4")
 def close(p: Program) -> None:
     """After `close` the environment is gone; nothing answers it, nor one for an unknown match."""
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     p.send({"type": "close", "match": 1}, {"type": "close", "match": 7})
     p.quiet("`close` is not answered")
     p.refused("message", match=1, body=1)
@@ -184,9 +189,7 @@ def close(p: Program) -> None:
 @case("S6.9", level=2)
 def a_step_after_the_close(p: Program) -> None:
     """A frame about an episode that the program does not have: `error` `unknown` that `answers` it."""
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     p.send({"type": "close", "match": 1})
     for stray in (step(1, 0, [0, 0]), step(77, 0, [0, 1]), start(5, 99)):
         p.send(stray)
@@ -227,9 +230,7 @@ def a_simultaneous_turn(p: Program) -> None:
 @case("S6.2")
 def one_seat(p: Program) -> None:
     """A task for one is a game with one seat."""
-    opened(p, seats=1, turns=1)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p, seats=1, turns=1)
     p.send(step(1, 0, [0, 1]))
     turn(p, 1, 1, [], terminated=True, outcome=[1])
 
@@ -237,9 +238,7 @@ def one_seat(p: Program) -> None:
 @case("S6.14")
 def truncated(p: Program) -> None:
     """An episode that is cut short is `truncated`, not `terminated`, and here has no outcome."""
-    opened(p, turns=1, truncate=True)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p, turns=1, truncate=True)
     p.send(step(1, 0, [0, 1]))
     last = turn(p, 1, 1, [], terminated=False, truncated=True, outcome=None)
     view(last, 0, observation=[[0, 1]])
@@ -249,9 +248,7 @@ def truncated(p: Program) -> None:
 @case("S8.3")
 def a_mask(p: Program) -> None:
     """Legal actions may be a bit mask: action a is bit a mod 8, from the lowest, of byte a div 8."""
-    opened(p, mask=True, space={"space": "Discrete", "n": 11})
-    p.send(start(1))
-    legal = view(turn(p, 1, 0, [0]), 0).get("legal")
+    legal = view(begun(p, mask=True, space={"space": "Discrete", "n": 11}), 0).get("legal")
     if not isinstance(legal, bytes) or unmask(legal) != list(range(11)):
         raise Failed("a mask of the actions 0 to 10", brief(legal))
 
@@ -383,9 +380,7 @@ def ask(p: Program, number: int, **more: Any) -> list[dict[str, Any]]:
 @case("S6.15 S6.16")
 def lookahead(p: Program) -> None:
     """`lookahead` is answered by `reply` with a preview for each line; the episode stays as it is."""
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     wanted: list[dict[str, Any]] = [
         {"to_act": [1], "rewards": [1, 0], "applied": 1},
         {"to_act": [0], "rewards": [1, 1], "applied": 2},
@@ -422,9 +417,7 @@ def episode_goes_on(p: Program) -> None:
 @case("S6.16")
 def a_lookahead_at_another_turn(p: Program) -> None:
     """A `lookahead` that cannot be answered gets an `error` with its `id`, and changes nothing."""
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     for number, wrong in enumerate(({"turn": 3}, {"episode": 9}), 4000):
         ask(p, number, **wrong)
         p.expect("error", id=number, code=ANY, message=ANY)
@@ -434,9 +427,7 @@ def a_lookahead_at_another_turn(p: Program) -> None:
 @case("S5.2", level=2)
 def a_lookahead_that_comes_again(p: Program) -> None:
     """`lookahead` sent again: the same answer again."""
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     again = ask(p, 4000)
     first = p.expect("reply", id=4000).get("body")
     p.send(step(1, 0, [0, 0]))
@@ -476,9 +467,7 @@ def unknown_fields_in_a_step(p: Program) -> None:
 @case("S5.2", level=2)
 def a_step_that_comes_again(p: Program) -> None:
     """The last `step` sent again: the same `turn` again, without stepping."""
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     sent = p.send(step(1, 0, [0, 2]))
     p.send(*sent)
     turn(p, 1, 1, [1])
@@ -509,9 +498,7 @@ def an_older_step(p: Program) -> None:
 @case("S6.9", level=2)
 def a_step_ahead_of_its_turn(p: Program) -> None:
     """A step for another turn than the episode's last: `error` `unknown` that `answers` it."""
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     p.send(step(1, 5, [0, 1]))
     p.expect("error", code="unknown", answers=p.seq)
     p.send(step(1, 0, [0, 1]))
@@ -566,9 +553,7 @@ def a_new_start_abandons_the_old_episode(p: Program) -> None:
 @case("S6.9")
 def an_action_that_the_rules_refuse(p: Program) -> None:
     """`error` with code `illegal` that `answers` the step, and the `seat`; the episode is as before."""
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     p.send(step(1, 0, [0, -1]))
     p.expect("error", code="illegal", answers=p.seq, seat=0, id=None, message=ANY)
     p.send(step(1, 0, [0, 1]))
@@ -595,9 +580,7 @@ def rules_that_fail(p: Program) -> None:
 @case("S5.2", level=2)
 def a_failure_that_comes_again(p: Program) -> None:
     """A step that failed, sent again: the same `error` again."""
-    opened(p, fail="step")
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p, fail="step")
     sent = p.send(step(1, 0, [0, 0]))
     for _ in range(2):
         p.expect("error", answers=sent[0]["seq"], code="crashed")
@@ -630,12 +613,6 @@ def a_message_that_comes_again(p: Program) -> None:
 # -- connections ---------------------------------------------------------------------------------------
 
 
-def _renewed(p: Program, *, resumed: bool) -> None:
-    p.send(sessions.HELLO_FIRST)
-    p.resumes()
-    p.greet(p.session if resumed else "", resumed=resumed)
-
-
 @case("S5.2 S5.5", level=2)
 def a_pending_step_after_resumption(p: Program) -> None:
     """After `resumed` true what is sent again is answered again, and not done again."""
@@ -645,7 +622,7 @@ def a_pending_step_after_resumption(p: Program) -> None:
     turn(p, 1, 0, [0])
     sent = p.send(step(1, 0, [0, 2]))
     turn(p, 1, 1, [1])
-    _renewed(p, resumed=True)
+    sessions.renewed(p, resumed=True)
     p.send(*made, *sent)
     p.expect("spec", match=1)
     turn(p, 1, 1, [1])
@@ -656,9 +633,7 @@ def a_pending_step_after_resumption(p: Program) -> None:
 @case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
     """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     p.send(p.welcome, step(1, 0, [0, 2]))
     turn(p, 1, 1, [1])
 
@@ -671,7 +646,7 @@ def everything_is_gone_after_a_lost_session(p: Program) -> None:
     turn(p, 1, 0, [0])
     turn(p, 1, 1, [1])
     p.expect("reply", id=5000, body="old")
-    _renewed(p, resumed=False)
+    sessions.renewed(p, resumed=False)
     p.send(step(1, 1, [1, 0]))
     p.expect("error", code="unknown", answers=p.seq)
     spec = opened(p, 1, seats=4)
@@ -686,9 +661,7 @@ def everything_is_gone_after_a_lost_session(p: Program) -> None:
 def a_step_through_a_long_silence(p: Program) -> None:
     """A new connection after silence: the same step, sent again, gets the same turn."""
     p.greet(heartbeat=0.1)
-    opened(p)
-    p.send(start(1))
-    turn(p, 1, 0, [0])
+    begun(p)
     sent = p.send(step(1, 0, [0, 2]))
     turn(p, 1, 1, [1])
     p.resumes(patience=p.patience + 5)
@@ -701,6 +674,15 @@ def a_step_through_a_long_silence(p: Program) -> None:
 # -- groups --------------------------------------------------------------------------------------------
 
 
+def grouped(p: Program, **configuration: Any) -> bool:
+    """Create group 1 of two slots, if the program plays in groups; return whether it does."""
+    if not groups(p):
+        return False
+    p.send({**opening(**configuration), "slots": 2})
+    p.expect("spec", match=1)
+    return True
+
+
 def batch(number: int, **columns: Any) -> dict[str, Any]:
     """Return the ``steps`` of group 1."""
     return {"type": "steps", "match": 1, "batch": number, **columns}
@@ -709,10 +691,8 @@ def batch(number: int, **columns: Any) -> dict[str, Any]:
 @case("S16.1 S16.3 S16.4 S16.5")
 def a_group(p: Program) -> None:
     """A group plays an episode in each slot; a batch is answered by `turns` with a row for each seat to act."""
-    if not groups(p):
+    if not grouped(p):
         return
-    p.send({**opening(), "slots": 2})
-    p.expect("spec", match=1)
     begins = {"restarts": i4(0, 1), "episodes": i8(7, 8), "seeds": u8(5, 6)}
     acting = {"seats": i4(0, 0), "legal": bits(7, 7)}
     p.send(batch(0, **begins))
@@ -737,10 +717,8 @@ def a_group(p: Program) -> None:
 @case("S16.4")
 def a_batch_that_cannot_be_played(p: Program) -> None:
     """A batch about a slot or a group that there is not is refused with `error` that `answers` it."""
-    if not groups(p):
+    if not grouped(p):
         return
-    p.send({**opening(), "slots": 2})
-    p.expect("spec", match=1)
     begins = {"episodes": i8(7), "seeds": u8(5)}
     p.send(batch(0, restarts=i4(2), **begins))
     p.expect("error", answers=p.seq, code=ANY, message=ANY)
@@ -752,10 +730,8 @@ def a_batch_that_cannot_be_played(p: Program) -> None:
 @case("S16.5")
 def a_slot_that_fails_alone(p: Program) -> None:
     """A failure in a slot has `over` 3 and an entry in `faults`; the other slots continue."""
-    if not groups(p):
+    if not grouped(p, fail="step"):
         return
-    p.send({**opening(fail="step"), "slots": 2})
-    p.expect("spec", match=1)
     p.send(batch(0, restarts=i4(0), episodes=i8(7), seeds=u8(5)))
     p.expect("turns", batch=0, slots=i4(0))
     again = {"restarts": i4(1), "episodes": i8(8), "seeds": u8(6)}

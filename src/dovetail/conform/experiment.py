@@ -31,10 +31,23 @@ def result(run: int, index: int, episode: int, **more: Any) -> dict[str, Any]:
 TURN = {"type": "turn", "run": 5, "match": 6, "index": 0, "episode": 8, "turn": 0, "to_act": [0]}
 
 
+def wait(p: Program, what: str) -> None:
+    """Make the program wait for a turn or the end of a run."""
+    p.command(type="wait", **{"for": what})
+
+
+def ended(p: Program, *episodes: int) -> None:
+    """Check that the program tells of these episodes, then of the end of the run."""
+    seen = [p.line("episode")["episode"] for _ in episodes]
+    if seen != list(episodes):
+        raise Failed(f"episodes {brief(list(episodes))}", brief(seen))
+    p.line("done")
+
+
 def listen(p: Program) -> None:
     """Make the program wait for a turn; it need not read while it waits for a command."""
     asked(p, "watch")
-    p.command(type="wait", **{"for": "turn"})
+    wait(p, "turn")
     p.listening = True
 
 
@@ -201,7 +214,7 @@ def results(p: Program) -> None:
         result(5, 0, 11), {"type": "progress", "run": 5, "finished": 1, "running": 1, "total": 2}
     )
     p.send(result(5, 1, 12, outcome=None), {"type": "done", "run": 5, "finished": 2})
-    p.command(type="wait", **{"for": "done"})
+    wait(p, "done")
     first = p.line("episode")
     wanted = {"run": 5, "index": 0, "episode": 11, "seed": 2**63 - 1, "outcome": [1.0], "turns": 3}
     for name, value in wanted.items():
@@ -229,9 +242,8 @@ def events_with_the_reply(p: Program) -> None:
         {"type": "done", "run": 5, "finished": 1},
     )
     p.line("reply", {"run": 5})
-    p.command(type="wait", **{"for": "done"})
-    p.line("episode")
-    p.line("done")
+    wait(p, "done")
+    ended(p, 11)
 
 
 @case("S5.2", level=2)
@@ -243,14 +255,11 @@ def a_result_that_comes_again(p: Program) -> None:
     p.send(*first, *later)
     over = p.send({"type": "done", "run": 5, "finished": 2})
     p.send(*over)
-    p.command(type="wait", **{"for": "done"})
-    seen = [p.line("episode")["episode"] for _ in range(2)]
-    if seen != [11, 12]:
-        raise Failed("episodes 11 and 12", brief(seen))
-    p.line("done")
+    wait(p, "done")
+    ended(p, 11, 12)
     asked(p, "watch")
     p.send(TURN)
-    p.command(type="wait", **{"for": "turn"})
+    wait(p, "turn")
     p.line("turn")  # and no other `done` before it
 
 
@@ -266,7 +275,7 @@ def an_interrupted_result(p: Program) -> None:
         "message": "it broke",
     }
     p.send(result(5, 0, 11, **bad), result(5, 0, 12), {"type": "done", "run": 5, "finished": 1})
-    p.command(type="wait", **{"for": "done"})
+    wait(p, "done")
     first, second = p.line("episode"), p.line("episode")
     if first.get("scored", True) or not first.get("will_retry") or not second.get("scored", True):
         raise Failed("scored false and will_retry true, then scored true", brief([first, second]))
@@ -278,7 +287,7 @@ def a_run_that_fails(p: Program) -> None:
     """`done` has a reason and a text for a person."""
     running(p)
     p.send({"type": "done", "run": 5, "finished": 0, "reason": "failed", "message": "td is gone"})
-    p.command(type="wait", **{"for": "done"})
+    wait(p, "done")
     found = p.line("done")
     if found.get("reason") != "failed" or found.get("message") != "td is gone":
         raise Failed("reason failed and the text", brief(found))
@@ -305,11 +314,11 @@ def watching(p: Program) -> None:
     more = {"observations": [[0, [1, 2]]], "agents": ["td"], "text": "X to move", "mood": 1}
     p.send({**TURN, **more})
     p.send({**TURN, "turn": 1, "to_act": [], "terminated": True, "reason": "terminated"})
-    p.command(type="wait", **{"for": "turn"})
+    wait(p, "turn")
     found = p.line("turn")
     if found.get("episode") != 8 or not same(found.get("observations"), [[0, [1, 2]]]):
         raise Failed("the turn of episode 8 with its observations", brief(found))
-    p.command(type="wait", **{"for": "turn"})
+    wait(p, "turn")
     if p.line("turn").get("turn") != 1:
         raise Failed("turn 1", "another")
 
@@ -332,9 +341,7 @@ def a_request_through_a_broken_connection(p: Program) -> None:
     works(p)
     p.command(type="catalogue")
     request = p.expect("catalogue")
-    p.send(sessions.HELLO_FIRST)
-    p.resumes()
-    p.greet(p.session, resumed=True)
+    sessions.renewed(p)
     p.expect("catalogue", id=request["id"])
     p.send({"type": "reply", "id": request["id"], "body": "at last"})
     p.line("reply", "at last")
@@ -347,14 +354,11 @@ def results_through_a_broken_connection(p: Program) -> None:
     running(p, episodes=2)
     sent = p.send(result(5, 0, 11))
     p.send(sessions.HELLO_FIRST)
-    p.command(type="wait", **{"for": "done"})
+    wait(p, "done")
     p.resumes()
     p.greet(p.session, resumed=True)
     p.send(*sent, result(5, 1, 12), {"type": "done", "run": 5, "finished": 2})
-    seen = [p.line("episode")["episode"] for _ in range(2)]
-    if seen != [11, 12]:
-        raise Failed("episodes 11 and 12", brief(seen))
-    p.line("done")
+    ended(p, 11, 12)
 
 
 @case("S4.6", level=2)
@@ -362,9 +366,8 @@ def a_welcome_that_comes_again(p: Program) -> None:
     """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
     running(p)
     p.send(p.welcome, result(5, 0, 11), {"type": "done", "run": 5, "finished": 1})
-    p.command(type="wait", **{"for": "done"})
-    p.line("episode")
-    p.line("done")
+    wait(p, "done")
+    ended(p, 11)
     works(p)
 
 
@@ -374,20 +377,19 @@ def a_run_through_five_seconds_without_a_broker(p: Program) -> None:
     p.greet(heartbeat=0.75)  # as in sessions.py
     p.line("welcome")
     running(p)
-    p.command(type="wait", **{"for": "done"})
+    wait(p, "done")
     p.vanish(5)
     p.resumes(patience=p.patience + 5)
     p.greet(p.session, resumed=True)
     p.send(result(5, 0, 11), {"type": "done", "run": 5, "finished": 1})
-    p.line("episode")
-    p.line("done")
+    ended(p, 11)
 
 
 @case("S4.13", level=2)
 def a_session_that_is_lost(p: Program) -> None:
     """`resumed` false: an experiment's runs are lost; it says so and ends."""
     running(p)
-    p.command(type="wait", **{"for": "done"})
+    wait(p, "done")
     p.send(sessions.HELLO_FIRST)
     p.resumes()
     p.greet(resumed=False)
@@ -400,7 +402,7 @@ def goodbye_of_the_broker(p: Program) -> None:
     """A broker that leaves takes its runs with it: what came before counts, and the program says so; `bye` is not answered."""
     running(p)
     p.send(result(5, 0, 11), {"type": "bye", "reason": "shutting down"})
-    p.command(type="wait", **{"for": "done"})
+    wait(p, "done")
     p.line("episode")
     p.line("lost", ANY)
     p.departs(1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from dovetail.conform.case import Cases, Failed
 from dovetail.conform.program import TOKEN, Program
@@ -11,6 +12,27 @@ from dovetail.protocol import examples
 
 Part = Callable[[Program], None]
 HELLO_FIRST = {"type": "error", "code": "hello-first", "message": "who are you?"}
+
+
+def renewed(p: Program, *, resumed: bool = True) -> None:
+    """Break the connection; welcome the program again, in its session or in a new one."""
+    p.send(HELLO_FIRST)
+    p.resumes()
+    p.greet(p.session if resumed else "", resumed=resumed)
+
+
+def welcomed(p: Program, **more: Any) -> None:
+    """Welcome a program that has said ``hello``."""
+    p.greet(**more)
+    if p.role == "experiment":
+        p.line("welcome")
+
+
+def bad_frames() -> Iterator[examples.Malformed]:
+    """Yield frames that no peer can read: an environment gets only those in which no role is."""
+    for vector in examples.malformed():
+        if vector.receiver == "environment" and vector.limits is None:
+            yield vector
 
 
 def add(cases: Cases, works: Part, listen: Part) -> None:
@@ -42,9 +64,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
     @case("S14.2", greet=False)
     def features(p: Program) -> None:
         """Unknown features in `welcome` are ignored; a peer announces only what it knows."""
-        p.greet(features=["example.org/dance"])
-        if role == "experiment":
-            p.line("welcome")
+        welcomed(p, features=["example.org/dance"])
         works(p)
 
     for code in ("version", "access", "name-taken"):
@@ -83,9 +103,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
     def bad_frames_do_no_harm(p: Program) -> None:
         """A frame that cannot be read is refused or ignored, and nothing worse."""
         listen(p)
-        for vector in examples.malformed():
-            if vector.receiver != "environment" or vector.limits is not None:
-                continue
+        for vector in bad_frames():
             p.send(vector.frame)
             number = p.ping()
             answer = p.hear(f"pong {number} after {vector.name}", pongs=True)
@@ -98,9 +116,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
         """A frame that cannot be read gets an `error` of the right code, and nothing worse."""
         listen(p)
         wrong = []
-        for vector in examples.malformed():
-            if vector.receiver != "environment" or vector.limits is not None:
-                continue  # what an environment is sent holds for every peer: no role is in it
+        for vector in bad_frames():
             p.send(vector.frame)
             number = p.ping()
             answer = p.hear(f"error {vector.code} for {vector.name}", pongs=True)
@@ -228,9 +244,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
     @case("S4.11", greet=False, level=2)
     def silence_makes_a_new_connection(p: Program) -> None:
         """After 4 heartbeats of silence (2 s at least) a peer makes a new connection and says `hello` with `resume`."""
-        p.greet(heartbeat=0.1)
-        if role == "experiment":
-            p.line("welcome")
+        welcomed(p, heartbeat=0.1)
         listen(p)
         before = p.routing_id
         p.resumes(patience=p.patience + 5)
@@ -242,9 +256,7 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
     @case("S4.11", greet=False)
     def a_session_that_is_heard_stays(p: Program) -> None:
         """A peer that hears pings keeps its connection."""
-        p.greet(heartbeat=0.75)
-        if role == "experiment":
-            p.line("welcome")
+        welcomed(p, heartbeat=0.75)
         listen(p)
         for number in range(14):  # for longer than the 3 s of silence that would be too long
             p.send({"type": "ping", "number": number})

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dovetail.conform import sessions
-from dovetail.conform.agent.talk import acts, case, counters, end, renewed, seated, start, step
+from dovetail.conform.agent.talk import acts, begun, case, counters, end, seated, start, step
 from dovetail.conform.program import Program
 
 
 @case("S5.2 S5.5", level=2)
 def a_pending_decision_after_resumption(p: Program) -> None:
     """After `resumed` true what is sent again is answered again, and not decided twice."""
-    seated(p)
-    sent = p.send(start(1))
-    acts(p, 1, 0)
-    renewed(p, resumed=True)
+    sent = begun(p)
+    sessions.renewed(p, resumed=True)
     p.send(*sent)
     acts(p, 1, 0)
     p.send(step(1, 1))
@@ -53,9 +51,7 @@ def numbers_may_skip(p: Program) -> None:
 @case("S4.6", level=2)
 def a_welcome_that_comes_again(p: Program) -> None:
     """The same `welcome` again, to a `hello` that was said twice, changes nothing."""
-    seated(p)
-    p.send(start(1))
-    acts(p, 1, 0)
+    begun(p)
     p.send(p.welcome, step(1, 1))
     acts(p, 1, 1)
     counters(p, 2, 0, 0.0)
@@ -68,7 +64,7 @@ def everything_is_gone_after_a_lost_session(p: Program) -> None:
     p.send(start(1), {"type": "message", "id": 5000, "instance": 1, "body": "old"})
     acts(p, 1, 0)
     p.expect("reply", id=5000, body="old")
-    renewed(p, resumed=False)
+    sessions.renewed(p, resumed=False)
     for stray in (step(1, 1), start(2)):
         p.send(stray)
         p.expect("error", code="unknown", answers=p.seq)
@@ -84,9 +80,7 @@ def everything_is_gone_after_a_lost_session(p: Program) -> None:
 def a_decision_through_a_long_silence(p: Program) -> None:
     """A new connection after silence: the same decision, sent again, gets the same action."""
     p.greet(heartbeat=0.1)
-    seated(p)
-    sent = p.send(start(1, reward=0.5))
-    acts(p, 1, 0)
+    sent = begun(p, reward=0.5)
     p.resumes(patience=p.patience + 5)
     p.greet(p.session, resumed=True, heartbeat=30.0)
     p.send(*sent, step(1, 1))

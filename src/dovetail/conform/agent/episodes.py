@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.conform import values
-from dovetail.conform.agent.talk import acts, case, counters, create, end, init, seated, start, step
+from dovetail.conform.agent.talk import (
+    acts,
+    begun,
+    case,
+    counters,
+    create,
+    end,
+    init,
+    seated,
+    start,
+    step,
+)
 from dovetail.conform.case import Failed
 from dovetail.conform.program import Program, brief, same
 from dovetail.protocol import codec, examples
@@ -76,9 +87,7 @@ def thoughts_change_nothing(p: Program) -> None:
 @case("S6.4")
 def resigning(p: Program) -> None:
     """An agent may give its episode up, and say what it measured since its last answer."""
-    seated(p)
-    p.send(start(1))
-    acts(p, 1, 0)
+    begun(p)
     p.send(step(1, 1, observation="resign", reward=0.5))
     found = p.hear("the action that resigns")
     said = {"type": "action", "episode": 1, "turn": 1, "resign": True, "measures": {"regret": 0.5}}

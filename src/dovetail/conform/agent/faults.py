@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dovetail.conform.agent.talk import (
     acts,
+    begun,
     case,
     counters,
     create,
@@ -29,9 +30,7 @@ def a_game_that_it_cannot_play(p: Program) -> None:
 @case("S6.8 S12.1")
 def an_agent_that_crashes(p: Program) -> None:
     """An agent that failed in a decision: `error` `crashed` that `answers` it."""
-    seated(p)
-    p.send(start(1))
-    acts(p, 1, 0)
+    begun(p)
     p.send(step(1, 1, observation="crash", reward=1.0))
     p.expect("error", code="crashed", answers=p.seq, id=None, message=ANY)
     p.send(end(1, reason="crashed", blame=0), start(2))

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.conform.agent.talk import (
-    acts,
-    case,
-    counters,
-    create,
-    end,
-    init,
-    renewed,
-    start,
-    works,
-)
+from dovetail.conform import sessions
+from dovetail.conform.agent.talk import acts, case, counters, create, end, init, start, works
 from dovetail.conform.case import Failed
 from dovetail.conform.program import ANY, Program, brief, same
 
@@ -88,7 +79,7 @@ def a_lookahead_through_a_broken_connection(p: Program) -> None:
     decision, question = looking(p)
     p.send(decision)
     p.quiet("the decision is being thought about")
-    renewed(p, resumed=True)
+    sessions.renewed(p, resumed=True)
     p.expect("lookahead", id=question["id"], episode=1, seat=0, turn=0, lines=LINES)
     p.send(decision, {"type": "reply", "id": question["id"], "body": PREVIEWS})
     acts(p, 1, 0, action=REWARDS)

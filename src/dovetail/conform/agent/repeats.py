@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dovetail.conform.agent.talk import (
     acts,
+    begun,
     case,
     counters,
     create,
@@ -35,9 +36,7 @@ def a_decision_that_comes_again(p: Program) -> None:
 @case("S5.2 S5.3", level=2)
 def an_older_decision(p: Program) -> None:
     """A decision that came before gets its old answer, or nothing once a later one has come."""
-    seated(p)
-    older = p.send(start(1))
-    acts(p, 1, 0)
+    older = begun(p)
     older += p.send(step(1, 2, legal=[1]))
     acts(p, 1, 2, action=1)
     p.send(step(1, 4))
@@ -50,9 +49,7 @@ def an_older_decision(p: Program) -> None:
 @case("S5.2", level=2)
 def what_comes_again_after_the_end(p: Program) -> None:
     """An ended episode is not begun again by what is sent again, and ends once."""
-    seated(p)
-    sent = p.send(start(1))
-    acts(p, 1, 0)
+    sent = begun(p)
     sent += p.send(end(1, reward=1.0))
     p.send(*sent)
     p.send(*sent)

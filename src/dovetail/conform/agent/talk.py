@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.conform import sessions
 from dovetail.conform.case import Cases, Failed
 from dovetail.conform.program import Program, brief, same
 
@@ -78,6 +77,14 @@ def seated(p: Program, *seats: int, **fields: Any) -> None:
     p.send(*(init(seat=seat) for seat in seats or (0,)))
 
 
+def begun(p: Program, **more: Any) -> list[dict[str, Any]]:
+    """Seat instance 1 and have it act in episode 1; return the decision as it was sent."""
+    seated(p)
+    sent = p.send(start(1, **more))
+    acts(p, 1, 0)
+    return sent
+
+
 def works(p: Program) -> None:
     """Check that the program makes an agent which plays an episode."""
     instance = 1000 + len(p.said)  # what was not used yet
@@ -86,10 +93,3 @@ def works(p: Program) -> None:
     acts(p, instance, 0)
     p.send(end(instance, match=instance), {"type": "leave", "match": instance})
     counters(p, 1, 1, 0.0, instance)
-
-
-def renewed(p: Program, *, resumed: bool) -> None:
-    """Break the connection; welcome the program again, in its session or in a new one."""
-    p.send(sessions.HELLO_FIRST)
-    p.resumes()
-    p.greet(p.session if resumed else "", resumed=resumed)
