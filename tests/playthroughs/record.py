@@ -1,4 +1,4 @@
-"""Write one random episode of each game and configuration to a text file, for diffs to show changes of rules.
+"""Write one random episode of each game and configuration to a file a game, for diffs to show changes of rules.
 
 `make playthroughs` writes them; tests/playthroughs/test_playthroughs.py compares.
 """
@@ -23,6 +23,8 @@ from dovetail.testing.environments import legal_of, play
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
 SEED = 20
+TITLE = "\n=== "
+"""What stands before the title of an episode."""
 SHOWN, LINES = 4, 30
 """Turns with the position; turns in a line each.  The rest is in the closing hash."""
 
@@ -30,7 +32,7 @@ Case = tuple[str, dict[str, Any]]
 
 
 def cases() -> dict[str, Case]:
-    """Return each game and configuration of the tests and of the experiments' files, by file name."""
+    """Return each game and configuration of the tests and of the experiments' files, by title."""
     found = list(CASES)
     found += [(name, {}) for name in plugins.names("environment") if (name, {}) not in found]
     for path in sorted((TOP / "experiments/dovetail_experiments/examples").glob("*.toml")):
@@ -47,7 +49,7 @@ def _name(case: Case) -> str:
     name = "-".join([case[0], *parts])
     if len(name) > 80:
         name = f"{name[:70]}-{_hash(json.dumps(case[1], sort_keys=True).encode(), 6)}"
-    return f"{name}.txt"
+    return name
 
 
 def _plain(value: Any) -> str:
@@ -116,15 +118,26 @@ def _who(turn: Turn) -> str:
     return f"{how}, outcome {turn.outcome}"
 
 
-def main() -> None:
-    """Write every file, and delete those of cases that are no more."""
-    found = cases()
+def kept() -> dict[str, str]:
+    """Return the text of each episode in the files, by title."""
+    found: dict[str, str] = {}
     for path in HERE.glob("*.txt"):
-        if path.name not in found:
-            path.unlink()
-    for name, case in found.items():
-        (HERE / name).write_text(record(case), encoding="utf-8")
-        print(name)
+        for section in path.read_text(encoding="utf-8").split(TITLE)[1:]:
+            title, _, text = section.partition("\n\n")
+            found[title] = text
+    return found
+
+
+def main() -> None:
+    """Write every file, and delete those of games that no longer exist."""
+    pages: dict[str, str] = {}
+    for title, case in sorted(cases().items()):
+        print(title)
+        pages[case[0]] = pages.get(case[0], "") + f"{TITLE}{title}\n\n{record(case)}"
+    for path in HERE.glob("*.txt"):
+        path.unlink()
+    for game, text in pages.items():
+        (HERE / f"{game}.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
