@@ -20,6 +20,7 @@ from typing import Any, cast
 import msgspec
 
 from dovetail.client.client import Experiment as Client
+from dovetail.peer.link import START
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail_web.chairs import Chairs
@@ -63,11 +64,13 @@ class Hub:
     Args:
         address: the broker's.
         token: its access token, if it has one.
+        start: what starts it, if ``dovetail broker`` does not.
     """
 
-    def __init__(self, address: str, token: str | None = None) -> None:
+    def __init__(self, address: str, token: str | None = None, start: str = START) -> None:
         self.address = address
         self._token = token
+        self._start = start
         self.problem = f"Connecting to the broker at {address}."
         """Why there is no broker; empty if there is one."""
         self._answered = time.monotonic()
@@ -297,7 +300,7 @@ class Hub:
         self._gone("try again when it runs", "The page has ended")
 
     def _gone(self, why: str, what: str = "The broker does not answer") -> None:
-        self.problem = f"{what}: {why}"
+        self.problem = f"{what}: {why.replace(START, self._start)}"
         self.catalogue = {}
         self._watched.clear()
         self._jobs.fail(DovetailError(self.problem))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import uvicorn
 
+from dovetail.peer.link import START
 from dovetail.peer.quoting import origin
 from dovetail.protocol.errors import DovetailError
 from dovetail_web.app import application
@@ -67,7 +68,7 @@ def serve(
         names: under which a proxy serves the page, such as ``play.example.org``.
         ready: called with the page's URL once it can be asked for.
     """
-    hub = Hub(address, token)
+    hub = Hub(address, token, START if arena is None else f"`dovetail arena {arena.name}`")
     hub.start()
     # Behind a password the page may be asked for under any name that leads here.
     hosts = (*LOCAL, *names) if password is None else ()

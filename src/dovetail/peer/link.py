@@ -34,6 +34,8 @@ AGAIN = 0.25
 SLOW = 1.0
 """Seconds without an answer after which a starting peer says what it waits for."""
 
+START = "`dovetail broker`"
+"""What starts a broker, as errors say it."""
 CLOSED = "this connection is closed; open another, and create its agents and runs there"
 
 THEIRS = "this connection", "open another one here"
@@ -130,7 +132,7 @@ class Link:
                     raise DovetailError(unready)
                 why = f" ({dealer.trouble})" if dealer.trouble else ""
                 raise DovetailError(
-                    f"no broker answers at {self.address}{why}; start one with `dovetail broker`"
+                    f"no broker answers at {self.address}{why}; start one with {START}"
                 )
 
     def receive(self, timeout: float | None) -> list[m.Message]:
