@@ -1,4 +1,4 @@
-"""The command line ``dovetail``: one module for each group of commands; other packages bring theirs by entry points."""
+"""The command line ``dovetail``: a module a group of commands; entry points add others."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ COMMANDS = {
 
 
 def commands() -> dict[str, tuple[str, str]]:
-    """Return the module and the help of each command: the core's, then those of the other packages."""
+    """Return module and help of each command: the core's, then those of other packages."""
     found = dict(COMMANDS)
     for each in entry_points(group="dovetail.commands"):
         with contextlib.suppress(ImportError):  # a package that was removed but for its name
@@ -76,7 +76,7 @@ def commands() -> dict[str, tuple[str, str]]:
 
 
 class _Commands(Group):
-    """Imports and builds the commands of a module when one of them is used: building all takes longer than most run."""
+    """Builds the commands of a module when one is used: building all takes longer than most run."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

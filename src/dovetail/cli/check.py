@@ -107,7 +107,7 @@ def agent_(
 
 
 def _each(names: list[str], check: Callable[[str], None], basic: str = "") -> int:
-    """Run checks and show the result of each; without the ``basic`` one the others say nothing more."""
+    """Run checks and show each result; stop if the ``basic`` one fails."""
     from rich.markup import escape
 
     from dovetail.testing.problem import CheckFailed

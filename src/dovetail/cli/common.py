@@ -79,7 +79,7 @@ def complain(error: Exception) -> int:
 
 
 def command(app: typer.Typer, name: str, arguments: list[str] | None = None) -> int:
-    """Run a command-line application, by default with this process's arguments; return its exit code."""
+    """Run a command-line application with arguments, or this process's; return its exit code."""
     forgiving()
     try:
         code = app(arguments, prog_name=name, standalone_mode=False)
@@ -130,7 +130,7 @@ MaybeConnect = Annotated[
 
 
 def _read_token(file: str | None) -> str | None:
-    """Return the access token in a file, or DOVETAIL_TOKEN; an argument would show it to every user (`ps`)."""
+    """Return the access token of a file, or DOVETAIL_TOKEN: `ps` would show an argument."""
     if file is None:
         return os.environ.get("DOVETAIL_TOKEN") or None
     try:
@@ -231,7 +231,7 @@ def register(given: Sequence[str] | None) -> None:
 
 
 def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
-    """Return ``KEY=VALUE`` texts as a mapping; values are JSON if they parse as JSON, otherwise text.
+    """Return ``KEY=VALUE`` texts as a mapping; values are JSON if possible, otherwise text.
 
     Raises:
         UsageError: an entry has no ``=``, or a key is given twice.
@@ -267,7 +267,7 @@ def _preset(kind: plugins.Kind, name: str, given: Mapping[str, Any] | None) -> A
 
 
 def served(kind: plugins.Kind, name: str, given: Mapping[str, Any]) -> Any:
-    """Return as ``environment`` or ``agent`` a class to be served; what the local user has set must make one."""
+    """Return a class to be served, with the options that the local user has set."""
     from dovetail.peer.presets import tried
 
     found = _preset(kind, name, given)

@@ -1,4 +1,4 @@
-"""Standard output and input: what other programs read holds the protocol alone, and no character stops a command.
+"""Standard input and output: a protocol alone on them, and no character stops a command.
 
 Games and agents are other people's code, which prints; so do libraries in C, and programs that they
 start.
@@ -25,7 +25,7 @@ def forgiving() -> None:
 
 @contextmanager
 def reserved() -> Iterator[TextIO]:
-    """Yield standard output, in UTF-8, for what a program reads; whatever else is printed goes to standard error.
+    """Yield standard output in UTF-8 for a program; send all other output to standard error.
 
     Enter this before code of users is imported.
     """
@@ -52,7 +52,7 @@ def reserved() -> Iterator[TextIO]:
 
 @contextmanager
 def conversation() -> Iterator[tuple[TextIO, TextIO]]:
-    """Yield standard input and output for a protocol; code of users finds an empty standard input."""
+    """Yield standard input and output for a protocol; user code finds an empty input."""
     with reserved() as out:
         if _descriptor(sys.stdin) != 0:
             yield sys.stdin, out

@@ -188,7 +188,8 @@ def close(p: Program) -> None:
 
 @case("S6.9", level=2)
 def a_step_after_the_close(p: Program) -> None:
-    """A frame about an episode that the program does not have: `error` `unknown` that `answers` it."""
+    """A frame about an episode that the program does not have: `error` `unknown` that `answers`
+    it."""
     begun(p)
     p.send({"type": "close", "match": 1})
     for stray in (step(1, 0, [0, 0]), step(77, 0, [0, 1]), start(5, 99)):
@@ -247,7 +248,8 @@ def truncated(p: Program) -> None:
 
 @case("S8.3")
 def a_mask(p: Program) -> None:
-    """Legal actions may be a bit mask: action a is bit a mod 8, from the lowest, of byte a div 8."""
+    """Legal actions may be a bit mask: action a is bit a mod 8, from the lowest, of byte a div
+    8."""
     legal = view(begun(p, mask=True, space={"space": "Discrete", "n": 11}), 0).get("legal")
     if not isinstance(legal, bytes) or unmask(legal) != list(range(11)):
         raise Failed("a mask of the actions 0 to 10", brief(legal))
@@ -304,7 +306,8 @@ def text_for_seats_and_watchers(p: Program) -> None:
 
 @case("S8.4")
 def scenes_for_watchers(p: Program) -> None:
-    """`scenes`, in a `start` or later in a `step`, asks for the scene that all may see; one that comes is the turn's."""
+    """`scenes`, in a `start` or later in a `step`, asks for the scene that all may see; one that
+    comes is the turn's."""
     opened(p)
     p.send(start(1))
     first = turn(p, 1, 0, [0], text=None)
@@ -330,7 +333,8 @@ def public(found: dict[str, Any], number: int) -> None:
 
 @case("S8.4")
 def afterstates(p: Program) -> None:
-    """`wants` ask for afterstates in the views of a seat to act: one row per legal action, in their order."""
+    """`wants` ask for afterstates in the views of a seat to act: one row per legal action, in their
+    order."""
     spec = opened(p)
     p.check(spec, "spec", {"afterstates": True})
     p.send(start(1, wants=[["afterstates"], []]))
@@ -379,7 +383,8 @@ def ask(p: Program, number: int, **more: Any) -> list[dict[str, Any]]:
 
 @case("S6.15 S6.16")
 def lookahead(p: Program) -> None:
-    """`lookahead` is answered by `reply` with a preview for each line; the episode stays as it is."""
+    """`lookahead` is answered by `reply` with a preview for each line; the episode stays as it
+    is."""
     begun(p)
     wanted: list[dict[str, Any]] = [
         {"to_act": [1], "rewards": [1, 0], "applied": 1},
@@ -523,7 +528,8 @@ def a_start_that_comes_again(p: Program) -> None:
 
 @case("S5.3", level=2)
 def settled_answers_are_forgotten(p: Program) -> None:
-    """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others are."""
+    """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others
+    are."""
     sent = p.send(opening(), opening(2))
     p.expect("spec", match=1)
     p.expect("spec", match=2)
@@ -552,7 +558,8 @@ def a_new_start_abandons_the_old_episode(p: Program) -> None:
 
 @case("S6.9")
 def an_action_that_the_rules_refuse(p: Program) -> None:
-    """`error` with code `illegal` that `answers` the step, and the `seat`; the episode is as before."""
+    """`error` with code `illegal` that `answers` the step, and the `seat`; the episode is as
+    before."""
     begun(p)
     p.send(step(1, 0, [0, -1]))
     p.expect("error", code="illegal", answers=p.seq, seat=0, id=None, message=ANY)
@@ -566,7 +573,8 @@ def an_action_that_the_rules_refuse(p: Program) -> None:
 
 @case("S6.9 S12.1")
 def rules_that_fail(p: Program) -> None:
-    """If the rules fail: `error` `crashed` that `answers` the `start` or `step`; other matches continue."""
+    """If the rules fail: `error` `crashed` that `answers` the `start` or `step`; other matches
+    continue."""
     for match, where in ((1, "start"), (2, "step")):
         opened(p, match, fail=where)
         p.send(start(match, match))
@@ -640,7 +648,8 @@ def a_welcome_that_comes_again(p: Program) -> None:
 
 @case("S4.13", level=2)
 def everything_is_gone_after_a_lost_session(p: Program) -> None:
-    """`resumed` false: an environment closes its matches; their numbers, and requests', may be used again."""
+    """`resumed` false: an environment closes its matches; their numbers, and requests', may be used
+    again."""
     opened(p)
     p.send(start(1), step(1, 0, [0, 2]), {"type": "message", "id": 5000, "match": 1, "body": "old"})
     turn(p, 1, 0, [0])
@@ -690,7 +699,8 @@ def batch(number: int, **columns: Any) -> dict[str, Any]:
 
 @case("S16.1 S16.3 S16.4 S16.5")
 def a_group(p: Program) -> None:
-    """A group plays an episode in each slot; a batch is answered by `turns` with a row for each seat to act."""
+    """A group plays an episode in each slot; a batch is answered by `turns` with a row for each
+    seat to act."""
     if not grouped(p):
         return
     begins = {"restarts": i4(0, 1), "episodes": i8(7, 8), "seeds": u8(5, 6)}
@@ -716,7 +726,8 @@ def a_group(p: Program) -> None:
 
 @case("S16.4")
 def a_batch_that_cannot_be_played(p: Program) -> None:
-    """A batch about a slot or a group that there is not is refused with `error` that `answers` it."""
+    """A batch about a slot or a group that there is not is refused with `error` that `answers`
+    it."""
     if not grouped(p):
         return
     begins = {"episodes": i8(7), "seeds": u8(5)}

@@ -78,7 +78,8 @@ def requests_and_replies(p: Program) -> None:
 
 @case("S7.1")
 def a_request_that_is_refused(p: Program) -> None:
-    """Any request may get an `error` with its `id` instead; the program gets the code and the text."""
+    """Any request may get an `error` with its `id` instead; the program gets the code and the
+    text."""
     p.command(type="create", agent="unheard-of")
     request = p.expect("create", agent="unheard-of")
     p.send(
@@ -97,7 +98,8 @@ def a_request_that_is_refused(p: Program) -> None:
 
 @case("S7.2")
 def a_request_that_ends_without_an_answer(p: Program) -> None:
-    """A request that took too long, or that was given up, gets `error` `timeout` or `cancelled`; a late answer is ignored."""
+    """A request that took too long, or that was given up, gets `error` `timeout` or `cancelled`; a
+    late answer is ignored."""
     for code in ("timeout", "cancelled"):
         p.command(type="create", agent="slow", timeout=0.5)
         request = p.expect("create", agent="slow", timeout=0.5)
@@ -208,7 +210,8 @@ def values_of_every_kind(p: Program) -> None:
 
 @case("S7.10")
 def results(p: Program) -> None:
-    """`episode`s and `progress` come during a run, and `done` at last; nothing of it is answered."""
+    """`episode`s and `progress` come during a run, and `done` at last; nothing of it is
+    answered."""
     running(p, episodes=2)
     p.send(
         result(5, 0, 11), {"type": "progress", "run": 5, "finished": 1, "running": 1, "total": 2}
@@ -233,7 +236,8 @@ def results(p: Program) -> None:
 
 @case("S7.10")
 def events_with_the_reply(p: Program) -> None:
-    """A run's first results may come in the same message as the reply that names the run, or before it."""
+    """A run's first results may come in the same message as the reply that names the run, or before
+    it."""
     p.command(type="run", environment="trial", agents=[1])
     request = p.expect("run", environment="trial", agents=[1])
     p.send(
@@ -337,7 +341,8 @@ def goodbye_of_the_program(p: Program) -> None:
 
 @case("S5.6", level=2)
 def a_request_through_a_broken_connection(p: Program) -> None:
-    """After `resumed` true an experiment sends its unanswered requests again, with the same `id`."""
+    """After `resumed` true an experiment sends its unanswered requests again, with the same
+    `id`."""
     works(p)
     p.command(type="catalogue")
     request = p.expect("catalogue")
@@ -399,7 +404,8 @@ def a_session_that_is_lost(p: Program) -> None:
 
 @case("S4.8")
 def goodbye_of_the_broker(p: Program) -> None:
-    """A broker that leaves takes its runs with it: what came before counts, and the program says so; `bye` is not answered."""
+    """A broker that leaves takes its runs with it: what came before counts, and the program says
+    so; `bye` is not answered."""
     running(p)
     p.send(result(5, 0, 11), {"type": "bye", "reason": "shutting down"})
     wait(p, "done")

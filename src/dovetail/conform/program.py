@@ -222,7 +222,8 @@ class Program:
                 self._waiting.append(message)
 
     def _says_hello_again(self, peer: bytes) -> bool:
-        """Say again what the program has missed, if its ``hello`` came again because we were slow (S4.6)."""
+        """Say again what the program has missed, if its ``hello`` came again because we were slow
+        (S4.6)."""
         missed = [each.frames for each in self.said[self._since :] if each.sender == "kit"]
         if peer != self._peer:
             self._peer, self._since = peer, len(self.said)
@@ -304,7 +305,8 @@ class Program:
                 return
 
     def only(self, kind: str, fields: Fields, *allowed: tuple[str, Fields]) -> Any:
-        """Send a request and return the ``body`` of its reply; nothing else comes but what is allowed."""
+        """Send a request and return the ``body`` of its reply; nothing else comes but what is
+        allowed."""
         number = self.request(kind, **fields)
         while True:
             message = self.hear(f"a reply to {kind} {number}")
@@ -333,7 +335,8 @@ class Program:
     # -- sessions -------------------------------------------------------------------------------------
 
     def hello(self, patience: float | None = None) -> Fields:
-        """Return the program's next ``hello``; what it said before on that connection is dropped."""
+        """Return the program's next ``hello``; what it said before on that connection is
+        dropped."""
         while True:
             message = self.hear("hello", patience)
             if message["type"] == "hello":

@@ -71,7 +71,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S4.2", f"refused-{code}", greet=False)
         def refused(p: Program, code: str = code) -> None:
-            """`version`, `access` and `name-taken` in answer to `hello` are final: one line on standard error, status 1."""
+            """`version`, `access` and `name-taken` in answer to `hello` are final: one line on
+            standard error, status 1."""
             p.send({"type": "error", "code": code, "message": "you may not come in"})
             p.exits(1)
             lines = p.stderr().strip().splitlines()
@@ -196,7 +197,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S3.6")
     def any_well_formed_encoding_will_do(p: Program) -> None:
-        """The order of keys is free, the last of two equal keys counts, headers need not be the shortest."""
+        """The order of keys is free, the last of two equal keys counts, headers need not be the
+        shortest."""
         listen(p)
         p.send(b"\x82\xa6number\x03\xa4type\xa4ping")
         p.expect("pong", number=3)
@@ -220,7 +222,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S4.11 S4.3", level=2)
     def hello_first_asks_for_the_session_again(p: Program) -> None:
-        """At `hello-first` a peer says `hello` with `resume`, `seen` and its own name on the same socket."""
+        """At `hello-first` a peer says `hello` with `resume`, `seen` and its own name on the same
+        socket."""
         works(p)
         listen(p)
         before = p.routing_id
@@ -243,7 +246,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
     @case("S4.11", greet=False, level=2)
     def silence_makes_a_new_connection(p: Program) -> None:
-        """After 4 heartbeats of silence (2 s at least) a peer makes a new connection and says `hello` with `resume`."""
+        """After 4 heartbeats of silence (2 s at least) a peer makes a new connection and says
+        `hello` with `resume`."""
         welcomed(p, heartbeat=0.1)
         listen(p)
         before = p.routing_id
@@ -282,7 +286,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S4.13", greet=False, level=2)
         def a_lost_session_is_begun_again(p: Program) -> None:
-            """`resumed` false: a new session, everything of the old one is gone; the program keeps working."""
+            """`resumed` false: a new session, everything of the old one is gone; the program keeps
+            working."""
             p.greet()
             works(p)
             p.send(HELLO_FIRST)
@@ -294,7 +299,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S13.6")
         def sent_away(p: Program) -> None:
-            """An `error` `access` that answers nothing, then `bye`: the program shows the text and ends with status 1."""
+            """An `error` `access` that answers nothing, then `bye`: the program shows the text and
+            ends with status 1."""
             works(p)
             text = "the key 'ann' was revoked"
             p.send({"type": "error", "code": "access", "message": text}, {"type": "bye"})
@@ -319,7 +325,8 @@ def add(cases: Cases, works: Part, listen: Part) -> None:
 
         @case("S4.11", greet=False, level=2)
         def the_broker_is_gone_for_five_seconds(p: Program) -> None:
-            """A broker that went and came back under the same address hears `hello` with `resume`."""
+            """A broker that went and came back under the same address hears `hello` with
+            `resume`."""
             p.greet(
                 heartbeat=0.75
             )  # three seconds of silence: seen in five, and not on a busy machine

@@ -13,7 +13,7 @@ ENVIRONMENTS, AGENTS = "hosted-environments", "hosted-agents"
 
 
 def broker(address: str | None, token: str | None) -> tuple[str, str | None]:
-    """Return the broker's address and access token: as given, or from DOVETAIL_BROKER and DOVETAIL_TOKEN."""
+    """Return the broker's address and access token: given, or from the environment."""
     return (
         address or os.environ.get(BROKER) or ADDRESS,
         token if token is not None else os.environ.get(TOKEN),

@@ -19,7 +19,7 @@ _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 def ends_with_this(
     core: int | None = None, number: signal.Signals = signal.SIGTERM
 ) -> Callable[[], None] | None:
-    """Return a ``preexec_fn`` for a child that ends when this process does for any reason; None if the system has none.
+    """Return a ``preexec_fn`` for a child that ends with this process; None if there is none.
 
     Args:
         core: also keep the child on this core.
@@ -37,7 +37,7 @@ def _prepare(core: int | None, number: signal.Signals) -> None:
 
 
 def end_group(process: subprocess.Popen[Any]) -> None:
-    """Kill a program that leads a process group, and what it has left behind, such as the child of a shell."""
+    """Kill a program that leads a process group, with all that it started."""
     if sys.platform == "win32":
         process.kill()
         return

@@ -110,7 +110,7 @@ def unsendable(error: BaseException) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return an option with lists where it has arrays, ranges, iterators or views, at any depth of lists and maps.
+    """Return an option with lists in place of arrays, ranges, iterators and views, at any depth.
 
     >>> plain({"seeds": range(2), "xs": np.array([[1, 2]])})
     {'seeds': [0, 1], 'xs': [[1, 2]]}

@@ -1,4 +1,4 @@
-"""Where a file says something, for errors: its line, or the option of the command line that overrides it."""
+"""Places of values, for errors: the line of a file, or the option that overrides it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _Long(Exception):
 
 
 def _parsed(lines: list[str], number: int) -> dict[str, Any]:
-    """Return what the first lines of a file say, to the end of the statement that the last one is part of."""
+    """Parse the first lines of a file, to the end of the statement of the last one."""
     for end in range(number, min(len(lines), number + LOOKED) + 1):
         with suppress(ValueError, RecursionError):
             return outside.parsed("\n".join(lines[:end]))

@@ -71,7 +71,7 @@ def _report(error: BaseException, what: str, log: logging.Logger) -> None:
 
 
 def place(error: BaseException) -> str:
-    """Return `` (FILE.py:LINE)`` of the innermost frame that is neither ours nor a library's; or nothing."""
+    """Return `` (FILE.py:LINE)`` of the user's innermost frame, or nothing."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if _mine(frame):
             return f" ({Path(frame.filename).name}:{frame.lineno})"
@@ -86,14 +86,14 @@ def code_of(error: Failure) -> str:
 
 
 def failure(error: Failure) -> Code:
-    """Return the code of an agent's error at a decision: its own, if it says that its player failed."""
+    """Return the code of an agent's error at a decision: its own for a ``Forfeit``."""
     if isinstance(error, Forfeit):
         return "timeout" if error.code == "timeout" else "unavailable"
     return "crashed"
 
 
 def described(error: Failure, who: str, log: logging.Logger, where: str = "") -> str:
-    """Return one line for a person about an exception; what is a surprise is also logged, with its traceback.
+    """Return one line about an exception; an unexpected one is also logged with its traceback.
 
     Args:
         error: the exception.

@@ -50,7 +50,7 @@ class Inbox:
             self.keep(seq, answer)
 
     def keep(self, seq: int, answer: m.Message, before: int = 0) -> None:
-        """Keep an answer in place of ``before``, which has arrived, as the frame that follows from it shows."""
+        """Keep an answer in place of ``before``, which has arrived: the next frame shows it."""
         if before:
             self._answers.pop(before, None)
         if seq:

@@ -26,7 +26,7 @@ _IMPORTS = re.compile(rf"^from ({_PACKAGE}[\w.]*) import (\([^)]*\)|.*)$", re.MU
 
 
 def njit(*signature: str, **options: Any) -> Callable[[F], F]:
-    """Return a decorator, which compiles a function as ``numba.njit`` does with the same arguments."""
+    """Return a decorator that compiles a function as ``numba.njit`` does."""
 
     def compiled(function: F) -> F:
         before = _numba.config.CACHE_LOCATOR_CLASSES

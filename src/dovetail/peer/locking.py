@@ -48,7 +48,7 @@ def take(file: int) -> None:
 
 
 def lock(path: Path, mode: int = 0o644) -> int:
-    """Open a file that only one process at a time may have, and make it if needed; return its descriptor.
+    """Open, and create if needed, a file that one process at a time may have; return its descriptor.
 
     Raises:
         BlockingIOError: another process has it.

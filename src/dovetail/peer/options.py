@@ -41,7 +41,7 @@ _first = threading.Lock()
 
 
 class WrongOption(DovetailError):
-    """An option is unknown, missing or wrong; ``option`` is its name, empty if none of them is wrong by itself."""
+    """An option is unknown, missing or wrong; ``option`` is its name, if a single one is."""
 
     def __init__(self, message: str, option: str = "") -> None:
         super().__init__(message)
@@ -95,7 +95,7 @@ def describe(struct: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
-    """Return ``KEY=VALUE`` texts as a mapping; values are JSON if they parse as JSON, otherwise text.
+    """Return ``KEY=VALUE`` texts as a mapping; values are JSON if possible, otherwise text.
 
     Raises:
         DovetailError: an entry has no ``=``, or a key is given twice.

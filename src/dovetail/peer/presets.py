@@ -94,7 +94,7 @@ def _missing(struct: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
 
 
 def preset(kind: T, given: dict[str, Any], owner: str) -> T:
-    """Return an environment's or agent's class with other defaults; experiments may still set its options.
+    """Return a class with other defaults; experiments may still set its options.
 
     Args:
         kind: the class.

@@ -1,4 +1,4 @@
-"""Builders of other syntaxes: names and paths enter commands, URLs, file names and tables through these.
+"""Quoting of names and paths in commands, URLs, file names and tables.
 
 The URL of a database is built by ``dovetail_experiments.records.database.url_of``, HTML by
 templates or as elements.  A test finds text that is formatted into such a syntax instead.
@@ -47,7 +47,7 @@ def origin(host: str, port: int) -> str:
 
 
 def file_name(name: str) -> str:
-    """Return a name of one file in one folder: different for different names, itself if it is harmless.
+    """Return a file name: different for different names, the name itself if it is harmless.
 
     >>> file_name("agent-first"), file_name("../a b")
     ('agent-first', '.._a_b-2c2c791a')
@@ -60,7 +60,7 @@ def file_name(name: str) -> str:
 
 
 def cell(value: Any) -> Any:
-    """Return a value for a CSV file: text that a spreadsheet would take for a formula begins with '.
+    """Return a value for a CSV file; text that looks like a formula begins with '.
 
     >>> cell("=1+1"), cell("-5"), cell(-5), cell("td")
     ("'=1+1", '-5', -5, 'td')

@@ -101,7 +101,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Return an exception in one line: what to install, or its type and text, and the line of the user's own code."""
+    """Return an exception in one line: the package to install, or its type, text and place."""
     missing = absent(error)
     if missing is not None:
         return missing

@@ -108,7 +108,7 @@ def serve_host(
 
 
 def _announce(hello: m.Hello, address: str, welcome: m.Welcome) -> None:
-    """Say what is on offer where, and under which name; standard output is for the program that serves."""
+    """Print what is on offer where and under which name, on standard error."""
     offered = ", ".join(offer.name for offer in hello.offers)
     line = f"{hello.role} {offered} ready at {address} as {welcome.name}"
     print(plain(line), file=sys.stderr, flush=True)

@@ -60,7 +60,7 @@ class Session:
         return codec.encode(self.hello)
 
     def receive(self, frames: Iterable[bytes], now: float) -> tuple[list[m.Message], list[bytes]]:
-        """Process frames from the broker; return the messages for the role, and frames to send immediately."""
+        """Process frames; return the messages for the role, and frames to send immediately."""
         self.heard = now
         messages: list[m.Message] = []
         answers: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Text that came from other programs, on its way to a terminal, which would obey what is not text in it."""
+"""Text of other programs without the control characters that a terminal would obey."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def plain(text: str) -> str:
 
 
 def coloured(text: str) -> str:
-    """Return a text like ``plain``, but with the colours in which some games draw their positions."""
+    """Return a text as ``plain`` does, but keep the colours in which some games draw."""
     kept = OBEYED.sub(lambda found: found["colours"] or "", text)
     return f"{kept}{_RESET}" if "\x1b" in kept and not kept.endswith(_RESET) else kept

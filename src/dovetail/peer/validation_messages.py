@@ -1,4 +1,4 @@
-"""Says what is wrong with a file or an option in the words of its reader: where, what was expected, what was meant."""
+"""Errors of files and options in their reader's words: place, expectation, suggestion."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def problem(
     table: Mapping[str, Any],
     more: Iterable[str] = (),
 ) -> Problem:
-    """Return what an error of ``msgspec.convert(table, kind)`` says; ``more`` as for ``explained``."""
+    """Explain an error of ``msgspec.convert(table, kind)``; ``more`` as for ``explained``."""
     text = str(error)
     found = _PLACE.search(text)
     what = text[: found.start()] if found else text
@@ -231,7 +231,7 @@ def _holds_tables(kind: type[Struct], steps: tuple[Step, ...]) -> bool:
 
 
 def _form(kind: type[Struct], steps: tuple[Step, ...]) -> str:
-    """Return what text at a place is made of, if its annotation says so in words, as ``extra={"form": ...}``."""
+    """Return the form of a text, if its annotation has ``extra={"form": ...}``."""
     found = _type(kind, steps)
     for each in (found, *get_args(found)):  # of a union, an alternative may have it
         for meta in getattr(each, "__metadata__", ()):

@@ -233,7 +233,7 @@ def _illegal(space: Any, legal: list[int] | None) -> list[Any]:
 
 
 def illegal_actions_change_nothing(subject: Subject) -> None:
-    """``IllegalAction`` is in one line and leaves the episode as it was; strict: all are refused."""
+    """``IllegalAction`` is one line and changes nothing; strict: all are refused."""
     name = "illegal_actions_change_nothing"
     environment, spec = subject.make()
     for turn, actions in play(environment, spec, 3, random.Random(9), name):
@@ -323,7 +323,7 @@ def _seen_after(ahead: Environment, turn: Turn, seat: int, spec: Spec) -> Any:
 
 
 def scenes_show_every_legal_action(subject: Subject) -> None:
-    """A scene's cells lie in it, its choices are the legal actions, and each is pointed at alone."""
+    """A scene's cells lie in it; its choices are the legal actions, each with its own cells."""
     name = "scenes_show_every_legal_action"
     environment, spec = subject.make()
     for turn, _ in play(environment, spec, 7, random.Random(2), name):

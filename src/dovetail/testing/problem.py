@@ -10,7 +10,7 @@ from dovetail.protocol.errors import DovetailError
 
 
 class CheckFailed(AssertionError):
-    """An environment or agent breaks a rule; the text names it, the rule, and where the guide has it.
+    """An environment or agent breaks a rule; the text names it, the rule and its guide.
 
     Args:
         check: the name of the check.

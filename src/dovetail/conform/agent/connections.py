@@ -21,7 +21,8 @@ def a_pending_decision_after_resumption(p: Program) -> None:
 
 @case("S5.4 S5.5", level=2)
 def a_decision_that_was_lost(p: Program) -> None:
-    """`hello.seen` does not count what never came: a frame that was lost is taken when it is sent again."""
+    """`hello.seen` does not count what never came: a frame that was lost is taken when it is sent
+    again."""
     seated(p)
     before = p.seq
     p.seq += 1  # of a frame that is lost

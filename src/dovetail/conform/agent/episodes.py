@@ -24,7 +24,8 @@ from dovetail.protocol import codec, examples
 
 @case("S6.4")
 def an_episode(p: Program) -> None:
-    """Each decision is answered by an `action` that names episode, turn and seat; `end` is not answered."""
+    """Each decision is answered by an `action` that names episode, turn and seat; `end` is not
+    answered."""
     seated(p)
     p.send(start(7, reward=0.25))
     acts(p, 7, 0)
@@ -71,7 +72,8 @@ def unknown_fields_in_a_decision(p: Program) -> None:
 
 @case("S7.16")
 def thoughts_change_nothing(p: Program) -> None:
-    """`think` does not change the action; thoughts, if the library has them, come only if it was there."""
+    """`think` does not change the action; thoughts, if the library has them, come only if it was
+    there."""
     seated(p)
     p.send(start(1, think=True))
     found = p.expect("action", episode=1, turn=0, seat=0, action=2).get("thoughts")
@@ -99,7 +101,8 @@ def resigning(p: Program) -> None:
 
 @case("S8.3")
 def legal_actions_as_list_mask_or_nil(p: Program) -> None:
-    """Legal actions travel as action numbers or as a bit mask, bit n mod 8 (from the lowest) of byte n div 8."""
+    """Legal actions travel as action numbers or as a bit mask, bit n mod 8 (from the lowest) of
+    byte n div 8."""
     seated(p)
     wrong = []
     for number, (what, legal, highest) in enumerate(values.LEGAL):
@@ -188,7 +191,8 @@ def clock_text_mode_and_seed(p: Program) -> None:
 
 @case("S8.4")
 def afterstates_and_scenes(p: Program) -> None:
-    """A decision has the afterstates and the scene that are wanted: any values, as they were sent."""
+    """A decision has the afterstates and the scene that are wanted: any values, as they were
+    sent."""
     seated(p)
     scene = {"width": 2.0, "cells": [{"x": 0.5, "y": 1.0}], "caption": "turn 0", "mood": 1}
     for turn, afterstates in enumerate((examples.AFTER, [[1, 2], [3, 4], [5, 6]], [])):
@@ -254,7 +258,8 @@ def an_end_without_a_decision(p: Program) -> None:
 
 @case("S6.7")
 def an_end_instead_of_a_turn(p: Program) -> None:
-    """A seat always hears one `end`, also while it owes an answer; the next episode is unaffected."""
+    """A seat always hears one `end`, also while it owes an answer; the next episode is
+    unaffected."""
     seated(p)
     p.send(start(1), end(1, reason="cancelled"), start(2))
     heard = [p.hear("actions")]

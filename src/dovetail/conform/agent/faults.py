@@ -20,7 +20,8 @@ from dovetail.conform.program import ANY, Program
 
 @case("S6.8")
 def a_game_that_it_cannot_play(p: Program) -> None:
-    """An agent that cannot play answers `init` with `error`, code `unavailable`, that `answers` it."""
+    """An agent that cannot play answers `init` with `error`, code `unavailable`, that `answers`
+    it."""
     create(p, parameters={"refuse": True})
     p.send(init(4, 1))
     p.expect("error", code="unavailable", answers=p.seq, id=None, message=ANY)

@@ -60,7 +60,8 @@ def a_decision_of_a_group_that_fails(p: Program) -> None:
 
 @case("S16.7")
 def resigning_in_a_group(p: Program) -> None:
-    """A row that resigns is in `resigns`; the others are answered. `measures` has a map for each row."""
+    """A row that resigns is in `resigns`; the others are answered. `measures` has a map for each
+    row."""
     if not groups(p):
         return
     seated(p)

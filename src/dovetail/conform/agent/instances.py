@@ -22,7 +22,8 @@ sessions.add(CASES, works, lambda p: None)
 
 @case("S7.5", greet=False)
 def offers(p: Program) -> None:
-    """`hello.offers` says what the program can make: the conformer, as docs/conformance.md has it."""
+    """`hello.offers` says what the program can make: the conformer, as docs/conformance.md has
+    it."""
     found = p.greeted.get("offers", [])
     wanted = [each for each in found if each.get("name") == "conformer"]
     if len(wanted) != 1:
@@ -113,7 +114,8 @@ def answers_are_kept_until_they_are_settled(p: Program) -> None:
 
 @case("S5.3", level=2)
 def settled_answers_are_forgotten(p: Program) -> None:
-    """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others are."""
+    """A frame up to `ping.settled` is not sent again, so its answer is kept no longer; others
+    are."""
     create(p)
     sent = p.send(*({"type": "message", "id": i, "instance": 1, "body": i} for i in (2001, 2002)))
     p.expect("reply", id=2001)

@@ -30,7 +30,8 @@ def looking(p: Program, episode: int = 1) -> tuple[dict[str, Any], dict[str, Any
 
 @case("S6.15")
 def lookahead(p: Program) -> None:
-    """An agent may ask `lookahead` within a decision; the `reply` with that `id` has a preview for each line."""
+    """An agent may ask `lookahead` within a decision; the `reply` with that `id` has a preview for
+    each line."""
     create(p)
     p.send({**init(), "lookahead": True})
     ids = []
@@ -48,7 +49,8 @@ def lookahead(p: Program) -> None:
 
 @case("S6.17")
 def a_lookahead_that_is_refused(p: Program) -> None:
-    """A `lookahead` may get an `error` with its `id`; the decision must be answered all the same."""
+    """A `lookahead` may get an `error` with its `id`; the decision must be answered all the
+    same."""
     create(p)
     p.send({**init(), "lookahead": True})
     _, question = looking(p)
@@ -60,7 +62,8 @@ def a_lookahead_that_is_refused(p: Program) -> None:
 
 @case("S6.17")
 def an_end_during_a_lookahead(p: Program) -> None:
-    """An episode may end while its seat waits for a `reply`; a reply that comes later is ignored."""
+    """An episode may end while its seat waits for a `reply`; a reply that comes later is
+    ignored."""
     create(p)
     p.send({**init(), "lookahead": True})
     _, question = looking(p)
@@ -72,8 +75,8 @@ def an_end_during_a_lookahead(p: Program) -> None:
 
 @case("S5.6", level=2)
 def a_lookahead_through_a_broken_connection(p: Program) -> None:
-    """After `resumed` true an agent sends its unanswered `lookahead` again, with the same `id`; the decision sent
-    again waits for it."""
+    """After `resumed` true an agent sends its unanswered `lookahead` again, with the same `id`; the
+    decision sent again waits for it."""
     create(p)
     p.send({**init(), "lookahead": True})
     decision, question = looking(p)

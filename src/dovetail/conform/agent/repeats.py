@@ -58,7 +58,8 @@ def what_comes_again_after_the_end(p: Program) -> None:
 
 @case("S6.8", level=2)
 def a_decision_for_a_seat_that_it_does_not_hold(p: Program) -> None:
-    """A decision for a seat or an episode that the program does not have: `error` `unknown` that `answers` it."""
+    """A decision for a seat or an episode that the program does not have: `error` `unknown` that
+    `answers` it."""
     seated(p)
     for stray in (step(42, 3), start(43, match=9), start(44, seat=1)):
         p.send(stray)
@@ -98,7 +99,8 @@ def a_seat_that_changes_hands(p: Program) -> None:
 
 @case("S7.6")
 def leave(p: Program) -> None:
-    """After `leave` the match's seats are free; one for a match that it does not know is ignored."""
+    """After `leave` the match's seats are free; one for a match that it does not know is
+    ignored."""
     seated(p, 0, 1)
     p.send(
         {"type": "leave", "match": 1}, {"type": "leave", "match": 1}, {"type": "leave", "match": 9}

@@ -117,7 +117,7 @@ class AgentHost(BaseHost):
         return [_offer(name, each) for name, each in self.types.items()]
 
     def answer(self, decision: Decision, action: Any, refused: int = 0) -> list[m.Message]:
-        """Return what answers a decision to which the agent returned ``LATER``; empty if it is over.
+        """Answer a decision to which the agent returned ``LATER``; return nothing if it is over.
 
         Args:
             decision: that one.

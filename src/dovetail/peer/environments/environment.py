@@ -162,4 +162,4 @@ class Environment(ABC, Generic[C]):
         return None
 
     def cleanup(self) -> None:
-        """Release resources, also after an ``init`` that failed.  No method is called after this one."""
+        """Release resources, also after a failed ``init``.  No method is called after this."""

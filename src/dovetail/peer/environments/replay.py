@@ -22,7 +22,7 @@ def environment(record: EpisodeRecord) -> Environment:
 
 
 def replay(record: EpisodeRecord) -> Iterator[tuple[Environment, Turn]]:
-    """Yield the environment and its turn at each position: before the first action, and after each turn.
+    """Yield the environment and its turn before the first action and after each turn.
 
     The environment is the same object each time, and is cleaned up when the iterator ends.
 

@@ -13,7 +13,7 @@ from dovetail.protocol import columns
 
 
 class TurnBased(VectorEnvironment):
-    """Keeps who is to act in each slot, what was earned and how it ended; a game adds its positions.
+    """Keeps seats to act, rewards and endings of each slot; a game adds its positions.
 
     Before ``begin`` and ``play`` the slots that they change continue, with no rewards; a game
     writes what is otherwise.
@@ -52,7 +52,7 @@ class TurnBased(VectorEnvironment):
 
     @abstractmethod
     def legal(self, slots: Column) -> Column:
-        """Return the bit masks of the seats to act in some slots: uint8 [slots, bytes], all theirs."""
+        """Return the legal actions of the seats to act in some slots: uint8 [slots, bytes]."""
 
     @abstractmethod
     def afterstates(self, slots: Column, total: int) -> Column:

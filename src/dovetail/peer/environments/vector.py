@@ -99,10 +99,10 @@ class VectorEnvironment(ABC):
 
     @abstractmethod
     def transitions(self, slots: Column, *, afterstates: bool) -> Transitions:
-        """Return what the last ``start`` or ``step`` of some slots led to; they are int32 and rising."""
+        """Return the results of the last ``start`` or ``step`` of some slots: int32, rising."""
 
     def cleanup(self) -> None:
-        """Release resources, also after an ``init`` that failed.  No method is called after this one."""
+        """Release resources, also after a failed ``init``.  No method is called after this."""
 
 
 class Copies(VectorEnvironment):
