@@ -71,7 +71,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """True while it runs."""
         return self._process.poll() is None
 
     def say(self, line: str) -> None:

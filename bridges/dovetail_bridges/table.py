@@ -36,7 +36,7 @@ START = 60.0
 
 
 class CallRefused(DovetailError):
-    """What a caller wants cannot be done; the text says why and what can be."""
+    """A call cannot be carried out; the text says why and what can be done."""
 
 
 class _Player(RemoteAgent):
@@ -133,7 +133,7 @@ class OpenTable:
         return list(self._players)
 
     def spaces(self) -> dict[int, Any]:
-        """Return the action space of each open seat, as far as it is known before a game; None if not."""
+        """Return each open seat's action space; None if it is unknown before a game."""
         listed = self._spaces
         return {
             each: (listed[each] if len(listed) > 1 else listed[0]) if listed else None

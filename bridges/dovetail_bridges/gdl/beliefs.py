@@ -1,4 +1,4 @@
-"""What players of GDL-II know: their own moves and what they have seen, and states that fit it."""
+"""Knowledge of players in GDL-II: own moves, percepts, and the states that fit them."""
 
 from __future__ import annotations
 

@@ -64,13 +64,13 @@ class Game:
         everyone = [each for each in dict.fromkeys(named) if each in facts]
         everyone += sorted(facts - set(everyone), key=order)
         self.chance = RANDOM in everyone
-        """Whether a role plays chance."""
+        """True if a role plays chance."""
         self.roles: list[Term] = [each for each in everyone if each != RANDOM]
         """The players, in the order of the description."""
         self.everyone: list[Term] = everyone
         """The players and chance, in the order of the description."""
         self.hidden = "sees" in defined
-        """Whether players see only what `sees` says (GDL-II)."""
+        """True if players see only what `sees` says (GDL-II)."""
 
     def start(self) -> State:
         """Return the state in which the game begins."""
@@ -152,7 +152,7 @@ class State:
 
     @cached_property
     def terminal(self) -> bool:
-        """Whether the game is over."""
+        """Return whether the game is over."""
         return bool(self._relation("terminal").facts)
 
     @cached_property

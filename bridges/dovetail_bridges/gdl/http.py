@@ -27,7 +27,7 @@ TYPE = "text/acl"
 
 
 class Answering(Interface):
-    """What answers messages."""
+    """The function that answers messages."""
 
     def answer(self, text: str) -> str:
         """Return the answer to a message; raise DovetailError if it has none."""
@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Until(io.RawIOBase):
-    """What a socket receives until some time; its own timeout bounds one read, which a trickle never exceeds."""
+    """Reads of a socket up to a deadline; its own timeout would bound each read alone."""
 
     def __init__(self, link: socket.socket, end: float) -> None:
         self._link = link

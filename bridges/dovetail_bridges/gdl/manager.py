@@ -25,11 +25,11 @@ class MatchResult:
     """How a match went."""
 
     goals: dict[Term, int]
-    """What each player earned, 0 to 100."""
+    """Each player's goal value, 0 to 100."""
     moves: list[list[Term]] = field(default_factory=list)
     """The joint moves, chance among them, in the order of the roles."""
     errors: list[str] = field(default_factory=list)
-    """What players did wrong; each time a random legal move was made for them."""
+    """Errors of players, for each of whom a random legal move was made."""
 
 
 def play(

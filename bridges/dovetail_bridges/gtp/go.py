@@ -16,7 +16,7 @@ KOMI = re.compile(r"komi=(-?[\d.]+(?:e-?\d+)?)")
 
 
 class Position:
-    """What OpenSpiel's text says of a position.
+    """A position as OpenSpiel's text has it.
 
     Raises:
         DovetailError: there is no board in it.

@@ -38,7 +38,7 @@ class Front:
         self._seated = BoardAgent(agent, seed)
         self._name = agent_name(agent)
         self.over = False
-        """Whether the controller has said ``quit``."""
+        """True once the controller has said ``quit``."""
         self._left: dict[int, float] = {}
         self._commands: dict[str, Callable[[Sequence[str]], str]] = {
             "protocol_version": lambda _: "2",
@@ -134,7 +134,7 @@ class Front:
         return COLORS.index(color)
 
     def _turn(self, seat: int) -> None:
-        """Let a side move that is not to move, as in a handicap: the other passes."""
+        """Give the move to the other side, as in a handicap: the side to move passes."""
         state = self._board.state
         if state.is_terminal() or state.current_player() == seat:
             return

@@ -29,7 +29,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "action_mask"
     seed_bits: Annotated[
         int,
-        Meta(ge=1, le=63, description="Reduce seeds to so many bits; 31 for the Atari games."),
+        Meta(ge=1, le=63, description="Reduce seeds to this many bits; 31 for the Atari games."),
     ] = 63
 
 

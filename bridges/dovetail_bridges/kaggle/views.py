@@ -1,4 +1,4 @@
-"""What Kaggle's agent files expect to see, made from what a seat observes here."""
+"""Observations in the form that Kaggle's agent files expect."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class LanguageModelParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Episode:
-    """What the agent keeps of a seat's episode."""
+    """The agent's memory of a seat's episode."""
 
     def __init__(self) -> None:
         self.tokens = 0

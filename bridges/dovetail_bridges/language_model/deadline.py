@@ -33,7 +33,7 @@ class Cut:
 
     @contextmanager
     def after(self, seconds: float) -> Iterator[None]:
-        """Cut the connection if the block takes longer than so many seconds."""
+        """Cut the connection if the block takes longer than ``seconds``."""
         self._over = False
         timer = threading.Timer(seconds, self._end)
         timer.daemon = True

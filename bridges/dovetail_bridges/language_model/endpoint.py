@@ -68,7 +68,7 @@ def settings() -> Settings:
 
 
 class Answer(Struct, frozen=True):
-    """What the server says."""
+    """The answer of the server."""
 
     text: str
     tokens: int

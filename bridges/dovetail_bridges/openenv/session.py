@@ -48,7 +48,7 @@ class Session:
         self._before = 0
         """The last game that ended before this session, or that this session has seen end."""
         self._begun = False
-        """Whether this session has begun a game."""
+        """True once this session has begun a game."""
         self._tried = 0
 
     def answer(self, request: Request) -> str | None:

@@ -67,7 +67,7 @@ class OpenSpiel(Environment[Options]):
             and kind.dynamics == pyspiel.GameType.Dynamics.SEQUENTIAL
             and self._views.form in ("observation", "information")
         )
-        """Whether an action alone decides what is seen after it."""
+        """True if an action alone decides what is seen after it."""
         low, high = game.min_utility(), game.max_utility()
         bounded = math.isfinite(low) and math.isfinite(high)
         last = kind.reward_model == pyspiel.GameType.RewardModel.TERMINAL

@@ -108,7 +108,7 @@ def apply(state: Any, actions: dict[int, int]) -> None:
 
 
 class Views:
-    """What the players of a game see.
+    """The observations of a game's players.
 
     Args:
         game: the game.

@@ -86,7 +86,7 @@ class PolicyParameters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Table(Struct):
-    """What ``OpenSpielPolicy`` saves."""
+    """The state of an ``OpenSpielPolicy``."""
 
     game: str = ""
     table: dict[str, list[tuple[int, float]]] = {}

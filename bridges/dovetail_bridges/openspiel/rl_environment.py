@@ -158,7 +158,7 @@ class Environment:
 
     @property
     def is_turn_based(self) -> bool:
-        """Whether one seat acts at present."""
+        """Return whether one seat acts at present."""
         return len(self._turn.to_act) <= 1
 
     @property

@@ -44,7 +44,11 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
     seed_bits: Annotated[
         int,
-        Meta(ge=1, le=63, description="Reduce seeds to so many bits; some games take no more."),
+        Meta(
+            ge=1,
+            le=63,
+            description="Reduce seeds to this many bits; some games take only small ones.",
+        ),
     ] = 31
 
 

@@ -66,7 +66,7 @@ class RulesTable:
         }
         self.to_act: list[int] = []
         self.rewards = [0.0] * self.spec.seats
-        """What each seat earned in the last transition."""
+        """Each seat's reward in the last transition."""
         self.terminated = self.truncated = False
         self.outcome: list[float] | None = None
         self.reason = ""
@@ -87,7 +87,7 @@ class RulesTable:
 
     @property
     def over(self) -> bool:
-        """Whether the episode is over."""
+        """Return whether the episode is over."""
         return self.terminated or self.truncated
 
     def start(self, seed: int) -> None:

@@ -15,7 +15,7 @@ MODES = ["ansi", "human"]
 
 
 class _Shown:
-    """What both interfaces share."""
+    """The part that both interfaces share."""
 
     metadata: ClassVar[dict[str, Any]]
     table: RulesTable
@@ -86,9 +86,9 @@ class AEC(_Shown, AECEnv):
         game: an environment's name or class.
         configuration: its options.
         illegal: what an illegal action does: ``forfeit``, ``random`` or ``raise``.
-        max_cycles: truncate after so many cycles.  In a cycle each agent is asked once: a seat that
-            has to act more often than another waits for it, which is asked with a mask of zeros and
-            whose action is ignored.
+        max_cycles: truncate after this many cycles.  In a cycle each agent is asked once: a seat
+            that has to act more often than another waits for it, which is asked with a mask of
+            zeros and whose action is ignored.
         render_mode: ``ansi`` or ``human``.
 
     Raises:

@@ -73,7 +73,7 @@ class SeatedGame:
         self.legal: list[int] | None = None
         """The legal actions of the decision that is open."""
         self.observation: Any = None
-        """What the seat saw last."""
+        """The seat's last observation."""
         self._experiment: Experiment | None = None
         self._view: SeatView | None = None
         self._tries = 0
@@ -227,7 +227,7 @@ class NativeAgent:
         self._layouts: tuple[Layout, Layout] | None = None
         self._view: SeatView | None = None
         self._open = False
-        """Whether an episode is in progress."""
+        """True while an episode is in progress."""
         self._unheard = 0
         """Episodes that are over, and whose results have not come yet."""
         self._seen: Any = None

@@ -33,11 +33,11 @@ UNDERSTOOD = "message understood"
 
 
 class JoinOptions(Struct, frozen=True):
-    """What a legacy agent is told beyond the game."""
+    """Messages to a legacy agent beyond the game."""
 
     seat: SeatOptions = SeatOptions()
     end_truncated: bool = False
-    """Whether it hears ``agent_end`` when an episode was cut short, as the original never said."""
+    """True to call ``agent_end`` for truncated episodes, too, which RL-Glue did not define."""
     freeze: tuple[str, ...] = ("freeze learning", "freeze exploring")
     """The messages before an evaluation."""
     unfreeze: tuple[str, ...] = ("unfreeze learning", "unfreeze exploring")
@@ -71,10 +71,10 @@ class Joined(Agent):
         self._peer: Peer | None = None
         """The program that has heard ``agent_init``."""
         self._told: SeatView | None = None
-        """What its task spec was made from."""
+        """The source of its task spec."""
         self._frozen = False
         self._deaf = False
-        """Whether it does not understand the messages that freeze."""
+        """True if it does not understand the messages that freeze."""
         self._views: dict[tuple[int, int], SeatView] = {}
         self._playing: tuple[int, int] | None = None
         """The episode and seat whose ``agent_start`` it has heard, and no end."""

@@ -1,4 +1,4 @@
-"""What RL-Glue's core does between agent, environment and experiment; pure but for the two sides.
+"""RL-Glue's core between agent, environment and experiment; pure but for the two sides.
 
 Observations, actions and task specs pass through as the bytes in which they came, so that a core
 between three legacy programs relays them exactly.
@@ -95,11 +95,11 @@ class World(Protocol):
         ...
 
     def agent_message(self, body: bytes) -> bytes:
-        """Have the agent answer a text."""
+        """Return the agent's answer to a text."""
         ...
 
     def environment_message(self, body: bytes) -> bytes:
-        """Have the environment answer a text."""
+        """Return the environment's answer to a text."""
         ...
 
     def half(self, code: int, payload: bytes) -> bytes:
@@ -119,7 +119,7 @@ class Pair:
         self.environment = environment
         self._action = wire.EMPTY
         self._stepped = False
-        """Whether any step was not terminal: until then a terminal step's answer has no action, as
+        """True if any step was not terminal: until then a terminal step's answer has no action, as
         in the original."""
 
     def init(self) -> bytes:

@@ -21,7 +21,7 @@ log = logging.getLogger("dovetail.rlglue")
 
 
 class HostOptions(Struct, frozen=True):
-    """What a legacy environment is told beyond RL-Glue's calls."""
+    """Messages to a legacy environment beyond RL-Glue's calls."""
 
     task_spec: str = ""
     """Replaces the environment's own task spec."""

@@ -142,7 +142,7 @@ class Port:
 
     @property
     def closed(self) -> bool:
-        """Whether ``close`` was called."""
+        """True once ``close`` was called."""
         return self._closed
 
     def close(self) -> None:

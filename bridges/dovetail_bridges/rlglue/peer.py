@@ -59,7 +59,7 @@ class Peer:
         self.gone = ""
         """Why the connection is closed; empty while it is open."""
         self.busy = False
-        """Whether it plays in a world, so that a newcomer must not take its place."""
+        """True while it plays in a world, so that a newcomer must not take its place."""
         self.watch: Callable[[], None] | None = None
         """Called while an answer takes long; an exception from it ends the wait."""
         self._socket = connection
@@ -182,7 +182,7 @@ class Peer:
 
     @property
     def alive(self) -> bool:
-        """Whether the connection is open, as far as can be seen without reading from it."""
+        """Return whether the connection seems open, without reading from it."""
         if self.gone:
             return False
         try:
@@ -232,7 +232,7 @@ class Peer:
 
 
 def _set_timeouts(connection: socket.socket) -> None:
-    """Let calls on a socket return after a while; by the kernel where it can, which spares a system call each."""
+    """Set a timeout on a socket: the kernel's where possible, which saves a system call each."""
     try:
         slice_ = struct.pack("ll", 0, int(SLICE * 1e6))
         connection.settimeout(None)

@@ -34,7 +34,7 @@ class SeatOptions(Struct, frozen=True):
     mask: Literal["", "chars", "ints"] = ""
     """Append the legal actions to the observation, as chars ``0`` and ``1`` or as ints."""
     illegal: Illegal = "retry"
-    """What an illegal action costs the agent."""
+    """The price of an illegal action."""
     penalty: float | None = None
     """The reward for an illegal action; None takes the game's forfeit, else its least reward, else
     -1."""

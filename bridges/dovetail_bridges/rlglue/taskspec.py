@@ -27,12 +27,12 @@ class Range(Struct, frozen=True):
 
     @property
     def finite(self) -> bool:
-        """Whether both ends are given and finite."""
+        """True if both ends are given and finite."""
         return all(end is not None and math.isfinite(end) for end in (self.low, self.high))
 
 
 class Arrays(Struct, frozen=True):
-    """What an observation or action consists of: the range of each number, and how many chars."""
+    """The parts of an observation or action: the range of each number, and the chars."""
 
     ints: Sequence[Range] = ()
     doubles: Sequence[Range] = ()

@@ -27,7 +27,7 @@ INT_RANGE = (-(2**31), 2**31 - 1)
 
 
 class Code(IntEnum):
-    """What a frame says."""
+    """The content of a frame."""
 
     EXPERIMENT = 1
     AGENT = 2
@@ -196,7 +196,7 @@ class Frames:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has arrived that was not taken."""
+        """True if everything that arrived was taken."""
         return not self._data
 
     def feed(self, data: bytes) -> None:
@@ -205,7 +205,7 @@ class Frames:
 
     @property
     def missing(self) -> int:
-        """How many bytes the frame that has begun still needs, as far as its header says; 0 if it is complete."""
+        """Bytes that the frame in progress still needs by its header; 0 if it is complete."""
         have = len(self._data)
         if have < 8:
             return 8 - have

@@ -91,7 +91,7 @@ class Front:
         return True
 
     def close(self, patience: float = PATIENCE) -> None:
-        """Release the agent, unless it is still at work after so many seconds: then its thread ends with the program."""
+        """Release the agent; one still at work after a timeout ends with the program."""
         self._stop()
         if self._thinking.acquire(timeout=patience):
             try:

@@ -365,7 +365,7 @@ def test_gtp_commands_that_are_refused_leave_no_pass() -> None:
     assert front.handle("undo") == front.handle("play w a2") == "=\n\n"
     front.close()
     front = gtp.Front(Fails(), 5, 0.5)
-    answer = front.handle("genmove w")
+    answer = front.handle("genmove w") or ""
     assert answer.startswith("? Fails in turn 1 raised RuntimeError: no idea (test_fronts.py:")
     assert front.handle("undo") == "? cannot undo\n\n"
     front.close()
