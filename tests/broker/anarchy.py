@@ -184,7 +184,7 @@ class Crowd:
         runs: dict[int, set[int]] = {}
         for run in self.core.runs:
             for play in run.playing.values():
-                busy.update({sitter.instance.number for sitter in play.match.sitters})
+                busy.update({seat.instance.number for seat in play.match.seats})
             for number in {agent.number for agent in run.agents}:
                 busy[number] += sum(int(stack.live.sum()) for stack in run.stacks.values())
                 runs.setdefault(number, set()).add(run.number)

@@ -11,16 +11,16 @@ import pytest
 from msgspec.msgpack import Ext
 
 from dovetail import Agent, DovetailError
+from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.clocks import SeatClock
 from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.legality import _short, chosen
-from dovetail.broker.rules.place import Place
 from dovetail.peer.agents.agent import Preview
 from dovetail.peer.agents.host import AgentHost
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete
-from dovetail.protocol.states import MATCH, SEAT, Machine
+from dovetail.protocol.states import MATCH, Machine
 from dovetail_agents.general.search.tree import _node
 
 FRAME = b"\xff" * (16 * 1024 * 1024)
@@ -42,8 +42,10 @@ def episode(price: m.Breach, n: int = 2**27) -> Episode:
     rules = m.RunRules(answer_timeout=None, on_timeout=price, on_illegal=price, check=True)
     spec = m.Spec(action_spaces=[Discrete(n)], observation_spaces=[Discrete(1)])
     clock = SeatClock(rules.clock, None)
-    places = [Place(0, Machine(SEAT, "seated"), 5, clock, spec.action_spaces[0], "learn")]
-    return Episode(1, 1, 0, 5, rules, spec, Machine(MATCH, "transition"), places, 0.0)
+    seat = SeatAccount(0)
+    seat.machine.on("init")
+    seat.begin(5, clock, spec.action_spaces[0], "learn")
+    return Episode(1, 1, 0, 5, rules, spec, Machine(MATCH, "transition"), [seat], 0.0)
 
 
 def deciding(price: m.Breach) -> Episode:
@@ -51,7 +53,7 @@ def deciding(price: m.Breach) -> Episode:
     made = episode(price)
     assert made.turned(m.Turn(1, 0, [0], [m.View(0, 0, [0])])) is None
     assert len(list(made.decide(0.0))) == 1
-    made.places[0].legal = FRAME
+    made.seats[0].legal = FRAME
     return made
 
 
@@ -72,7 +74,7 @@ def test_an_action_is_drawn_without_a_list_of_them() -> None:
     over, most = peak(lambda: made.acted(0, m.Action(1, 0, 0, -1), 0.0))
     assert over is None
     ((_, drawn),) = made.step(0.0).actions
-    assert drawn == chosen(derive(5, "breach", 0), FRAME, made.places[0].space)
+    assert drawn == chosen(derive(5, "breach", 0), FRAME, made.seats[0].space)
     assert 0 <= drawn < 2**27
     assert most < LITTLE
 

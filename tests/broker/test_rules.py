@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.broker.conversation import Conversation, Voice
 
-from dovetail.broker.rules.place import MEASURES
+from dovetail.broker.rules.account import MEASURES
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.spaces import Box

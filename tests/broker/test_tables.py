@@ -44,7 +44,7 @@ class World(Conversation):
     def seen(self) -> tuple[str, ...]:
         """Return the states of all machines."""
         machines: list[Machine[Any]] = [self.running.machine, self.match.machine]
-        machines += [sitter.machine for sitter in self.match.sitters]
+        machines += [seat.machine for seat in self.match.seats]
         machines += [peer.machine for peer in self.core.tables.sessions.values()]
         return tuple(machine.state for machine in machines)
 
@@ -123,7 +123,7 @@ TABLES: dict[str, tuple[Table, Callable[[World], str]]] = {
     "match": (MATCH, lambda world: world.match.machine.state),
     "seat": (
         SEAT,
-        lambda world: world.match.sitters[0].machine.state if world.match.sitters else "free",
+        lambda world: world.match.seats[0].machine.state if world.match.seats else "free",
     ),
     "run": (RUN, lambda world: world.running.machine.state),
     "session": (SESSION, lambda world: world.peer.machine.state),
@@ -161,8 +161,8 @@ def unreadable(voice: Voice, kind: str, **about: int) -> None:
 
 
 def agent_error(world: World, what: str) -> None:
-    sitters = world.match.sitters
-    answers = {"init": 1, "decision": sitters[0].asked if sitters else 0, "nothing": 77}[what]
+    seats = world.match.seats
+    answers = {"init": 1, "decision": seats[0].asked if seats else 0, "nothing": 77}[what]
     world.agents[0].says(m.Error("crashed", "no", answers=answers))
 
 
@@ -405,7 +405,7 @@ def test_the_broker_does_what_the_table_says(machine: str, state: str, what: str
 def test_a_seat_may_change_hands() -> None:
     world = World(begin, turn, ask, episodes=2, rotate=True)
     last_turn(world)
-    first = world.match.sitters[0]
+    first = world.match.seats[0]
     assert first.machine.state == "seated"
     holder = first.instance
     world.asks(m.ExperimentStart)
@@ -425,7 +425,7 @@ def test_a_seat_may_change_hands_in_an_episode(
     steps: tuple[Callable[[World], None], ...], before: str, after: str
 ) -> None:
     world = World(*steps, on_agent_lost="substitute", substitutes=["spare"])
-    first = world.match.sitters[0]
+    first = world.match.seats[0]
     assert first.machine.state == before
     leave(world)
     assert (first.machine.state, first.instance.agent) == (after, "spare")

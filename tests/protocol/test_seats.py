@@ -24,4 +24,4 @@ def test_agents_move_on_by_a_seat_each_episode(count: int) -> None:
         assert [seating.index(agent) for agent in range(count)] == [
             (agent + index) % count for agent in range(count)
         ]
-    assert np.array_equal(schedule.places(list(range(7))), seatings)
+    assert np.array_equal(schedule.players(list(range(7))), seatings)

@@ -17,7 +17,7 @@ from dovetail.broker.durable.object_codec import Graph
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match, Play
 from dovetail.broker.matches.run import Run, Schedule
-from dovetail.broker.matches.sitter import Sitter
+from dovetail.broker.matches.seat import Seat
 from dovetail.broker.matches.stack import Stack
 from dovetail.broker.matches.stack_batch import Asked
 from dovetail.broker.peers.access import Access, Grant
@@ -30,14 +30,13 @@ from dovetail.broker.rules.clocks import SeatClock
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.opening import Opening
-from dovetail.broker.rules.place import Place
 from dovetail.broker.runs.episode_migration import Rebuild
 from dovetail.protocol import messages, spaces
 from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 
 _STATE = (
-    *(SeatClock, Ending, Episode, Opening, Instance, Match, Play, Sitter, Outbox, Peer),
-    *(Place, Rebuild, Request, Run, Schedule, Settings, Machine, Stack, Asked),
+    *(SeatClock, Ending, Episode, Opening, Instance, Match, Play, Seat, Outbox, Peer),
+    *(Rebuild, Request, Run, Schedule, Settings, Machine, Stack, Asked),
     *(Access, Grant, Allowance),
 )
 _CLASSES = {

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
 from dovetail.broker.matches.instances import Instance
-from dovetail.broker.matches.sitter import Chair, Sitter
+from dovetail.broker.matches.seat import Seat, SeatAssignment
 from dovetail.broker.peers.peers import Peer
+from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.clocks import FOREVER, SeatClock
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.legality import space_of
-from dovetail.broker.rules.place import Place
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, Machine, MatchState
@@ -57,7 +57,7 @@ class Match:
     machine: Machine[MatchState] = field(default_factory=opening)
     spec: m.Spec = field(default_factory=m.Spec)
     """What the environment says of itself; it says nothing while it is opened."""
-    sitters: list[Sitter] = field(default_factory=list)
+    seats: list[Seat] = field(default_factory=list)
     """By seat, from its first episode on."""
     moves: int = 0
     """How often its episodes have moved to another environment."""
@@ -98,7 +98,7 @@ class Match:
         index: int,
         seed: int,
         rules: m.RunRules,
-        seated: list[Chair],
+        seated: list[SeatAssignment],
         now: float,
         *,
         watched: bool,
@@ -112,40 +112,36 @@ class Match:
 
         Args:
             episode: its number.
-            index: its place in the run.
+            index: its index in the run.
             seed: the environment's.
             rules: the run's.
             seated: by seat.
             now: the time.
             watched: whether any watcher wants the text of each turn.
             scenes: whether any wants its scene.
-            modes: by place in the run's list of agents.
+            modes: by index in the run's list of agents.
             draws: the seats' seeds.
             line: the joint actions to begin with.
             pace: what watchers at a pace want.
         """
-        if not self.sitters:
-            self.sitters = [Sitter(number, chair.instance) for number, chair in enumerate(seated)]
+        if not self.seats:
+            self.seats = [Seat(number, each.instance) for number, each in enumerate(seated)]
         before = self._peers()
-        for sitter, chair in zip(self.sitters, seated, strict=True):
-            if sitter.instance is not chair.instance or sitter.machine.state == "free":
-                sitter.sit(self.number, chair.instance, self.spec, rules)
+        for seat, assignment in zip(self.seats, seated, strict=True):
+            if seat.instance is not assignment.instance or seat.machine.state == "free":
+                seat.sit(self.number, assignment.instance, self.spec, rules)
         for peer in before:
             if peer not in self._peers():  # of a substitute whose agent is back
                 peer.outbox.deliver(m.Leave(self.number))
-        places = [
-            Place(
-                sitter.number,
-                sitter.machine,
-                draws.one(seed, index, chair.place),
+        for seat, (player, _, stands_for) in zip(self.seats, seated, strict=True):
+            seat.begin(
+                draws.one(seed, index, player),
                 SeatClock(rules.clock, rules.answer_timeout),
-                space_of(self.spec, sitter.number),
-                modes[chair.place] if chair.stands_for is None else "evaluate",
-                chair.stands_for,
+                space_of(self.spec, seat.number),
+                modes[player] if stands_for is None else "evaluate",
+                stands_for,
             )
-            for sitter, chair in zip(self.sitters, seated, strict=True)
-        ]
-        wants = [chair.instance.offer.wants for chair in seated]
+        wants = [assignment.instance.offer.wants for assignment in seated]
         start = m.EnvironmentStart(
             *(self.number, episode, seed, wants if any(wants) else []),
             watched=watched,
@@ -160,8 +156,8 @@ class Match:
                 sent = replace(start, watched=True, scenes=pace.scenes, once=True)
         asked = self.environment.outbox.ask(sent)
         begun = Episode(
-            *(episode, self.number, index, seed, rules, self.spec, self.machine, places, now),
-            line=line,
+            *(episode, self.number, index, seed, rules, self.spec, self.machine),
+            *(cast("list[SeatAccount]", self.seats), now, line),
         )
         self.play = Play(self, begun, asked, start, seen=due, due=due)
         self.play.pause()
@@ -169,21 +165,21 @@ class Match:
 
     def _peers(self) -> list[Peer]:
         """Return the programs that hold its seats, each once."""
-        return list(dict.fromkeys(sitter.instance.peer for sitter in self.sitters))
+        return list(dict.fromkeys(seat.instance.peer for seat in self.seats))
 
     def unseat(self, instance: Instance) -> None:
         """Take the seats of an agent that is lost; no episode is in progress."""
-        for sitter in self.sitters:
-            if sitter.instance is instance and sitter.machine.takes("leave"):
-                sitter.machine.on("leave")
+        for seat in self.seats:
+            if seat.instance is instance and seat.machine.takes("leave"):
+                seat.machine.on("leave")
 
     def close(self) -> None:
         """Free the environment and the seats; no episode is in progress."""
         self.due = FOREVER
         self.environment.outbox.asked.pop(self.asked, None)
-        for sitter in self.sitters:
-            if sitter.machine.takes("leave"):
-                sitter.machine.on("leave")
+        for seat in self.seats:
+            if seat.machine.takes("leave"):
+                seat.machine.on("leave")
         for peer in self._peers():
             peer.outbox.deliver(m.Leave(self.number))
         if self.machine.takes("close"):
@@ -222,10 +218,10 @@ class Play:
                 episode.deadline = FOREVER
             return
         for number in episode.to_act:
-            place = episode.places[number]
-            if place.machine.state == "deciding" and self.match.sitters[number].instance.peer.away:
+            seat = self.match.seats[number]
+            if seat.machine.state == "deciding" and seat.instance.peer.away:
                 self.stopped = True
-                place.clock.stop(now)
+                seat.clock.stop(now)
         episode.wait()
 
     def go(self, peer: Peer, now: float) -> bool:
@@ -237,11 +233,11 @@ class Play:
             episode.restart(now)
             self.stopped = False
             return True
-        held = [s for s in self.match.sitters if s.instance.peer is peer]
-        for sitter in held:
-            episode.places[sitter.number].clock.go(now)
+        held = [seat for seat in self.match.seats if seat.instance.peer is peer]
+        for seat in held:
+            seat.clock.go(now)
         episode.wait()
-        self.stopped = any(place.clock.standing for place in episode.places)
+        self.stopped = any(seat.clock.standing for seat in self.match.seats)
         return bool(held)
 
     def decide(self, now: float) -> None:
@@ -250,10 +246,10 @@ class Play:
 
     def ask(self, decisions: list[m.AgentStart | m.AgentStep]) -> None:
         """Send decisions to the seats that they are for."""
-        sitters = self.match.sitters
+        seats = self.match.seats
         for decision in decisions:
-            sitter = sitters[decision.seat]
-            sitter.asked = sitter.instance.peer.outbox.ask(decision)
+            seat = seats[decision.seat]
+            seat.asked = seat.instance.peer.outbox.ask(decision)
 
     def step(self, now: float, pace: Pace | None) -> None:
         """Hand the actions of all seats to the environment, once it is there to take them.
@@ -286,13 +282,13 @@ class Play:
         episode = self.episode
         ending = episode.overdue(now)
         for number in episode.to_act:
-            sitter = self.match.sitters[number]
-            if sitter.machine.state != "deciding":
-                sitter.instance.peer.outbox.release(sitter.asked)
+            seat = self.match.seats[number]
+            if seat.machine.state != "deciding":
+                seat.instance.peer.outbox.release(seat.asked)
         if ending is None and not episode.owing:
             self.step(now, pace)
         if ending is not None and ending.reason == "stalled" and ending.blame is not None:
-            self.match.sitters[ending.blame].instance.stalled = True
+            self.match.seats[ending.blame].instance.stalled = True
         return ending
 
     def end(self, ending: Ending) -> list[m.SeatResult]:
@@ -300,42 +296,23 @@ class Play:
         self.match.play = None
         if not self.match.moving:
             self.match.environment.outbox.asked.pop(self.asked, None)
-        for sitter, end in zip(self.match.sitters, self.episode.end(ending), strict=True):
-            outbox = sitter.instance.peer.outbox
+        for seat, end in zip(self.match.seats, self.episode.end(ending), strict=True):
+            outbox = seat.instance.peer.outbox
             # Either may have been lost on the way, and a decision has a reward in it.
-            outbox.release(sitter.asked)
-            outbox.release(sitter.init)
-            sitter.init = 0
+            outbox.release(seat.asked)
+            outbox.release(seat.init)
+            seat.init = 0
             outbox.deliver(end)
-        return [
-            _account(place, sitter.instance)
-            for place, sitter in zip(self.episode.places, self.match.sitters, strict=True)
-        ]
+        return [seat.result() for seat in self.match.seats]
 
     def seat_of(self, instance: Instance) -> int | None:
         """Return the first seat that an instance holds."""
-        return next((s.number for s in self.match.sitters if s.instance is instance), None)
+        return next((s.number for s in self.match.seats if s.instance is instance), None)
 
     def instances(self) -> set[Instance]:
         """Return those that have its seats."""
-        return {sitter.instance for sitter in self.match.sitters}
+        return {seat.instance for seat in self.match.seats}
 
     def forfeit(self, seat: int, what: str) -> Ending:
         """Return the ending of a seat whose agent is lost."""
         return self.episode.forfeit(seat, "stalled", what)
-
-
-def _account(place: Place, instance: Instance) -> m.SeatResult:
-    return m.SeatResult(
-        agent=instance.agent,
-        instance=instance.number,
-        total=place.total,
-        decisions=place.decisions,
-        seconds=place.clock.seconds,
-        breaches=place.breaches,
-        ignored=place.ignored,
-        refused=place.refused,
-        measures=place.means(),
-        stands_for=place.stands_for,
-        since=place.since,
-    )

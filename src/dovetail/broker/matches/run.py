@@ -14,7 +14,7 @@ from mypy_extensions import mypyc_attr
 
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match, Play
-from dovetail.broker.matches.sitter import Chair
+from dovetail.broker.matches.seat import SeatAssignment
 from dovetail.broker.matches.stack import Stack
 from dovetail.broker.peers.limits import QUOTED, quoted
 from dovetail.broker.peers.peers import Peer
@@ -86,7 +86,7 @@ class Schedule:
         self._forgiven.add(index)
 
     def seating(self, index: int) -> list[int]:
-        """Return who sits where in an episode: by seat, a place in the list of agents."""
+        """Return who sits where in an episode: by seat, an index in the list of agents."""
         shift = index if self._asked.rotate else 0
         return seated(range(len(self._asked.agents)), shift)
 
@@ -104,7 +104,7 @@ class Schedule:
             return np.array([self.seed(index) for index in indices], np.uint64)
         return derived(repeat(asked.seed, len(indices)), "episode", map(self._round, indices))
 
-    def places(self, indices: list[int]) -> Any:
+    def players(self, indices: list[int]) -> Any:
         """Return ``seating`` of some episodes as a column; of one length if all are the same."""
         seats = len(self._asked.agents)
         shift = np.array(indices)[:, None] % seats if self._asked.rotate else 0
@@ -149,7 +149,7 @@ class Run:
     request: int | None = None
     """Stepwise: the request that the next turn answers."""
     substitutes: list[Instance] = field(default_factory=list)
-    """By place, who plays in place of an agent that is lost; empty if none does."""
+    """By index of the agent, who plays in place of an agent that is lost; empty if none does."""
     remarks: list[str] = field(default_factory=list)
     """What was lost, a line each."""
     held: float | None = None
@@ -175,30 +175,30 @@ class Run:
         """Return its agents and their substitutes, each once."""
         return {*self.agents, *self.substitutes}
 
-    def seated(self, index: int) -> list[Chair]:
+    def assignments(self, index: int) -> list[SeatAssignment]:
         """Return who has which seat if an episode begins now, or if a lost agent leaves it now."""
-        return [self._chair(place) for place in self.schedule.seating(index)]
+        return [self._assigned(player) for player in self.schedule.seating(index)]
 
     def called(self, index: int, seats: list[m.SeatResult]) -> list[str]:
         """Return what it calls who had each seat of an episode; empty if it gave no names."""
         names = self.asked.names
         if not names:
             return []
-        places = self.schedule.seating(index)
+        players = self.schedule.seating(index)
         return [
-            names[place] if seat.stands_for is None else seat.agent
-            for place, seat in zip(places, seats, strict=True)
+            names[player] if seat.stands_for is None else seat.agent
+            for player, seat in zip(players, seats, strict=True)
         ]
 
-    def _chair(self, place: int) -> Chair:
-        agent = self.agents[place]
+    def _assigned(self, player: int) -> SeatAssignment:
+        agent = self.agents[player]
         if agent.lost and self.substitutes:
-            return Chair(place, self.substitutes[place], agent.number)
-        return Chair(place, agent, None)
+            return SeatAssignment(player, self.substitutes[player], agent.number)
+        return SeatAssignment(player, agent, None)
 
     def free(self) -> bool:
         """Whether all who would be seated now can begin another episode."""
-        return all(self._chair(place).instance.free() for place in range(len(self.agents)))
+        return all(self._assigned(player).instance.free() for player in range(len(self.agents)))
 
     def ended(self, index: int, seated: Iterable[Instance], *, scored: bool) -> bool:
         """Count an episode that is over, and those who played it; return whether it is played again."""

@@ -44,7 +44,7 @@ class Batch(Ledger):
     Args:
         size: how many slots there are.
         seats: of the game.
-        holders: by place in the run's list of agents, a number for the instance.
+        holders: by index in the run's list of agents, a number for the instance.
         draws: the seats' seeds.
     """
 
@@ -56,7 +56,7 @@ class Batch(Ledger):
         """The slot of each decision of the batch."""
         self.seats = np.zeros(0, np.int32)
         self.at = np.zeros(0, np.int64)
-        """Its place in a column by slot and seat, all rows of which follow one another."""
+        """Its index in a column by slot and seat, all rows of which follow one another."""
         self.legal: Column | None = None
         self.observations: Any = None
         self.finals: Any = None
@@ -68,7 +68,7 @@ class Batch(Ledger):
     def choose(self, read: Turns) -> None:
         """Make the decisions of a batch the present ones."""
         self.rows, self.seats, self.legal = read.rows, read.seats, read.legal
-        self.at = self.rows * np.int64(self.place.shape[1]) + self.seats
+        self.at = self.rows * np.int64(self.player.shape[1]) + self.seats
         self.observations, self.afterstates = read.observations, read.afterstates
         self.actions = np.zeros(len(read.rows), np.int64)
 
@@ -113,7 +113,7 @@ class Batch(Ledger):
 
     def seen(self, slot: int) -> list[Any]:
         """Return what each seat observes in the present turn; None for those that do not act."""
-        seen: list[Any] = [None] * self.place.shape[1]
+        seen: list[Any] = [None] * self.player.shape[1]
         if self.observations is not None and self.turn[slot] >= 0:
             for row in np.flatnonzero(self.rows == slot).tolist():
                 seen[int(self.seats[row])] = self.observations[row]

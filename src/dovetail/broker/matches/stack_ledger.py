@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from dovetail.broker.rules.place import MEASURES
+from dovetail.broker.rules.account import MEASURES
 from dovetail.protocol import codec, columns
 from dovetail.protocol.columns import Column
 from dovetail.protocol.seeds import SeatSeeds
@@ -26,7 +26,7 @@ class Ledger:
     Args:
         size: how many slots there are.
         seats: of the game.
-        holders: by place in the run's list of agents, a number for the instance.
+        holders: by index in the run's list of agents, a number for the instance.
         draws: the seats' seeds.
     """
 
@@ -42,7 +42,7 @@ class Ledger:
         """The seats' seeds."""
         self._seat_seeds = draws
         self.turn = np.full(size, -1, np.int32)
-        self.place = np.zeros((size, seats), np.int32)
+        self.player = np.zeros((size, seats), np.int32)
         self.holder = np.zeros((size, seats), np.int32)
         """The number of the instance that sits there."""
         self.pending = np.zeros((size, seats))
@@ -63,23 +63,23 @@ class Ledger:
         """By slot, turn and seat: the action."""
 
     def begin(
-        self, slots: Column, numbers: range, indices: list[int], seeds: Column, places: Column
+        self, slots: Column, numbers: range, indices: list[int], seeds: Column, players: Column
     ) -> None:
-        """Begin an episode in each of some slots; ``places`` says who sits where, by slot and seat."""
+        """Begin an episode in each of some slots; ``players`` says who sits where, by slot and seat."""
         self.live[slots] = True
         self.playing += len(slots)
         self.number[slots] = numbers
         self.index[slots] = indices
         self.turn[slots] = -1
-        self.place[slots] = places
-        self.holder[slots] = self.holders[places]
+        self.player[slots] = players
+        self.holder[slots] = self.holders[players]
         per_seat: list[Column] = [self.pending, self.total, self.seconds]
         per_seat += [self.decisions, self.breaches, self.refused]
         for column in per_seat:
             column[slots] = 0
         self.seed[slots] = seeds
         if indices:
-            seated = self.place[slots].tolist()
+            seated = self.player[slots].tolist()
             self.draws[slots] = self._seat_seeds.column(seeds.tolist(), indices, seated)
         self.played[slots] = 0
         self.acts[slots] = NONE
@@ -136,8 +136,8 @@ class Ledger:
                 sums[name] = [total + value, count + 1]
 
     def accounts(self) -> list[Column]:
-        """Return, by slot and seat: place, return, decisions, seconds, breaches, refused answers."""
-        found: list[Column] = [self.place, self.total, self.decisions, self.seconds]
+        """Return, by slot and seat: player, return, decisions, seconds, breaches, refused answers."""
+        found: list[Column] = [self.player, self.total, self.decisions, self.seconds]
         return [*found, self.breaches, self.refused]
 
     def histories(self, slots: Column) -> list[tuple[Any, int]]:

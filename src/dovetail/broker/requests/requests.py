@@ -160,7 +160,7 @@ class Requests(Part):
         play = self._runs.episodes.get(asked.episode)
         if play is not None and (
             not play.episode.owes(asked.seat, asked.turn)
-            or play.match.sitters[asked.seat].instance.peer is not peer
+            or play.match.seats[asked.seat].instance.peer is not peer
         ):
             play = None
         if play is None or not play.episode.rules.lookahead:

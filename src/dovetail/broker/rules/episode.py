@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
+from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import SEATS, Ending, crash, others_win
 from dovetail.broker.rules.legality import allowed, check, check_views, chosen, refusal
 from dovetail.broker.rules.opening import Opening
-from dovetail.broker.rules.place import Place
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
@@ -39,19 +39,19 @@ class Episode:
     Args:
         number: the broker's.
         match: the number of its match.
-        index: its place in the run.
+        index: its index in the run.
         seed: the environment's.
         rules: the run's.
         spec: the environment's.
         machine: the match's, in ``transition``: the environment was asked for the first turn.
-        places: one for each seat, in order.
+        seats: one for each seat, in order.
         now: when that was.
         line: the joint actions to begin with; None draws as many as the rules say.
     """
 
     __slots__ = (
         *("_patience", "breached", "deadline", "history", "index", "latest", "machine", "match"),
-        *("number", "opening", "owing", "places", "rules", "seed", "spec", "think", "thoughts"),
+        *("number", "opening", "owing", "rules", "seats", "seed", "spec", "think", "thoughts"),
         *("to_act", "turn"),
     )
 
@@ -64,7 +64,7 @@ class Episode:
         rules: m.RunRules,
         spec: m.Spec,
         machine: Machine[MatchState],
-        places: list[Place],
+        seats: list[SeatAccount],
         now: float,
         line: list[list[Any]] | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class Episode:
         self.rules = rules
         self.spec = spec
         self.machine = machine
-        self.places = places
+        self.seats = seats
         self._patience = rules.patience
         self.deadline = now + self._patience
         """When the first answer that is owed, by the environment or a seat, is overdue."""
@@ -109,13 +109,13 @@ class Episode:
         Raises:
             ProtocolError: code ``invalid``: the turn contradicts itself or the spec.
         """
-        places = self.places
-        earned = check_views(turn, self.spec, len(places))
+        seats = self.seats
+        earned = check_views(turn, self.spec, len(seats))
         if self.rules.check:
             check(turn, self.spec)
         if earned:
             for view in turn.seats:
-                places[view.seat].earn(view.reward)
+                seats[view.seat].earn(view.reward)
         self.latest = turn
         self.turn += 1
         self.to_act = turn.to_act
@@ -137,8 +137,8 @@ class Episode:
             return Ending("environment-failed", message=message)
         if seat is None or seat not in self.to_act:
             return Ending("environment-failed", message=message)
-        place = self.places[seat]
-        place.breaches += 1
+        account = self.seats[seat]
+        account.breaches += 1
         if self.rules.on_illegal == "truncate":
             return Ending("truncated", seat, message=f"illegal-action: {message}")
         return self.forfeit(seat, "illegal-action", message)
@@ -150,7 +150,7 @@ class Episode:
 
     def open(self) -> Ending | None:
         """Act in place of the seats, at a turn of the opening."""
-        wrong = self.opening.act(self.latest, self.places)
+        wrong = self.opening.act(self.latest, self.seats)
         return Ending("environment-failed", message=wrong) if wrong else None
 
     # -- the seats' decisions --------------------------------------------------------------------
@@ -163,24 +163,24 @@ class Episode:
     def decisions(self, to_act: list[int], now: float) -> list[m.AgentStart | m.AgentStep]:
         """Return the decisions of some of the seats that must act, and start their clocks."""
         decisions: list[m.AgentStart | m.AgentStep] = []
-        turn, seats = self.turn, self.latest.seats
+        turn, there = self.turn, self.latest.seats
         think = self.think
-        views = {view.seat: view for view in seats} if len(seats) > 1 else None
+        views = {view.seat: view for view in there} if len(there) > 1 else None
         for number in to_act:
-            view = seats[0] if views is None else views[number]
-            place = self.places[number]
-            clock = place.clock
-            reward, place.pending = place.pending, 0.0
+            view = there[0] if views is None else views[number]
+            account = self.seats[number]
+            clock = account.clock
+            reward, account.pending = account.pending, 0.0
             legal = view.legal
-            place.legal = legal
-            place.decisions += 1
+            account.legal = legal
+            account.decisions += 1
             shown = clock.ask(now)
             if clock.deadline < self.deadline:
                 self.deadline = clock.deadline
             afterstates = None if view.afterstates is NIL else view.afterstates
             scene = None if view.scene is NIL else view.scene
-            if place.machine.state == "waiting":
-                place.machine.move(ASKED)
+            if account.machine.state == "waiting":
+                account.machine.move(ASKED)
                 step = AgentStep(
                     self.number,
                     number,
@@ -197,14 +197,14 @@ class Episode:
                     step.think = True
                 decisions.append(step)
             else:
-                place.machine.move(ASKED_FIRST)
+                account.machine.move(ASKED_FIRST)
                 start = m.AgentStart(
                     self.number,
                     self.match,
                     number,
                     turn,
-                    place.seed,
-                    place.mode,
+                    account.seed,
+                    account.mode,
                     view.observation,
                     legal,
                     afterstates,
@@ -221,31 +221,31 @@ class Episode:
         """Whether a seat owes its decision of this turn."""
         return (
             turn == self.turn
-            and 0 <= seat < len(self.places)
-            and self.places[seat].machine.state == "deciding"
+            and 0 <= seat < len(self.seats)
+            and self.seats[seat].machine.state == "deciding"
         )
 
     def acted(self, seat: int, action: m.Action, now: float) -> Ending | None:
         """Take the answer that a seat owes."""
-        place = self.places[seat]
-        place.machine.move(ACTED)
+        account = self.seats[seat]
+        account.machine.move(ACTED)
         if action.refused:
-            place.refuse(action.refused)
+            account.refuse(action.refused)
         if action.measures:
-            place.measure(action.measures)
+            account.measure(action.measures)
         if action.thoughts is not None and self.think:
             self.thoughts.append((seat, action.thoughts))
         ending = None
-        if not place.clock.answer(now):
-            ending = self._breach(place, "timeout", f"answered after {place.clock.last:.3f} s")
+        if not account.clock.answer(now):
+            ending = self._breach(account, "timeout", f"answered after {account.clock.last:.3f} s")
         elif action.resign:
-            what = f"seat {place.number} resigned at turn {self.turn}"
-            ending = self.forfeit(place.number, "terminated", what)
-        elif allowed(choice := action.action, place.legal, place.space):
-            place.action = choice
+            what = f"seat {account.number} resigned at turn {self.turn}"
+            ending = self.forfeit(account.number, "terminated", what)
+        elif allowed(choice := action.action, account.legal, account.space):
+            account.action = choice
         else:
-            what = refusal(choice, place.legal)
-            ending = self._breach(place, "illegal-action", what)
+            what = refusal(choice, account.legal)
+            ending = self._breach(account, "illegal-action", what)
         self.owing -= 1
         if self.owing:
             self.wait()
@@ -253,20 +253,20 @@ class Episode:
 
     def crashed(self, seat: int, error: m.Error) -> Ending:
         """Take the word of a seat's agent that it failed at the decision that it owes."""
-        self.places[seat].crash()
+        self.seats[seat].crash()
         return crash(self.rules.on_crash, seat, error, self.forfeit)
 
     def overdue(self, now: float) -> Ending | None:
         """Act upon the answers of seats that are overdue."""
         for number in self.to_act:
-            place = self.places[number]
-            if place.machine.state != "deciding" or now < place.clock.deadline:
+            account = self.seats[number]
+            if account.machine.state != "deciding" or now < account.clock.deadline:
                 continue
-            place.machine.on("overdue")
-            took = now - place.clock.sent
-            place.clock.answer(now)
-            if place.clock.timed:
-                ending = self._breach(place, "timeout", f"no answer within {took:.3f} s")
+            account.machine.on("overdue")
+            took = now - account.clock.sent
+            account.clock.answer(now)
+            if account.clock.timed:
+                ending = self._breach(account, "timeout", f"no answer within {took:.3f} s")
             else:
                 ending = self.forfeit(number, "stalled", f"no answer within {took:.0f} s")
             if ending is not None:
@@ -279,7 +279,7 @@ class Episode:
         """Return the step of a turn in which no seat owes its answer any more."""
         actions = []
         for number in self.to_act:  # until Python 3.12 a comprehension costs a call
-            actions.append((number, self.places[number].action))  # noqa: PERF401
+            actions.append((number, self.seats[number].action))  # noqa: PERF401
         self.history.append(actions)
         self.machine.move(STEP)
         self.deadline = now + self._patience
@@ -287,7 +287,7 @@ class Episode:
 
     def wait(self) -> None:
         """Wait for the seats that still have to answer."""
-        clocks = [self.places[number].clock for number in self.to_act]
+        clocks = [self.seats[number].clock for number in self.to_act]
         self.deadline = min((clock.deadline for clock in clocks), default=FOREVER)
 
     def restart(self, now: float) -> None:
@@ -296,29 +296,29 @@ class Episode:
 
     # -- breaches --------------------------------------------------------------------------------
 
-    def _breach(self, place: Place, reason: m.Reason, what: str) -> Ending | None:
+    def _breach(self, account: SeatAccount, reason: m.Reason, what: str) -> Ending | None:
         """Charge a seat the run's price for a timeout or an illegal action."""
-        place.breaches += 1
+        account.breaches += 1
         price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
         turn = self.turn
-        message = f"seat {place.number}, turn {turn}: {what}"
+        message = f"seat {account.number}, turn {turn}: {what}"
         if price == "random":
-            choice = chosen(derive(place.seed, "breach", turn), place.legal, place.space)
+            choice = chosen(derive(account.seed, "breach", turn), account.legal, account.space)
             if choice is not None:
-                self.breached.append([turn, place.number])
-                place.action = choice
+                self.breached.append([turn, account.number])
+                account.action = choice
                 return None
         if price == "truncate":
-            return Ending("truncated", place.number, message=f"{reason}: {message}")
-        return self.forfeit(place.number, reason, message)
+            return Ending("truncated", account.number, message=f"{reason}: {message}")
+        return self.forfeit(account.number, reason, message)
 
     def forfeit(self, seat: int, reason: m.Reason, message: str) -> Ending:
         """Return the ending of a seat that cannot play on."""
         if self.spec.forfeit is not None:
             blamed, other = self.spec.forfeit
-            for each in self.places:
+            for each in self.seats:
                 each.earn(blamed if each.number == seat else other)
-        return Ending(reason, seat, others_win(len(self.places), seat), message)
+        return Ending(reason, seat, others_win(len(self.seats), seat), message)
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -330,21 +330,21 @@ class Episode:
         final = {view.seat: view for view in self.latest.seats}
         unseen = m.View(0)
         ruled = not self.to_act and ending.blame is None and ending.reason in SEATS
-        for place in self.places:
-            view = final.get(place.number, unseen)
-            place.machine.on("end")
+        for account in self.seats:
+            view = final.get(account.number, unseen)
+            account.machine.on("end")
             yield m.End(
                 self.number,
-                place.number,
+                account.number,
                 self.match,
-                place.pending,
+                account.pending,
                 view.observation,
                 ending.outcome,
                 ending.reason if view.truncated is None or not ruled else SEATS[view.truncated],
                 ending.blame,
-                place.total,
-                place.decisions,
+                account.total,
+                account.decisions,
                 view.text,
                 None if view.scene is NIL else view.scene,
-                place.mode,
+                account.mode,
             )

@@ -6,8 +6,8 @@ from typing import Any
 
 from mypy_extensions import mypyc_attr
 
+from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.legality import allowed, chosen, refusal
-from dovetail.broker.rules.place import Place
 from dovetail.protocol.messages import Turn
 from dovetail.protocol.seeds import derive
 
@@ -30,20 +30,20 @@ class Opening:
         self.turns = turns if line is None else len(line)
         """In how many first turns the broker acts."""
 
-    def act(self, turn: Turn, places: list[Place]) -> str:
-        """Give each place its action; return why that is impossible, empty if it is not."""
+    def act(self, turn: Turn, seats: list[SeatAccount]) -> str:
+        """Give each seat its action; return why that is impossible, empty if it is not."""
         joint = None if self._line is None else self._line[turn.turn]
         if joint is not None and len(joint) != len(turn.to_act):
             text = f"the opening has {len(joint)} actions for {len(turn.to_act)} seats"
             return f"turn {turn.turn}: {text}"
         views = {view.seat: view for view in turn.seats}
         for number, seat in enumerate(turn.to_act):
-            place, legal = places[seat], views[seat].legal
+            account, legal = seats[seat], views[seat].legal
             if joint is None:
                 draw = derive(self._seed, "opening", turn.turn, seat)
-                place.action = chosen(draw, legal, place.space)
+                account.action = chosen(draw, legal, account.space)
             else:
-                place.action = joint[number]
-            if place.action is None or not allowed(place.action, legal, place.space):
-                return f"opening, turn {turn.turn}: {refusal(place.action, legal)}"
+                account.action = joint[number]
+            if account.action is None or not allowed(account.action, legal, account.space):
+                return f"opening, turn {turn.turn}: {refusal(account.action, legal)}"
         return ""

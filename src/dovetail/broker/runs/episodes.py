@@ -51,8 +51,8 @@ class Episodes(Part):
     def begin(self, run: Run, match: Match, now: float) -> None:
         """Begin the next episode of a run in a match that is idle."""
         index = run.schedule.take()
-        seated = run.seated(index)
-        for instance in {chair.instance for chair in seated}:
+        seated = run.assignments(index)
+        for instance in {assignment.instance for assignment in seated}:
             instance.busy += 1
         watched = (run.rules.stepwise and run.asked.texts) or self._watching.all(run)
         number = self._tables.number()
@@ -137,21 +137,21 @@ class Episodes(Part):
             self._tables.events.append(Heard(peer))
             return
         run, play = found
-        sitters = play.match.sitters
+        seats = play.match.seats
         number = action.seat
-        if not (0 <= number < len(sitters) and sitters[number].instance.peer is peer):
+        if not (0 <= number < len(seats) and seats[number].instance.peer is peer):
             self._tables.ignore(peer, action)
             peer.complain("illegal", f"seat {number} of episode {action.episode} is not yours")
             return
-        sitter, episode = sitters[number], play.episode
-        if sitter.machine.state != "deciding" or action.turn != episode.turn:
+        seat, episode = seats[number], play.episode
+        if seat.machine.state != "deciding" or action.turn != episode.turn:
             self._tables.ignore(peer, action)
-            episode.places[number].ignored += 1
+            episode.seats[number].ignored += 1
             return
-        peer.outbox.answered(sitter.asked)
-        if sitter.init:
-            peer.outbox.answered(sitter.init)
-            sitter.init = 0
+        peer.outbox.answered(seat.asked)
+        if seat.init:
+            peer.outbox.answered(seat.init)
+            seat.init = 0
         ending = episode.acted(number, action, now)
         # What is thought is not kept, and may be much.
         play.size += len(codec.encode(action.action)) if action.thoughts is not None else peer.size
@@ -266,7 +266,7 @@ class Episodes(Part):
                 label=run.asked.label,
                 names=run.called(episode.index, seats),
                 derivation=run.asked.derivation,
-                seeds=[place.seed for place in episode.places],
+                seeds=[seat.seed for seat in episode.seats],
             )
         )
         run.experiment.outbox.deliver(replace(result))
@@ -303,7 +303,7 @@ class Episodes(Part):
     def _timed(self, run: Run, play: Play, now: float) -> None:
         """Show the latest turn again, since clocks have begun to run or stopped."""
         turn = play.episode.turn
-        if turn >= 0 and play.episode.places[0].clock.timed and self._watching.shows(run, play):
+        if turn >= 0 and play.episode.seats[0].clock.timed and self._watching.shows(run, play):
             self._watching.show(run, play, now=now)
 
     def _show(self, run: Run, play: Play, ending: Ending | None, now: float | None = None) -> None:

@@ -34,8 +34,8 @@ def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int 
     seat = about.get("seat", -1)
     if not episode.owes(seat, about.get("turn", episode.turn)):
         return None
-    sitter = play.match.sitters[seat]
-    return sitter.asked if sitter.instance.peer is peer else None
+    seat = play.match.seats[seat]
+    return seat.asked if seat.instance.peer is peer else None
 
 
 def answered(runs: Runs, peer: Peer | None, answer: m.Message) -> int | None:

@@ -120,7 +120,7 @@ class Runs(Part):
             match.environment.outbox.asked.pop(match.asked, None)
             match.machine.on("error")
         blame = None
-        if isinstance(asked, m.Init):  # a substitute has no place to blame
+        if isinstance(asked, m.Init):  # a substitute has no index to blame
             numbers = [agent.number for agent in run.agents]
             blame = numbers.index(asked.instance) if asked.instance in numbers else None
         self.finish(run, "failed", error.message, now, blame=blame, code=error.code)
@@ -215,7 +215,7 @@ class Runs(Part):
         """End a run: its episodes in progress, its matches, its experiment's wait.
 
         ``ending`` says how its episodes end, if they are not just cancelled with it; ``blame`` is the
-        place of the agent that ended it, and ``code`` that of the error if it failed.
+        index of the agent that ended it, and ``code`` that of the error if it failed.
         """
         run.machine.on(EVENTS[reason])
         cancelled = Ending("cancelled", message=message)

@@ -55,7 +55,7 @@ def groups(asked: m.Run, agents: list[Instance], peer: Peer | None, most: int) -
 
     Args:
         asked: the run.
-        agents: by place.
+        agents: of the run, in its order.
         peer: serves the environment in groups, if any does.
         most: how many episodes it may play at once.
     """
@@ -97,8 +97,8 @@ class Stacked(Part):
         seats = range(match.spec.seats)
         rotates = run.asked.rotate
         for holder, instance in enumerate(stack.instances):
-            places = [place for place, agent in enumerate(run.agents) if agent is instance]
-            for seat in seats if rotates else places:
+            players = [player for player, agent in enumerate(run.agents) if agent is instance]
+            for seat in seats if rotates else players:
                 init = m.Init(
                     match.number,
                     seat,
@@ -292,7 +292,7 @@ class Stacked(Part):
             for instance in agents:
                 instance.busy += len(indices)
             numbers = self._tables.numbers(len(indices))
-            stack.begin(begun, numbers, indices, schedule.seeds(indices), schedule.places(indices))
+            stack.begin(begun, numbers, indices, schedule.seeds(indices), schedule.players(indices))
         return begun
 
     def on_overdue(self, stack: Stack, now: float) -> None:

@@ -53,8 +53,10 @@ class Results:
         # Flat, since thousands of short lists cost more than what is in them.
         accounts = (column[slots].reshape(-1).tolist() for column in stack.accounts())
         every = [
-            m.SeatResult(names[place], own[place], total, decisions, seconds, breaches, 0, refused)
-            for place, total, decisions, seconds, breaches, refused in zip(*accounts, strict=True)
+            m.SeatResult(
+                names[player], own[player], total, decisions, seconds, breaches, 0, refused
+            )
+            for player, total, decisions, seconds, breaches, refused in zip(*accounts, strict=True)
         ]
         size = stack.match.spec.seats
         histories = stack.histories(slots)

@@ -28,9 +28,9 @@ def waiting(run: Run, of: Callable[[Instance], list[Run]], now: float) -> str:
         run.held = now
     if now - run.held < PATIENCE:
         return ""
-    for chair in run.seated(run.schedule.first):
-        if not chair.instance.free():
-            return _agent(chair.instance, run, of)
+    for assignment in run.assignments(run.schedule.first):
+        if not assignment.instance.free():
+            return _agent(assignment.instance, run, of)
     if not run.idle:
         return f"environment {quoted(run.asked.environment)} has not opened a match yet"
     return ""

@@ -274,7 +274,7 @@ def _acting(episode: Episode) -> list[int]:
     """Return the seats that must act at the latest turn, but those that have."""
     if not 0 < episode.owing < len(episode.to_act):
         return episode.to_act
-    return [each for each in episode.to_act if episode.places[each].machine.state == "deciding"]
+    return [each for each in episode.to_act if episode.seats[each].machine.state == "deciding"]
 
 
 def shown(
@@ -295,7 +295,7 @@ def shown(
     """
     episode = play.episode
     turn = episode.latest
-    rewards = [0.0] * len(episode.places)
+    rewards = [0.0] * len(episode.seats)
     observations: list[tuple[int, Any]] = []
     perfect = episode.spec.perfect_information
     for view in turn.seats:
@@ -304,17 +304,17 @@ def shown(
             observations.append((view.seat, view.observation))
     clocks: list[m.Clock] = []
     running: list[int] = []
-    if now is not None and episode.places[0].clock.timed:
-        for place in episode.places:
-            clock = place.clock
+    if now is not None and episode.seats[0].clock.timed:
+        for seat in episode.seats:
+            clock = seat.clock
             clocks.append(clock.shown(now))
             if clock.runs:
-                running.append(place.number)
+                running.append(seat.number)
     names = run.asked.names
     if names:
         agents = [names[number] for number in run.schedule.seating(episode.index)]
     else:
-        agents = [sitter.instance.agent for sitter in play.match.sitters]
+        agents = [seat.instance.agent for seat in play.match.seats]
     return m.WatchedTurn(
         run=run.number,
         match=episode.match,

@@ -9,7 +9,7 @@ from mypy_extensions import mypyc_attr
 from dovetail.broker.rules.clocks import SeatClock
 from dovetail.protocol.messages import Legal, Mode
 from dovetail.protocol.spaces import Space
-from dovetail.protocol.states import Machine, SeatState
+from dovetail.protocol.states import SEAT, Machine, SeatState
 
 MOST = (1 << 63) - 1
 """The largest integer that every client reads."""
@@ -18,18 +18,20 @@ MEASURES = 64
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
-class Place:
-    """A seat's account of the episode."""
+class SeatAccount:
+    """A seat as the rules see it: its state, and its account of the episode that ``begin`` began."""
 
     __slots__ = (
         *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "measured"),
         *("mode", "number", "pending", "refused", "seed", "since", "space", "stands_for", "total"),
     )
 
-    def __init__(
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.machine: Machine[SeatState] = Machine(SEAT, "free")
+
+    def begin(
         self,
-        number: int,
-        machine: Machine[SeatState],
         seed: int,
         clock: SeatClock,
         space: Space,
@@ -37,16 +39,22 @@ class Place:
         stands_for: int | None = None,
         since: int = 0,
     ) -> None:
-        self.number = number
-        self.machine = machine
+        """Open the account of an episode, or of a substitute in the middle of one.
+
+        Args:
+            seed: the seat's.
+            clock: the seat's.
+            space: the seat's actions.
+            mode: the mode of its agent.
+            stands_for: the number of the lost agent whose seat a substitute has.
+            since: the first turn in which the substitute can act.
+        """
         self.seed = seed
         self.clock = clock
         self.space = space
         self.mode = mode
         self.stands_for = stands_for
-        """The number of the lost agent whose seat a substitute has."""
         self.since = since
-        """The first turn in which that could act."""
         self.pending = 0.0
         """Reward since its last decision."""
         self.total = 0.0
@@ -65,12 +73,12 @@ class Place:
         self.total += reward
 
     def crash(self) -> None:
-        """Take the word of its agent that it failed at the decision that it owes."""
+        """Count an agent that crashed on its decision."""
         self.machine.on("error")
         self.breaches += 1
 
     def refuse(self, count: int) -> None:
-        """Count answers that a bridge had refused, as far as the result can say."""
+        """Count answers that a bridge had refused, up to the largest number of a result."""
         self.refused = min(self.refused + count, MOST)
 
     def measure(self, measures: dict[str, float]) -> None:

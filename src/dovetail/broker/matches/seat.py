@@ -1,4 +1,4 @@
-"""Who has a seat: in a match, and for one of its episodes."""
+"""Seats: the agent that has one in a match, its decisions on the wire, and its account of an episode."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from typing import NamedTuple
 from mypy_extensions import mypyc_attr
 
 from dovetail.broker.matches.instances import Instance
+from dovetail.broker.rules.account import SeatAccount
 from dovetail.protocol import messages as m
-from dovetail.protocol.states import SEAT, Machine, SeatState
 
 
-class Chair(NamedTuple):
-    """Who has a seat in an episode."""
+class SeatAssignment(NamedTuple):
+    """The agent that is to have a seat in an episode."""
 
-    place: int
-    """In the run's list of agents."""
+    player_index: int
+    """Its index in the run's list of agents."""
     instance: Instance
     stands_for: int | None
     """The number of the agent in whose place it plays, while that is lost."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
-class Sitter:
-    """An instance in a seat of a match."""
+class Seat(SeatAccount):
+    """A seat of a match; the rules see the ``SeatAccount`` in it."""
 
-    __slots__ = ("asked", "init", "instance", "machine", "number")
+    __slots__ = ("asked", "init", "instance")
 
     def __init__(self, number: int, instance: Instance) -> None:
-        self.number = number
+        super().__init__(number)
         self.instance = instance
-        self.machine: Machine[SeatState] = Machine(SEAT, "free")
         self.init = 0
         """The ``seq`` of its ``init`` until it has acted or the episode is over; then 0."""
         self.asked = 0
@@ -43,4 +42,20 @@ class Sitter:
         self.machine.on("init")
         self.init = instance.peer.outbox.ask(
             m.Init(match, self.number, instance.number, spec, rules.lookahead, instance.agent)
+        )
+
+    def result(self) -> m.SeatResult:
+        """Return the account of an episode that is over."""
+        return m.SeatResult(
+            agent=self.instance.agent,
+            instance=self.instance.number,
+            total=self.total,
+            decisions=self.decisions,
+            seconds=self.clock.seconds,
+            breaches=self.breaches,
+            ignored=self.ignored,
+            refused=self.refused,
+            measures=self.means(),
+            stands_for=self.stands_for,
+            since=self.since,
         )
