@@ -175,8 +175,8 @@ class Crowd:
 
     def resume(self) -> None:
         for connection, session in list(self.sessions.items()):
-            if self.core.role(connection) is None and session in self.core.tables.sessions:
-                role = self.core.tables.sessions[session].role
+            if self.core.role(connection) is None and session in self.core.broker.sessions:
+                role = self.core.broker.sessions[session].role
                 self.say(connection, m.Hello(m.VERSION, role, resume=session))
 
     def books_balance(self) -> None:

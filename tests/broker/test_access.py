@@ -395,7 +395,7 @@ def test_whose_states_are_and_which_are_shared_is_known_to_the_next_broker(
     record.begin(before.core, b"secret", 0.0)
     journal.close()
     journal, after = Journal(tmp_path / "journal"), limited()
-    settings = after.core.tables.settings
+    settings = after.core.broker.settings
     if how == "in the middle":
         restored = live.Live(journal).restore(settings)
         assert restored is not None
@@ -446,7 +446,7 @@ def test_a_change_of_the_file_sends_away_those_who_may_not_stay() -> None:
     for address, why in ((ada, "the key 'ada' was revoked"), (game, "may not offer 'game'")):
         error, bye = table.heard[address][-2:]
         assert (error.code, why in error.message, type(bye)) == ("access", True, m.Bye)
-    assert session not in table.core.tables.sessions
+    assert session not in table.core.broker.sessions
     assert isinstance(table.asks(bob, m.Catalogue), m.Reply)
     table.says(ada, m.Hello(1, "experiment"))
     assert table.last(ada).code == "access"
@@ -466,7 +466,7 @@ def test_a_broker_that_was_killed_knows_the_keys_and_the_changes_again(tmp_path:
     journal.close()
     restored = live.Live(Journal(tmp_path / "journal")).restore(Settings(access=after))
     assert restored is not None
-    (peer,) = restored[0].tables.sessions.values()
+    (peer,) = restored[0].broker.sessions.values()
     assert (peer.key, peer.public, peer.allowance.rate, peer.away) == ("ada", ADA, 7, True)
 
 

@@ -94,7 +94,7 @@ def test_a_stored_state_is_read_and_replaced_by_its_experiment() -> None:
     other.hears(m.Error, id=3, code="access")
     other.says(m.Save(4, theirs, "best"))
     other.hears(m.Error, id=4, code="access")
-    assert table.core.tables.states == {"best": b"wise"}
+    assert table.core.broker.states == {"best": b"wise"}
 
 
 def test_of_two_that_store_a_state_the_second_is_refused() -> None:
@@ -109,7 +109,7 @@ def test_of_two_that_store_a_state_the_second_is_refused() -> None:
     maker.says(m.Saved(first.id, b"mine"))
     maker.says(m.Saved(second.id, b"theirs"))
     other.hears(m.Error, id=2, code="access")
-    assert table.core.tables.states == {"best": b"mine"}
+    assert table.core.broker.states == {"best": b"mine"}
     assert [each.state for each in table.records] == [b"mine"]
 
 

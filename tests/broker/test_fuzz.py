@@ -203,7 +203,7 @@ class Anarchy(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.crowd.over()
-        event(f"episodes: {min(self.crowd.core.tables.counters['episodes'], 5)}")
+        event(f"episodes: {min(self.crowd.core.broker.counters['episodes'], 5)}")
 
 
 TestAnarchy = pytest.mark.learners(Anarchy.TestCase)

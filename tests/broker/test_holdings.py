@@ -25,7 +25,7 @@ def frames(voice: Voice, *messages: m.Message) -> None:
 
 
 def peer(voice: Voice) -> Any:
-    return voice.table.core.tables.sessions[voice.token]
+    return voice.table.core.broker.sessions[voice.token]
 
 
 class Scene:
@@ -64,7 +64,7 @@ def test_stored_states_have_so_many_bytes_of_each_and_in_all(
         peer(voice).allowance = replace_allowance(state_bytes=1_000)
     monkeypatch.setattr(holdings, "STATE_BYTES_IN_ALL", 1_500)
     one, other = scene.one, scene.other
-    states = scene.table.core.tables.states
+    states = scene.table.core.broker.states
     assert isinstance(scene.saves(one, 3, "a", bytes(600)), m.Saved)
     refused = scene.saves(one, 4, "b", bytes(500))
     assert (refused.id, refused.code) == (4, "limit")
@@ -200,9 +200,9 @@ def test_saves_for_a_run_that_waits_cost_its_experiment() -> None:
     for each in (table.experiment, *table.agents):
         peer(each).held = 0
     run = next(iter(table.core.runs))
-    remaking = table.core._remaking
+    recovery = table.core._recovery
     table.now += 1e4
-    remaking.ended(run)
+    recovery.ended(run)
     saves = [
         next(each for each in agent.heard if isinstance(each, m.Save)) for agent in carried(table)
     ]
@@ -213,11 +213,11 @@ def test_saves_for_a_run_that_waits_cost_its_experiment() -> None:
     assert peer(table.experiment).owed > limits.SLOW
     for agent in table.agents:
         agent.heard.clear()
-    remaking.ended(run)  # which owes too much for another
+    recovery.ended(run)  # which owes too much for another
     assert not any(isinstance(each, m.Save) for agent in carried(table) for each in agent.heard)
     table.now += 1e4
     peer(table.experiment).heard = table.now
-    remaking.ended(run)
+    recovery.ended(run)
     assert all(any(isinstance(e, m.Save) for e in agent.heard) for agent in carried(table))
 
 
@@ -232,7 +232,7 @@ def test_an_agent_that_would_hold_too_much_is_not_saved_again(
     table = Conversation(save_every=1, on_agent_lost="wait", episodes=50).opens()
     run = next(iter(table.core.runs))
     monkeypatch.setattr(limits, "HELD", 1_000)
-    table.core._remaking.ended(run)
+    table.core._recovery.ended(run)
     save = next(each for each in carried(table)[0].heard if isinstance(each, m.Save))
     frames(table.agents[0], m.Saved(save.id, bytes(2_000)))
     said = [each.message for each in table.experiment.heard if isinstance(each, m.Error)]

@@ -140,7 +140,7 @@ def test_what_is_refused_is_answered_in_its_turn_and_by_the_brokers_clock(
     heard = link.receive(0.0)
     told = [(type(each), each.id) for each in heard if isinstance(each, m.Reply | m.Error)]
     assert told == [(m.Reply, 7), (m.Error, 8), (m.Reply, 9)]
-    assert {peer.heard for peer in server.core.tables.connections.values()} == {100.0}
+    assert {peer.heard for peer in server.core.broker.connections.values()} == {100.0}
     server.close()
 
 

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from dovetail import InProcess
-from dovetail.broker.durable.append_file import Appended, Mapped, Sync
+from dovetail.broker.durable.append_file import AppendFile, MappedFile, Sync
 from dovetail.broker.durable.journal import Journal
 from dovetail.peer import provenance
 from dovetail.peer.agents.random_agent import Random
@@ -229,14 +229,14 @@ def test_a_mapped_file_holds_what_was_written_when_the_program_dies(
     tmp_path: Path, framing: Framing, sync: Any
 ) -> None:
     path = tmp_path / "file"
-    file = Mapped(path, framing.head, 0, sync)
+    file = MappedFile(path, framing.head, 0, sync)
     records = [framing.pack(number, bytes([number]) * (700 * number)) for number in range(1, 20)]
     for record in records:
         file.append(record)
     left = path.read_bytes()  # as another program sees it
     written = framing.head + b"".join(records)
     assert left == written.ljust(len(left), b"\0")
-    assert Mapped.ROOM < len(written) < len(left) < len(written) + 2 * Mapped.ROOM
+    assert MappedFile.ROOM < len(written) < len(left) < len(written) + 2 * MappedFile.ROOM
     *whole, rest = scan(path, b"title\n")
     assert [each.number for each in whole if isinstance(each, Entry)] == [*range(1, 20)]
     assert isinstance(rest, Damage)
@@ -263,7 +263,7 @@ def test_a_full_disk_leaves_a_mapped_file_as_it_was(
     tmp_path: Path, framing: Framing, monkeypatch: Any
 ) -> None:
     path = tmp_path / "file"
-    file = Mapped(path, framing.head, 0, "none")
+    file = MappedFile(path, framing.head, 0, "none")
     file.append(framing.pack(1, b"small"))
 
     def full(file: int, start: int, length: int) -> None:
@@ -273,9 +273,9 @@ def test_a_full_disk_leaves_a_mapped_file_as_it_was(
         patch.setattr(os, "posix_fallocate", full)
         for _ in range(2):
             with pytest.raises(OSError, match="No space"):
-                file.append(framing.pack(2, b"large" * Mapped.ROOM))
+                file.append(framing.pack(2, b"large" * MappedFile.ROOM))
             assert path.read_bytes() == framing.head + framing.pack(1, b"small")
-    file.append(framing.pack(2, b"large" * Mapped.ROOM))
+    file.append(framing.pack(2, b"large" * MappedFile.ROOM))
     file.append(framing.pack(3, b"small"))
     file.close()
     assert [each.number for each in scan(path, b"title\n") if isinstance(each, Entry)] == [1, 2, 3]
@@ -286,15 +286,15 @@ def test_a_mapped_file_asks_for_little_more_than_is_written(
 ) -> None:
     """Sixteen times a state of 7 MB stopped a broker on a disk with 20 MB free."""
     path = tmp_path / "file"
-    file = Mapped(path, framing.head, 0, "none")
+    file = MappedFile(path, framing.head, 0, "none")
     for number in (1, 2):
         file.append(framing.pack(number, b"x" * 7_000_000))
         written = len(framing.head) + number * len(framing.pack(number, b"x" * 7_000_000))
-        assert written <= path.stat().st_size <= written + Mapped.ROOM
+        assert written <= path.stat().st_size <= written + MappedFile.ROOM
     file.close()
 
 
-@pytest.mark.parametrize("kind", [Appended, Mapped])
+@pytest.mark.parametrize("kind", [AppendFile, MappedFile])
 @pytest.mark.parametrize("sync", ["none", "always"])
 def test_who_tears_a_write_cuts_it_off(
     tmp_path: Path, framing: Framing, kind: Any, sync: Any, monkeypatch: Any

@@ -56,7 +56,7 @@ def test_a_hello_that_is_too_large_is_refused(greeting: m.Hello) -> None:
     [(_, answer)] = table.core.take()[1]
     assert isinstance(answer, m.Error)
     assert answer.code == "limit"
-    assert 99 not in table.core.tables.connections
+    assert 99 not in table.core.broker.connections
 
 
 @pytest.mark.rule("S7.12")
@@ -91,7 +91,7 @@ def test_one_that_asks_for_too_much_is_slowed_then_refused_then_sent_away() -> N
     refused = 0
     for number in range(100_000):
         table.core.receive(address, m.Catalogue(number), 0.0)
-        if table.core.tables.slowed.pop(address, None) and "slowed" not in seen:
+        if table.core.broker.slowed.pop(address, None) and "slowed" not in seen:
             seen.append("slowed")
         table.carry()
         while observer.heard:
@@ -100,23 +100,23 @@ def test_one_that_asks_for_too_much_is_slowed_then_refused_then_sent_away() -> N
             refused += what == "limit"
             if what not in seen:
                 seen.append(what)
-        if address in table.core.tables.dropped:
+        if address in table.core.broker.dropped:
             break
     assert seen == ["Reply", "slowed", "limit", "Bye"]
     assert refused == 5_000
-    assert observer.token not in table.core.tables.sessions
+    assert observer.token not in table.core.broker.sessions
 
 
 def test_a_connection_without_a_session_may_say_a_hundred_things() -> None:
     table = Conversation()
     for number in range(1, 102):
-        assert "new" not in table.core.tables.dropped, number
+        assert "new" not in table.core.broker.dropped, number
         table.core.receive("new", m.Ping(number), 0.0)
         _, [(_, answer)] = table.core.take()
         assert isinstance(answer, m.Error)
         assert answer.code == "hello-first"
     why = "101 messages without a session; say hello first"
-    assert table.core.tables.dropped == {"new": why}
+    assert table.core.broker.dropped == {"new": why}
 
 
 @pytest.mark.rule("S11.3")
@@ -143,12 +143,12 @@ def test_answers_that_are_waited_for_cost_nothing() -> None:
         table.environment.turns(0)
         table.agents[0].acts(0, table.agents[0].heard.popleft())
         table.environment.hears(m.EnvironmentStep)
-    owed = {peer.name: peer.owed for peer in table.core.tables.sessions.values()}
+    owed = {peer.name: peer.owed for peer in table.core.broker.sessions.values()}
     assert owed["p0"] == owed["rules"] == 0
 
 
 def owed(voice: Voice) -> float:
-    return voice.table.core.tables.sessions[voice.token].owed
+    return voice.table.core.broker.sessions[voice.token].owed
 
 
 def cost(voice: Voice, message: m.Message) -> float:

@@ -21,9 +21,9 @@ from dovetail.broker.core.core import Core, Settings
 from dovetail.broker.core.local import Local
 from dovetail.broker.durable import snapshot
 from dovetail.broker.durable import write_ahead_log as live_module
-from dovetail.broker.durable.append_file import Appended, Mapped
+from dovetail.broker.durable.append_file import AppendFile, MappedFile
 from dovetail.broker.durable.journal import Journal
-from dovetail.broker.durable.object_codec import Graph
+from dovetail.broker.durable.object_codec import ObjectCodec
 from dovetail.broker.durable.write_ahead_log import Live, live, place
 from dovetail.broker.peers.state import Part
 from dovetail.broker.shell.serve import serve
@@ -38,7 +38,7 @@ def again(core: Core) -> Core:
     """Return a core with the state of another, by way of bytes."""
     other = Core(Settings(), b"")
     snapshot.read(snapshot.write(core, {}), other, lambda name: name)
-    other.tables.states.update(core.tables.states)
+    other.broker.states.update(core.broker.states)
     return other
 
 
@@ -102,14 +102,14 @@ def fields(part: Part) -> list[str]:
 def test_every_part_of_the_core_is_in_a_snapshot() -> None:
     """A field that is neither state nor derived from it would be lost with the broker."""
     core = Core(Settings(), b"")
-    parts = {"_tables", "_instances", "_runs", "_requests", "_watching", "_matches", "_results"}
+    parts = {"_broker", "_instances", "_runs", "_requests", "_watching", "_matches", "_results"}
     derived = {
-        Core: {"tables", "instances", "runs", "_connections", "_timers", "_handlers", "_free"}
-        | {"_commands", "_episodes", "_sessions", "_remaking", "_events", "_follows", "_parts"},
-        type(core.tables): {"out", "records", "states", "timers", "entrant", "missed", "events"}
+        Core: {"broker", "instances", "runs", "_connections", "_timers", "_handlers", "_free"}
+        | {"_commands", "_episodes", "_sessions", "_recovery", "_events", "_follows", "_parts"},
+        type(core.broker): {"out", "records", "states", "timers", "entrant", "missed", "events"}
         | {"slowed", "dropped", "_strangers"},  # of connections, which end with the program
         type(core.runs): {"matches", "episodes", "stacked"},
-        type(core.runs.episodes): {"rebuilding"},
+        type(core.runs.episodes): {"migrations"},
         type(core._watching): {"_out", "_attended", "_interests", "_audiences", "_others"},
     }
     for part in core._parts:
@@ -136,12 +136,12 @@ def test_a_state_of_other_fields_is_refused_whole(change: str) -> None:
         states.pop()
     with pytest.raises(ValueError, match="other fields"):
         core.resume(states)
-    assert core.tables.settings.heartbeat == 7.0
+    assert core.broker.settings.heartbeat == 7.0
 
 
 def test_equal_sets_are_equal_bytes() -> None:
     """In whatever order they were filled, and although 1 and 9 take each other's place."""
-    graph = Graph({}, {})
+    graph = ObjectCodec({}, {})
     assert graph.encode({1, 9}) == graph.encode({9, 1})
     assert graph.decode(graph.encode({1, 9})) == {1, 9}
 
@@ -183,7 +183,7 @@ REFERENCE, FIXED, STRUCT = 1, 4, 6
     ],
 )
 def test_bytes_that_are_no_objects_are_a_value_error(value: Any) -> None:
-    graph = Graph({"thing": Thing, "point": Point}, {})
+    graph = ObjectCodec({"thing": Thing, "point": Point}, {})
     with pytest.raises(ValueError):  # noqa: PT011 (the texts differ)
         graph.decode(msgspec.msgpack.encode(value))
 
@@ -191,7 +191,9 @@ def test_bytes_that_are_no_objects_are_a_value_error(value: Any) -> None:
 def test_a_state_of_another_length_is_a_value_error() -> None:
     for state in ([], [0] * 100):
         with pytest.raises(ValueError, match="other fields"):
-            snapshot.read(Graph({}, {}).encode(state), Core(Settings(), b""), lambda name: name)
+            snapshot.read(
+                ObjectCodec({}, {}).encode(state), Core(Settings(), b""), lambda name: name
+            )
 
 
 def test_clocks_stand_still_until_a_peer_is_back() -> None:
@@ -267,12 +269,12 @@ def test_peers_in_the_program_end_with_it(tmp_path: Path) -> None:
     shell = Shell(tmp_path / "games")
     shell.server.post(Local(), [m.Hello(1, "experiment", "trial")])
     shell.server.pump(0.0)
-    number = shell.server.core.tables.next
-    assert shell.server.core.tables.sessions
+    number = shell.server.core.broker.next
+    assert shell.server.core.broker.sessions
     shell.die()
     second = Shell(tmp_path / "games")
-    assert second.server.core.tables.next >= number
-    assert not second.server.core.tables.sessions
+    assert second.server.core.broker.next >= number
+    assert not second.server.core.broker.sessions
     second.server.close()
 
 
@@ -284,7 +286,7 @@ def test_time_in_which_the_broker_stood_still_does_not_count(monkeypatch: Any) -
     local.reliable = False  # as over a socket
     server.post(local, [m.Hello(1, "agent", "slow")])
     server.pump(0.0)
-    (peer,) = server.core.tables.sessions.values()
+    (peer,) = server.core.broker.sessions.values()
     now += 0.5
     server.pump(0.0)
     for _ in range(3):
@@ -319,7 +321,7 @@ def test_long_work_of_the_broker_is_not_on_the_clocks_but_a_hosts_is(
 
     def ask_host(*_: Any) -> None:
         host: Any = SimpleNamespace(handle=work)
-        server.core.tables.out.messages.append((Local(host), m.Ping(1)))
+        server.core.broker.out.messages.append((Local(host), m.Ping(1)))
 
     server.core._free["observer"][m.Ping] = work if works == "broker" else ask_host  # type: ignore
     router.coming.append((b"one", [ping]))
@@ -372,7 +374,7 @@ def test_a_broker_that_is_not_durable_ends_what_another_left(
 
 def test_the_file_stays_small(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(live_module, "GROWTH", 20_000)
-    monkeypatch.setattr(Mapped, "ROOM", 1 << 15)
+    monkeypatch.setattr(MappedFile, "ROOM", 1 << 15)
     shell = Shell(tmp_path / "games")
     local = Local()
     shell.server.post(local, [m.Hello(1, "observer", "one")])
@@ -432,10 +434,10 @@ def test_one_that_left_as_soon_as_it_came_does_not_cost_the_others_their_session
     else:
         says(b"first", hello, *([] if first == "stays" else [bye]))
     says(b"second", hello)
-    before = shell.server.core.tables
+    before = shell.server.core.broker
     shell.die()
     second = Shell(tmp_path / "games")
-    after = second.server.core.tables
+    after = second.server.core.broker
     assert after.next == before.next
     assert set(after.sessions) == set(before.sessions)
     assert router.sent[-1] in after.sessions
@@ -471,7 +473,7 @@ def test_heartbeats_are_heard_while_the_disk_is_full(tmp_path: Path, monkeypatch
 
     hears(m.Hello(1, "experiment"), m.Catalogue(1))
     with monkeypatch.context() as full:
-        full.setattr(Appended, "append", Mock(side_effect=OSError(28, "No space left")))
+        full.setattr(AppendFile, "append", Mock(side_effect=OSError(28, "No space left")))
         assert hears(m.Catalogue(2), m.Ping(5)) == [("pong", 0), ("error", 0)]
         beats = [each for _ in range(6) for each in hears(m.Ping(6))]
         assert beats.count(("pong", 0)) == 6
@@ -507,9 +509,9 @@ def test_who_says_hello_while_the_disk_is_full_hears_why_it_waits(
     with monkeypatch.context() as full:
         full.setattr(os, "pwrite", Mock(side_effect=OSError(28, "No space left")))
         full.setattr(os, "posix_fallocate", Mock(side_effect=OSError(28, "No space left")))
-        full.setattr(Mapped, "LARGE", 0)
+        full.setattr(MappedFile, "LARGE", 0)
         if not durable:
-            server.core.tables.records.append(StateRecord("a", "td", b""))
+            server.core.broker.records.append(StateRecord("a", "td", b""))
         if before:
             assert hears(b"one", m.Catalogue(1)) == [("error", "journal")]
         assert hears(b"two", m.Hello(1, "agent", "late")) == [("error", "journal")]

@@ -304,4 +304,4 @@ def test_an_experiment_that_leaves_takes_its_lost_agents_along() -> None:
     table.experiment.says(m.Bye())
     maker = Voice(table, "agent", "another", m.Offer("learner"))
     assert not maker.heard
-    assert not table.core._remaking.lost
+    assert not table.core._recovery.lost

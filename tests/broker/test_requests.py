@@ -78,7 +78,7 @@ def test_an_answer_of_the_wrong_kind_is_a_crash(table: Conversation, maker: Voic
     maker.says(m.Reply(maker.hears(m.Save).id))
     text = "maker answered `save` with `reply`"
     table.experiment.hears(m.Error, id=4, code="crashed", message=text)
-    assert not table.core.tables.states
+    assert not table.core.broker.states
 
 
 @pytest.mark.rule("S13.3")
@@ -228,7 +228,7 @@ def test_a_program_at_work_may_be_silent_ten_times_as_long() -> None:
     maker = Voice(table, "agent", "maker", m.Offer("td"))
     table.experiment.says(m.ExperimentCreate(2, "td", timeout=5.0))
     core = table.core
-    session = core.tables.connections[maker.address]
+    session = core.broker.connections[maker.address]
     for now in range(1, 300):  # nobody answers a ping
         core.tick(float(now))
         core.take()
@@ -312,7 +312,7 @@ def test_turns_that_could_not_be_sent_are_not_made_but_the_last_of_an_episode_is
     watcher.hears(m.Reply, id=1)
     table.opens()
     table.environment.hears(m.EnvironmentStart, watched=True)
-    table.core.tables.out.crowded = True
+    table.core.broker.out.crowded = True
     table.environment.turns(0)
     table.agents[0].hears(m.Init)
     table.agents[0].hears(m.AgentStart)

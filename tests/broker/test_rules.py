@@ -123,7 +123,7 @@ def test_late_doubled_and_foreign_actions_are_counted_and_change_nothing() -> No
     over(table, reason="terminated")
     seats = table.records[0].result.seats
     assert [seat.ignored for seat in seats] == [3, 0]
-    assert table.core.tables.counters["ignored"] == 4
+    assert table.core.broker.counters["ignored"] == 4
 
 
 def test_answers_that_a_bridge_had_refused_are_added_up() -> None:
@@ -368,7 +368,7 @@ def test_an_error_of_a_seat_that_owes_nothing_costs_nobody_an_episode() -> None:
     for answers in (None, 0, asked.seq, 77):
         table.agents[1].says(m.Error("crashed", "late", answers=answers))
     table.agents[1].says(m.Error("crashed", "late", id=5))
-    assert table.core.tables.counters["ignored"] == 5
+    assert table.core.broker.counters["ignored"] == 5
     table.agents[0].acts(0)
     table.environment.hears(m.EnvironmentStep)
     table.agents[0].says(m.Error("crashed", "after all", answers=asked.seq))

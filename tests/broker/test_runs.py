@@ -238,5 +238,5 @@ def test_what_is_over_leaves_nothing_in_the_timers() -> None:
         table.environment.hears(m.EnvironmentStep)
         table.environment.turns(terminated=True, outcome=[1.0, 0.0])
         table.agents[0].hears(m.End)
-        sizes.add(len(table.core.tables.timers.heap))
+        sizes.add(len(table.core.broker.timers.heap))
     assert sizes == {1}

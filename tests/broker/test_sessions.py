@@ -47,7 +47,7 @@ def test_a_frame_at_which_the_broker_fails_costs_its_sender_the_session(
     assert error.code == "crashed"
     assert isinstance(bye, m.Bye)
     assert "ZeroDivisionError" in caplog.text
-    assert list(core.tables.dropped) == ["a"]
+    assert list(core.broker.dropped) == ["a"]
     intake.take("b", [codec.encode(m.Ping(2))], 0.0)
     assert core.take()[1] == [("b", m.Pong(2))]
     monkeypatch.setattr(core._sessions, "greet", fail)
@@ -55,7 +55,7 @@ def test_a_frame_at_which_the_broker_fails_costs_its_sender_the_session(
     [(to, error)] = core.take()[1]
     assert isinstance(error, m.Error)
     assert (to, error.code) == ("c", "crashed")
-    assert "c" in core.tables.dropped
+    assert "c" in core.broker.dropped
 
 
 AGENT = m.Hello(1, "agent", "north", [m.Offer("deep", instance=True)])
@@ -204,12 +204,12 @@ def test_each_token_is_looked_up_once_and_the_brokers_takes_the_same_time() -> N
         asked.append(token)
         return "ada" if token == "hers" else None
 
-    core.tables.entrant = entrant
+    core.broker.entrant = entrant
     assert answer(core, "a", m.Hello(1, "agent", token="wrong")).code == "access"
     assert type(answer(core, "b", m.Hello(1, "agent", token="hers"))) is m.Welcome
     assert type(answer(core, "c", m.Hello(1, "agent", token="open sesame"))) is m.Welcome
     assert asked == ["wrong", "hers"]
-    assert [peer.entrant for peer in core.tables.sessions.values()] == ["ada", ""]
+    assert [peer.entrant for peer in core.broker.sessions.values()] == ["ada", ""]
 
 
 # -- delivery ---------------------------------------------------------------------------------------

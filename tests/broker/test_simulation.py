@@ -57,7 +57,7 @@ class Dice(Environment):
         return Turn(to_act=to_act, seats=views)
 
 
-class Ledger:
+class StackArrays:
     """What the agents of one life of one program were told."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Ledger:
         self.totals: dict[tuple[int, int], float] = {}
 
 
-def gambler(ledger: Ledger) -> type[Agent]:
+def gambler(ledger: StackArrays) -> type[Agent]:
     class Gambler(Agent):
         name = "gambler"
         capacity = 0
@@ -168,7 +168,7 @@ class Script:
 @pytest.fixture(scope="module")
 def reference() -> Reference:
     """What each episode is when nothing goes wrong, in process."""
-    with InProcess([Dice], [gambler(Ledger())]) as experiment:
+    with InProcess([Dice], [gambler(StackArrays())]) as experiment:
         agents = [experiment.create("gambler", seed=1) for _ in range(3)]
         run = experiment.run("dice", agents, episodes=EPISODES, seed=5)
         return {e.index: (e.seed, e.turns, [s.total for s in e.seats]) for e in run}
@@ -206,10 +206,10 @@ def play(
     """Play a schedule; return how its run ended, and note the episodes in which a substitute played."""
     faults = schedules[seed % len(schedules)]
     simulator = Simulator(seed, faults)
-    ledgers: list[tuple[Ledger, object]] = []
+    ledgers: list[tuple[StackArrays, object]] = []
 
     def agents() -> AgentHost:
-        ledger = Ledger()
+        ledger = StackArrays()
         host = AgentHost([gambler(ledger)])
         ledgers.append((ledger, host))
         return host

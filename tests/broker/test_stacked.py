@@ -13,8 +13,8 @@ from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core.core import Core, Settings
 from dovetail.broker.durable import snapshot
-from dovetail.broker.matches.stack_ledger import Ledger
-from dovetail.broker.matches.stack_reading import _difference, problem
+from dovetail.broker.matches.stack_arrays import StackArrays
+from dovetail.broker.matches.stack_decode import _difference, problem
 from dovetail.broker.rules.legality import chosen
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -289,13 +289,13 @@ def test_a_batch_that_is_late_doubled_or_anothers_is_ignored() -> None:
     steps = table.agents[0].hears(m.AgentSteps)
     table.answers(0, 0, 0, 0, batch=5)
     table.answers(0, 0, 0, 0, match=99)
-    assert table.core.tables.counters["ignored"] == 2
+    assert table.core.broker.counters["ignored"] == 2
     table.agents[1].last = steps
     table.answers(1, 0, 0, 0)
     table.agents[1].hears(m.Error, code="illegal")
     table.answers(0, 0, 0, 0)
     table.answers(0, 1, 1, 1)
-    assert table.core.tables.counters["ignored"] == 4
+    assert table.core.broker.counters["ignored"] == 4
     table.environment.hears(m.EnvironmentSteps, batch=1)
     assert not table.experiment.heard
 
@@ -699,7 +699,7 @@ HISTORIES = st.lists(
 @settings(max_examples=30)
 @given(HISTORIES)
 def test_a_history_is_what_was_noted(episodes: list[list[dict[int, int]]]) -> None:
-    ledger = Ledger(len(episodes) + 1, 3, i4(0, 0, 0), SeatSeeds(2, 0))
+    ledger = StackArrays(len(episodes) + 1, 3, i4(0, 0, 0), SeatSeeds(2, 0))
     slots = np.arange(1, len(episodes) + 1, dtype=np.int32)
     for noted in ([[{0: 7, 2: 9}] * 70] * len(episodes), episodes):
         ledger.begin(slots, range(len(slots)), [*slots], slots, np.arange(3))

@@ -32,7 +32,7 @@ class World(Conversation):
         self.request = 1
         [self.running] = self.core.runs
         [self.match] = self.running.matches.values()
-        self.peer = self.core.tables.connections[self.agents[0].address]
+        self.peer = self.core.broker.connections[self.agents[0].address]
         for step in steps:
             step(self)
 
@@ -45,7 +45,7 @@ class World(Conversation):
         """Return the states of all machines."""
         machines: list[Machine[Any]] = [self.running.machine, self.match.machine]
         machines += [seat.machine for seat in self.match.seats]
-        machines += [peer.machine for peer in self.core.tables.sessions.values()]
+        machines += [peer.machine for peer in self.core.broker.sessions.values()]
         return tuple(machine.state for machine in machines)
 
 
@@ -451,7 +451,7 @@ def test_a_new_connection_may_only_say_hello(message: m.Message) -> None:
     assert (address, answer.code) == ("new", "hello-first")  # type: ignore[attr-defined]
     assert world.seen() == before
     world.core.receive("new", m.Hello(m.VERSION, "observer"), 0.0)
-    assert world.core.tables.connections["new"].machine.state == SESSION["new"]["hello"]
+    assert world.core.broker.connections["new"].machine.state == SESSION["new"]["hello"]
 
 
 @pytest.mark.rule("S10.1")

@@ -54,15 +54,15 @@ def test_every_event_of_the_broker_is_in_a_table() -> None:
 
 
 def test_every_table_is_in_the_spec() -> None:
-    tables = [each for name, each in vars(states).items() if name.isupper()]
-    assert tables == [table for table, _ in document.TABLES.values()]
+    broker = [each for name, each in vars(states).items() if name.isupper()]
+    assert broker == [table for table, _ in document.TABLES.values()]
 
 
 def test_the_named_states_are_those_of_the_tables() -> None:
-    assert set(get_args(states.MatchState)) == states.MATCH.keys()
-    assert set(get_args(states.SeatState)) == states.SEAT.keys()
-    assert set(get_args(states.SessionState)) == states.SESSION.keys()
-    assert set(get_args(states.RunState)) == states.RUN.keys()
+    assert set(get_args(states.MatchPhase)) == states.MATCH.keys()
+    assert set(get_args(states.SeatPhase)) == states.SEAT.keys()
+    assert set(get_args(states.SessionPhase)) == states.SESSION.keys()
+    assert set(get_args(states.RunPhase)) == states.RUN.keys()
 
 
 def test_an_end_is_always_possible_for_a_seat_that_plays() -> None:

@@ -80,7 +80,7 @@ class Table:
 
     def carry(self, turns: float = float("inf")) -> None:
         """Let the programs answer until so many turns are played."""
-        while self._to_hosts and self.core.tables.counters["turns"] < turns:
+        while self._to_hosts and self.core.broker.counters["turns"] < turns:
             place, frame = self._to_hosts.popleft()
             for answer in self._hosts[place].handle([self._read[place].decode(frame)]):
                 self.say(place, answer)

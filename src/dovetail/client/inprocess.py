@@ -87,7 +87,7 @@ class LocalLink:
         return [self._reader.decode(frame) for frame in frames]
 
     def _check(self) -> None:
-        known = self._server.core.tables.connections
+        known = self._server.core.broker.connections
         if self._local not in known and not self._local.inbox:  # its last words come first
             raise DovetailError(CLOSED)
 

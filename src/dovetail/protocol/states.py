@@ -18,9 +18,9 @@ from dovetail.protocol.errors import DovetailError, ProtocolError
 State = TypeVar("State", bound=str)
 Table = Mapping[State, Mapping[str, State]]
 
-SessionState = Literal["new", "ready", "away", "gone"]
+SessionPhase = Literal["new", "ready", "away", "gone"]
 
-SESSION: Table[SessionState] = {
+SESSION: Table[SessionPhase] = {
     "new": {"hello": "ready"},
     "ready": {"hello": "ready", "bye": "gone", "lost": "away"},
     "away": {"hello": "ready", "replaced": "gone", "grace over": "gone"},
@@ -29,9 +29,9 @@ SESSION: Table[SessionState] = {
 """A peer at the broker.  ``lost``: its connection is gone, or was silent for too long.
 ``replaced``: a newcomer says ``hello`` with its name.  ``grace over``: it did not come back."""
 
-MatchState = Literal["opening", "idle", "transition", "decision", "closed"]
+MatchPhase = Literal["opening", "idle", "transition", "decision", "closed"]
 
-MATCH: Table[MatchState] = {
+MATCH: Table[MatchPhase] = {
     "opening": {"spec": "idle", "error": "closed", "close": "closed"},
     "idle": {"start": "transition", "close": "closed"},
     "transition": {"turn": "decision", "last turn": "idle", "error": "idle", "give up": "idle"},
@@ -42,9 +42,9 @@ MATCH: Table[MatchState] = {
 the broker ends the episode; the environment is not told, and hears ``start`` or ``close`` next.
 ``error``: one that answers the ``open``, or the ``start`` or ``step`` in progress."""
 
-SeatState = Literal["free", "seated", "deciding", "waiting"]
+SeatPhase = Literal["free", "seated", "deciding", "waiting"]
 
-SEAT: Table[SeatState] = {
+SEAT: Table[SeatPhase] = {
     "free": {"init": "seated"},
     "seated": {"init": "seated", "start": "deciding", "end": "seated", "leave": "free"},
     "deciding": {
@@ -59,9 +59,9 @@ SEAT: Table[SeatState] = {
 """A seat of a match.  ``error``: one that answers the decision.  ``overdue``: the answer did not
 come in time.  ``leave``: in an episode, its agent is lost, and ``init`` of a substitute follows."""
 
-RunState = Literal["running", "paused", "draining", "over"]
+RunPhase = Literal["running", "paused", "draining", "over"]
 
-RUN: Table[RunState] = {
+RUN: Table[RunPhase] = {
     "running": {
         "pause": "paused",
         "unpause": "running",

@@ -23,15 +23,15 @@ from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.handshake import UNGREETED, unread
 from dovetail.broker.peers.outbox import Address, Said, spread
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.peers.state import BrokerState, Part
 from dovetail.broker.peers.state import Settings as Settings
-from dovetail.broker.requests.agent_recovery import Remaking
+from dovetail.broker.requests.agent_recovery import AgentRecovery
 from dovetail.broker.requests.commands import Commands
 from dovetail.broker.requests.request import Answered, Request
 from dovetail.broker.requests.requests import Requests
 from dovetail.broker.requests.sessions import Sessions
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.runs.episode_migration import Rebuild
+from dovetail.broker.runs.episode_migration import Migration
 from dovetail.broker.runs.events import BatchEnded, Ended, Heard, Orphaned, Silent
 from dovetail.broker.runs.pending import awaited
 from dovetail.broker.runs.runs import SHUTDOWN, Runs
@@ -57,24 +57,24 @@ class Core(Part):
     STATE = ("_heartbeat",)
 
     def __init__(self, settings: Settings, secret: bytes) -> None:
-        self.tables = tables = Tables(settings)
-        self._connections = tables.connections
-        self._timers = tables.timers
+        self.broker = broker = BrokerState(settings)
+        self._connections = broker.connections
+        self._timers = broker.timers
         self.instances = instances = Instances()
-        self._watching = Watching(tables.out)
-        self.runs = runs = Runs(tables, instances, self._watching)
+        self._watching = Watching(broker.out)
+        self.runs = runs = Runs(broker, instances, self._watching)
         self._episodes = episodes = runs.episodes
-        self._requests = requests = Requests(tables, instances, runs)
-        self._commands = commands = Commands(tables, instances, runs, requests, self._watching)
-        self._remaking = remaking = Remaking(tables, instances, runs, requests)
+        self._requests = requests = Requests(broker, instances, runs)
+        self._commands = commands = Commands(broker, instances, runs, requests, self._watching)
+        self._recovery = recovery = AgentRecovery(broker, instances, runs, requests)
         self._sessions = sessions = Sessions(
-            tables, instances, requests, runs, self._watching, remaking, secret
+            broker, instances, requests, runs, self._watching, recovery, secret
         )
         self._heartbeat = -FOREVER
-        rebuilding, stacked = episodes.rebuilding, runs.stacked
+        migrations, stacked = episodes.migrations, runs.stacked
         self._parts: tuple[Part, ...] = (
-            *(tables, instances, self._watching, runs, runs.matches, episodes, stacked),
-            *(rebuilding, requests, remaking, self),
+            *(broker, instances, self._watching, runs, runs.matches, episodes, stacked),
+            *(migrations, requests, recovery, self),
         )
         """All that have state, in the order of a snapshot."""
         everybody: dict[type, Handler] = {
@@ -126,17 +126,17 @@ class Core(Part):
             for role, of in self._handlers.items()
         }
         """The same of messages that cost their sender nothing, as those of every turn."""
-        self._events = tables.events
+        self._events = broker.events
         self._follows: dict[type, tuple[Follower, ...]] = {
-            Ended: (remaking.on_ended, runs.on_ended),
+            Ended: (recovery.on_ended, runs.on_ended),
             BatchEnded: (runs.on_batch_ended,),
             Silent: (runs.on_silent,),
             Heard: (runs.on_heard,),
             Orphaned: (requests.on_orphaned,),
-            Answered: (remaking.on_answered,),
+            Answered: (recovery.on_answered,),
             Match: (runs.on_overdue,),
             Stack: (stacked.on_overdue,),
-            Rebuild: (rebuilding.on_overdue,),
+            Migration: (migrations.on_overdue,),
             Request: (requests.on_overdue,),
         }
         """By type of event, or of thing that is overdue: the parts that act upon it, in order."""
@@ -168,20 +168,20 @@ class Core(Part):
         peer, kind = self._connections.get(address), type(message)
         if isinstance(message, m.Hello):
             if peer is None:
-                self.tables.strange(address)
+                self.broker.strange(address)
             elif not self._sessions.affords(peer, message, 2.0, now):
                 return
             self._sessions.greet(address, message, now)
         elif peer is None:
-            self.tables.strange(address)
-            self.tables.out.messages.append((address, m.Error("hello-first", UNGREETED)))
+            self.broker.strange(address)
+            self.broker.out.messages.append((address, m.Error("hello-first", UNGREETED)))
         else:
             peer.heard = now
             peer.greeting, peer.size = None, size
             handler = self._handlers[peer.role].get(kind)
-            units = limits.asked(message, size, self.tables.settings.limits.elements)
+            units = limits.asked(message, size, self.broker.settings.limits.elements)
             if handler is None:
-                self.tables.charge(peer, limits.UNREADABLE + units)
+                self.broker.charge(peer, limits.UNREADABLE + units)
                 name = kind.__struct_config__.tag
                 peer.complain("wrong-state", f"{name!r} is not a message of an {peer.role}")
             elif self._sessions.affords(peer, message, units, now):
@@ -190,16 +190,16 @@ class Core(Part):
 
     def refuse(self, address: Address, error: ProtocolError, now: float, size: int = 0) -> None:
         """Take a frame that could not be decoded."""
-        self.tables.counters["refused"] += 1
-        peer = self.tables.connections.get(address)
+        self.broker.counters["refused"] += 1
+        peer = self.broker.connections.get(address)
         if peer is not None:
             peer.heard = now
-            self.tables.charge(peer, limits.unread(size, self.tables.settings.limits.elements))
+            self.broker.charge(peer, limits.unread(size, self.broker.settings.limits.elements))
             self._refuse(peer, error, now)
             self._dispatch(now)
             return
-        self.tables.strange(address)
-        self.tables.out.messages.append((address, unread(error)))
+        self.broker.strange(address)
+        self.broker.out.messages.append((address, unread(error)))
 
     def failed(self, address: Address, now: float) -> str:
         """Send away the sender of a frame at which this program failed, the last line of defence; return its name."""
@@ -209,14 +209,14 @@ class Core(Part):
             self._sessions.drop(peer, FAILED, now)
             self._dispatch(now)
             return peer.name
-        self.tables.out.messages.append((address, error))
+        self.broker.out.messages.append((address, error))
         if not getattr(address, "reliable", False):
-            self.tables.dropped[address] = FAILED
+            self.broker.dropped[address] = FAILED
         return "a stranger"
 
     def lost(self, address: Address, now: float) -> None:
         """Take the news that a connection is gone."""
-        self.tables.familiar(address)
+        self.broker.familiar(address)
         self._sessions.lost(address, now)
         self._dispatch(now)
 
@@ -227,7 +227,7 @@ class Core(Part):
                 follower(overdue, now)
             self._dispatch(now)
         if now >= self._heartbeat:
-            self._heartbeat = now + self.tables.settings.heartbeat
+            self._heartbeat = now + self.broker.settings.heartbeat
             self._sessions.beat(now)
             self._dispatch(now)
             self.runs.report(now)
@@ -239,13 +239,13 @@ class Core(Part):
 
     def stop(self, now: float) -> None:
         """Start no new episodes; ``idle`` tells when the last one is over."""
-        self.tables.stopping = True
+        self.broker.stopping = True
         self.runs.drain(now)
         self._dispatch(now)
 
     def close(self, now: float) -> None:
         """End everything now and send every peer a `bye`."""
-        self.tables.stopping = True
+        self.broker.stopping = True
         self.runs.cancel(SHUTDOWN, now)
         self._dispatch(now)
         self._sessions.close(SHUTDOWN)
@@ -259,7 +259,7 @@ class Core(Part):
             return
         match peer.outbox.asked.get(error.answers or 0):
             case None:
-                self.tables.ignore(peer)
+                self.broker.ignore(peer)
             case m.Open() | m.Init() as asked:
                 self.runs.refused(asked, error, now)
             case (
@@ -292,8 +292,8 @@ class Core(Part):
 
     def take_shared(self) -> tuple[list[AnyRecord], Said]:
         """Like ``take``; what several watchers are sent is there once, for an ``Audience``."""
-        tables, out = self.tables, self.tables.out
-        records, tables.records = tables.records, []
+        broker, out = self.broker, self.broker.out
+        records, broker.records = broker.records, []
         messages, out.messages = out.messages, []
         return records, messages
 
@@ -319,7 +319,7 @@ class Core(Part):
         """Watch every deadline again, in an order that depends on nothing but the state."""
         self._timers.heap.clear()
         episodes, runs = self._episodes, self.runs
-        for part in (runs.matches, runs.stacked, episodes.rebuilding, self._requests):
+        for part in (runs.matches, runs.stacked, episodes.migrations, self._requests):
             for timed in part.timed():
                 self._timers.rewatch(timed)
 
@@ -344,5 +344,5 @@ class Core(Part):
 
     def role(self, address: Address) -> str | None:
         """Return the role of the peer at a connection, None before its ``hello``."""
-        peer = self.tables.connections.get(address)
+        peer = self.broker.connections.get(address)
         return None if peer is None else peer.role

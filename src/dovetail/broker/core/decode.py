@@ -46,7 +46,7 @@ class Intake:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._decoders = _decoders(core.tables.settings.limits)
+        self._decoders = _decoders(core.broker.settings.limits)
 
     def take(self, address: Address, frames: Iterable[bytes], now: float) -> None:
         """Let the core take in what came over a connection at once.
@@ -77,7 +77,7 @@ class Intake:
             for each in said:
                 if rules:
                     if type(each) is Turn:
-                        turn = light(each, core.tables.settings.limits)
+                        turn = light(each, core.broker.settings.limits)
                         if turn is not None:
                             core.receive(local, turn, now)
                             continue

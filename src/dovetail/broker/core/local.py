@@ -53,7 +53,7 @@ class Local:
             return codec.encode(message)
         try:
             frame = codec.own(message)
-            most = core.tables.settings.limits.frame
+            most = core.broker.settings.limits.frame
             if len(frame) <= most:
                 return frame
             text = f"{len(frame):,} bytes in a message; the broker accepts at most {most:,}"
@@ -61,7 +61,7 @@ class Local:
             text = str(error)
         instead = self.host.unsendable(message, f"the answer cannot travel: {text}")
         if isinstance(instead, m.Error) and instead.id is None and instead.answers is None:
-            instead.answers = answered(core.runs, core.tables.connections.get(self), message)
+            instead.answers = answered(core.runs, core.broker.connections.get(self), message)
         return codec.encode(instead)
 
 

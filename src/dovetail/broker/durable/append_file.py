@@ -22,7 +22,7 @@ BATCH = 1.0
 """Seconds that a loss of power may cost with ``batch``."""
 
 
-class Appended:
+class AppendFile:
     """A file that grows at its end.  A write that failed is cut off, and repeated from where it began.
 
     Args:
@@ -127,8 +127,8 @@ class Appended:
         os.close(self._file)
 
 
-class Mapped(Appended):
-    """An ``Appended`` that is written as memory: a small write costs no call of the system.
+class MappedFile(AppendFile):
+    """An ``AppendFile`` that is written as memory: a small write costs no call of the system.
 
     Room is reserved on the disk before it is written to, so that a full disk is an error and no
     signal.  What is reserved and not used yet is zeros, which a ``logfile`` may end with.

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dovetail.broker.durable.append_file import Appended, Sync, lock
+from dovetail.broker.durable.append_file import AppendFile, Sync, lock
 from dovetail.peer import provenance
 from dovetail.peer.quoting import command
 from dovetail.protocol import codec
@@ -60,7 +60,7 @@ class Journal:
         except OSError as error:
             raise DovetailError(f"cannot write the journal {path}: {error.strerror}") from None
 
-    def _open(self, path: Path, sync: Sync) -> Appended:
+    def _open(self, path: Path, sync: Sync) -> AppendFile:
         """Take in what was written, and return where more is; no other process writes from the first look on."""
         held = lock(path)
         try:
@@ -82,7 +82,7 @@ class Journal:
                 os.close(held)
             raise
         self._framing = framed or new_framing(TITLE)
-        return Appended(path, self._framing.head, end, sync, locked=held)
+        return AppendFile(path, self._framing.head, end, sync, locked=held)
 
     def _read(self, end: int) -> int:
         """Take in what was written; return where to continue.

@@ -23,7 +23,7 @@ _PLAIN = (type(None), bool, int, float, str, bytes)
 _CONTAINERS: dict[type, str] = {list: "list", dict: "dict", set: "set", deque: "deque"}
 
 
-class Graph:
+class ObjectCodec:
     """Writes and reads the objects of some classes.
 
     Args:

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from dovetail.broker.core.core import Core
-from dovetail.broker.durable.object_codec import Graph
+from dovetail.broker.durable.object_codec import ObjectCodec
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match, Play
-from dovetail.broker.matches.run import Run, Schedule
+from dovetail.broker.matches.run import RunState, Schedule
 from dovetail.broker.matches.seat import Seat
 from dovetail.broker.matches.stack import Stack
 from dovetail.broker.matches.stack_batch import Asked
@@ -30,13 +30,13 @@ from dovetail.broker.rules.clocks import SeatClock
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.opening import Opening
-from dovetail.broker.runs.episode_migration import Rebuild
+from dovetail.broker.runs.episode_migration import Migration
 from dovetail.protocol import messages, spaces
 from dovetail.protocol.states import MATCH, RUN, SEAT, SESSION, Machine
 
 _STATE = (
     *(SeatClock, Ending, Episode, Opening, Instance, Match, Play, Seat, Outbox, Peer),
-    *(Rebuild, Request, Run, Schedule, Settings, Machine, Stack, Asked),
+    *(Migration, Request, RunState, Schedule, Settings, Machine, Stack, Asked),
     *(Access, Grant, Allowance),
 )
 _CLASSES = {
@@ -55,7 +55,7 @@ _WHOLE = (messages.Episodes,)
 
 def _fixed(core: Core) -> dict[str, Any]:
     states = {"session": SESSION, "match": MATCH, "seat": SEAT, "run": RUN}
-    return {"out": core.tables.out, "nil": messages.NIL, **states}
+    return {"out": core.broker.out, "nil": messages.NIL, **states}
 
 
 def write(core: Core, locals_: Mapping[str, Any]) -> bytes:
@@ -66,7 +66,7 @@ def write(core: Core, locals_: Mapping[str, Any]) -> bytes:
         locals_: the addresses of peers in this program, by name.
     """
     core.rewatch()
-    return Graph(_CLASSES, {**_fixed(core), **locals_}, whole=_WHOLE).encode(core.snapshot())
+    return ObjectCodec(_CLASSES, {**_fixed(core), **locals_}, whole=_WHOLE).encode(core.snapshot())
 
 
 def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
@@ -80,5 +80,5 @@ def read(data: bytes, core: Core, absent: Callable[[str], Any]) -> None:
     Raises:
         ValueError: the bytes are not that.
     """
-    core.resume(Graph(_CLASSES, _fixed(core), absent).decode(data))
+    core.resume(ObjectCodec(_CLASSES, _fixed(core), absent).decode(data))
     core.rewatch()

@@ -24,7 +24,7 @@ from dovetail._version import __version__
 from dovetail.broker.core.core import Core, Settings
 from dovetail.broker.core.decode import Intake
 from dovetail.broker.durable import snapshot
-from dovetail.broker.durable.append_file import Appended, Mapped, Sync
+from dovetail.broker.durable.append_file import AppendFile, MappedFile, Sync
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.peers.access import Access
 from dovetail.protocol import codec
@@ -83,10 +83,10 @@ def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
     """
     core = Core(settings, secret)
     if journal is not None:
-        core.tables.states.update(journal.states)
-        core.tables.keepers.update(journal.keepers)
-        core.tables.shared.update(journal.shared)
-        core.tables.next = journal.next
+        core.broker.states.update(journal.states)
+        core.broker.keepers.update(journal.keepers)
+        core.broker.shared.update(journal.shared)
+        core.broker.next = journal.next
     return core
 
 
@@ -137,7 +137,7 @@ class Live:
         self._journal = journal
         self._sync: Sync = journal.sync
         self._addresses: dict[int, tuple[Any, str]] = {}
-        self._file: Appended | None = None
+        self._file: AppendFile | None = None
         self._framing: Framing = new_framing(TITLE)
         self._number = self._size = self._events = 0
         self._limit = GROWTH
@@ -168,12 +168,12 @@ class Live:
                 return address
             return absent.setdefault(address, Absent())
 
-        core.tables.states.update(self._journal.states_until(head.records))
+        core.broker.states.update(self._journal.states_until(head.records))
         snapshot.read(head.state, core, known)
         records, now = replay(core, events, known)
         self._journal.write(records[max(0, self._journal.number - head.records) :])
-        core.tables.states.update(self._journal.states)
-        core.tables.settings = settings
+        core.broker.states.update(self._journal.states)
+        core.broker.settings = settings
         now = max(now, head.now)
         core.restarted(now)
         self._journal.write(core.take()[0])
@@ -243,7 +243,7 @@ class Live:
         new = self.path.with_name(self.path.name + ".new")
         with contextlib.suppress(FileNotFoundError):
             new.unlink()
-        kind = Mapped if hasattr(os, "posix_fallocate") else Appended
+        kind = MappedFile if hasattr(os, "posix_fallocate") else AppendFile
         file = kind(new, framed.head, 0, self._sync)
         try:
             file.append(data)

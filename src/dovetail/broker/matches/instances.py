@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.peers.state import BrokerState, Part
 from dovetail.protocol.messages import ExperimentCreate, Offer
 
 
@@ -54,9 +54,9 @@ class Instance:
         """Bytes that it holds for its owner; none for a peer in this program."""
         return self.size + len(self.saved or b"") if self.size else 0
 
-    def open_to(self, experiment: Peer, tables: Tables) -> bool:
+    def open_to(self, experiment: Peer, broker: BrokerState) -> bool:
         """Whether an experiment may use it: it is shared, offers itself, or is its own."""
-        return self.made is None or self.made.shared or tables.may_use(experiment, self.owner)
+        return self.made is None or self.made.shared or broker.may_use(experiment, self.owner)
 
     @property
     def closed(self) -> str:

@@ -21,7 +21,7 @@ from dovetail.broker.rules.episode import Episode
 from dovetail.broker.rules.legality import space_of
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import SeatSeeds
-from dovetail.protocol.states import MATCH, Machine, MatchState
+from dovetail.protocol.states import MATCH, Machine, MatchPhase
 
 AHEAD = 10.0
 """Seconds by which watchers at a pace may be ahead of it within an episode: they see short ones whole."""
@@ -37,7 +37,7 @@ class Pace(NamedTuple):
     scenes: bool
 
 
-def opening() -> Machine[MatchState]:
+def opening() -> Machine[MatchPhase]:
     """Return the state of a match whose environment was sent ``open``."""
     return Machine(MATCH, "opening")
 
@@ -54,7 +54,7 @@ class Match:
     due: float
     """When the answer to it is overdue."""
     timer: float = FOREVER
-    machine: Machine[MatchState] = field(default_factory=opening)
+    machine: Machine[MatchPhase] = field(default_factory=opening)
     spec: m.Spec = field(default_factory=m.Spec)
     """What the environment says of itself; it says nothing while it is opened."""
     seats: list[Seat] = field(default_factory=list)

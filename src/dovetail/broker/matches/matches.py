@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dovetail.broker.matches.match import Match
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.peers.state import BrokerState, Part
 from dovetail.protocol import messages as m
 
 
@@ -16,8 +16,8 @@ class Matches(Part):
 
     STATE = ("_all", "_served")
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+    def __init__(self, broker: BrokerState) -> None:
+        self._broker = broker
         self._all: dict[int, Match] = {}
         self._served: dict[Peer, dict[int, Match]] = {}
         """By the peer that serves the environment."""
@@ -51,19 +51,19 @@ class Matches(Part):
         """Return who offers the environment of a run."""
         return [
             peer
-            for peer in self._tables.sessions.values()
+            for peer in self._broker.sessions.values()
             if peer.role == "environment"
             and asked.environment in peer.offers
             and (asked.peer is None or asked.peer == peer.name)
         ]
 
-    def open(self, run: Run, now: float, avoid: Peer | None = None, *, slots: int = 0) -> bool:
+    def open(self, run: RunState, now: float, avoid: Peer | None = None, *, slots: int = 0) -> bool:
         """Open a match of a run, with ``slots`` a group; return whether ``server`` finds a peer for it."""
         asked = run.asked
         peer = self.server(asked, avoid, stacked=slots > 0)
         if peer is None:
             return False
-        number = self._tables.number()
+        number = self._broker.number()
         wanted = slots > 0 and any(agent.offer.wants for agent in run.agents)
         opening = m.Open(
             *(number, asked.environment, asked.configuration), slots=slots, afterstates=wanted
@@ -77,14 +77,14 @@ class Matches(Part):
 
     def watch(self, match: Match) -> None:
         """Watch the deadline of one."""
-        self._tables.timers.watch(match)
+        self._broker.timers.watch(match)
 
     def move(self, match: Match, peer: Peer) -> None:
         """Note that the environment of a match will be another peer's."""
         self._leave(match)
         self._serve(match, peer)
 
-    def close(self, run: Run, match: Match) -> None:
+    def close(self, run: RunState, match: Match) -> None:
         """Close a match that plays nothing, and forget it."""
         del self._all[match.number], run.matches[match.number]
         self._leave(match)

@@ -21,7 +21,7 @@ from dovetail.broker.peers.peers import Peer
 from dovetail.protocol import messages as m
 from dovetail.protocol.seats import seated
 from dovetail.protocol.seeds import SeatSeeds, derive, derived
-from dovetail.protocol.states import RUN, Machine, RunState
+from dovetail.protocol.states import RUN, Machine, RunPhase
 
 INDICES = 1 << 63
 """Indices that an episode can have; every client reads as many integers."""
@@ -119,12 +119,12 @@ class Schedule:
         return index // len(self._asked.agents) if self._asked.rotate else index
 
 
-def _running() -> Machine[RunState]:
+def _running() -> Machine[RunPhase]:
     return Machine(RUN, "running")
 
 
 @dataclass(eq=False, slots=True)
-class Run:
+class RunState:
     """A run in progress."""
 
     number: int
@@ -135,7 +135,7 @@ class Run:
     schedule: Schedule
     told: m.Progress
     """The last ``progress``."""
-    machine: Machine[RunState] = field(default_factory=_running)
+    machine: Machine[RunPhase] = field(default_factory=_running)
     matches: dict[int, Match] = field(default_factory=dict)
     idle: list[Match] = field(default_factory=list)
     playing: dict[Match, Play] = field(default_factory=dict)
@@ -220,12 +220,11 @@ class Run:
         return len(self.playing) + sum(stack.playing for stack in self.stacks.values())
 
 
-def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) -> Run:
+def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) -> RunState:
     """Return a run as an experiment asks for it; those found are its agents, then its substitutes."""
     told = m.Progress(number, 0, 0, asked.episodes)
     seats = len(asked.agents)
-    rules = msgspec.convert(asked, m.RunRules, from_attributes=True)
-    run = Run(number, experiment, asked, found[:seats], rules, Schedule(asked), told)
+    run = RunState(number, experiment, asked, found[:seats], rules_of(asked), Schedule(asked), told)
     run.substitutes = found[seats:] * (seats if len(found) == seats + 1 else 1)
     return run
 

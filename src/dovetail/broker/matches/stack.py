@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.broker.matches import stack_reading as reading
+from dovetail.broker.matches import stack_decode as reading
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match
+from dovetail.broker.matches.stack_arrays import NONE
 from dovetail.broker.matches.stack_batch import Asked, Batch
-from dovetail.broker.matches.stack_ledger import NONE
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import SEATS, Ending, crash, others_win
 from dovetail.broker.rules.legality import chosen, refusal

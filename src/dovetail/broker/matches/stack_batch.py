@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.broker.matches.stack_ledger import Ledger
-from dovetail.broker.matches.stack_reading import Turns
+from dovetail.broker.matches.stack_arrays import StackArrays
+from dovetail.broker.matches.stack_decode import Turns
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
@@ -38,7 +38,7 @@ class Asked:
             self.stood = None
 
 
-class Batch(Ledger):
+class Batch(StackArrays):
     """The accounts of all slots, and the decisions of the present turn.
 
     Args:

@@ -17,35 +17,35 @@ from dovetail.broker.peers.limits import (
     quoted,
 )
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import BrokerState
 from dovetail.protocol.display_text import CONTROL
 
 
-def weight(tables: Tables, peer: Peer) -> int:
+def weight(broker: BrokerState, peer: Peer) -> int:
     """Return the bytes of memory, at most, that are held with what a peer said last."""
     if peer.outbox.reliable:
         return 0
     size = max(0, peer.size)
-    return size + KEPT_VALUE * min(size, tables.settings.limits.elements)
+    return size + KEPT_VALUE * min(size, broker.settings.limits.elements)
 
 
-def holds(tables: Tables, peer: Peer, number: int, more: int = 0) -> bool:
+def holds(broker: BrokerState, peer: Peer, number: int, more: int = 0) -> bool:
     """Return whether a peer may have more held for it; refuse the request if not.
 
     Args:
-        tables: with all the peers.
+        broker: all the peers.
         peer: which has just been heard.
         number: the request's.
         more: bytes besides those of what it said.
     """
     if peer.outbox.reliable:
         return True
-    size = weight(tables, peer) + more
+    size = weight(broker, peer) + more
     if peer.held + size > HELD:
         text = f"your requests, agents and runs hold {peer.held:,} bytes, and may hold {HELD:,}"
     elif (
         peer.held + size > LITTLE
-        and sum(each.held for each in tables.sessions.values()) + size > HELD_IN_ALL
+        and sum(each.held for each in broker.sessions.values()) + size > HELD_IN_ALL
     ):
         text = f"the broker holds {HELD_IN_ALL:,} bytes for requests, agents and runs, and no more"
     else:
@@ -54,11 +54,11 @@ def holds(tables: Tables, peer: Peer, number: int, more: int = 0) -> bool:
     return False
 
 
-def may_use(tables: Tables, peer: Peer, number: int, name: str) -> bool:
+def may_use(broker: BrokerState, peer: Peer, number: int, name: str) -> bool:
     """Whether a state has a name, and is not another's; refuse the request otherwise."""
     if CONTROL.search(name):
         peer.refuse(number, "invalid", "the name of a state has no control characters")
-    elif not tables.keeps(peer, name):
+    elif not broker.keeps(peer, name):
         text = f"the state {quoted(name)} is another experiment's"
         peer.refuse(number, "access", f"{text}; save yours under another name")
     else:
@@ -66,27 +66,27 @@ def may_use(tables: Tables, peer: Peer, number: int, name: str) -> bool:
     return False
 
 
-def may_store(tables: Tables, peer: Peer, number: int, name: str) -> bool:
+def may_store(broker: BrokerState, peer: Peer, number: int, name: str) -> bool:
     """Whether a state may have a name that is kept; refuse the request otherwise."""
     if text := overlong([("name of the state", name)]):
         peer.refuse(number, "limit", text)
         return False
-    return may_use(tables, peer, number, name)
+    return may_use(broker, peer, number, name)
 
 
-def stored(tables: Tables, peer: Peer, number: int, name: str) -> bytes | None:
+def stored(broker: BrokerState, peer: Peer, number: int, name: str) -> bytes | None:
     """Return the state that a request names; refuse the request if there is none for the peer."""
-    if not may_use(tables, peer, number, name):
+    if not may_use(broker, peer, number, name):
         return None
-    state = tables.states.get(name)
+    state = broker.states.get(name)
     if state is None:
         peer.refuse(number, "unknown", f"no state is saved under {quoted(name)}")
     return state
 
 
-def full(tables: Tables, peer: Peer, name: str, size: int) -> str:
+def full(broker: BrokerState, peer: Peer, name: str, size: int) -> str:
     """Return why a peer may not store a state of so many bytes under a name; empty if it may."""
-    states, keepers, owner = tables.states, tables.keepers, peer.owner
+    states, keepers, owner = broker.states, broker.keepers, peer.owner
     more = size - len(states.get(name, b""))
     if name not in states and len(states) >= STATES:
         return f"the broker stores {STATES:,} states, and no more; use a name that it has"

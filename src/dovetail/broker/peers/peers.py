@@ -9,7 +9,7 @@ from dovetail.broker.peers.limits import USUAL, Allowance
 from dovetail.broker.peers.outbox import Outbox
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
-from dovetail.protocol.states import SESSION, Machine, SessionState
+from dovetail.protocol.states import SESSION, Machine, SessionPhase
 
 COMPLAINTS = 100
 """Errors about no request that a peer is told; no more until its next ``pong``."""
@@ -28,7 +28,7 @@ TURNS = (
 """What clocks bound, so that a peer may be silent while it owes the answer."""
 
 
-def _new() -> Machine[SessionState]:
+def _new() -> Machine[SessionPhase]:
     return Machine(SESSION, "new")
 
 
@@ -58,7 +58,7 @@ class Peer:
     """The name of that key."""
     allowance: Allowance = USUAL
     """What it may cost."""
-    machine: Machine[SessionState] = field(default_factory=_new)
+    machine: Machine[SessionPhase] = field(default_factory=_new)
     lost: float = 0.0
     """When its connection went, while it is away."""
     ping: int = 0

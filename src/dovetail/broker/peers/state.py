@@ -60,7 +60,7 @@ class Part:
                 setattr(self, name, value)
 
 
-class Tables(Part):
+class BrokerState(Part):
     """The broker's shared state, outgoing messages and pending events."""
 
     STATE = (

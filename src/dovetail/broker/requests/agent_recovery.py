@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dovetail.broker.matches.instances import Instance, Instances
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers import limits
-from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.peers.state import BrokerState, Part
 from dovetail.broker.requests.request import Answered
 from dovetail.broker.requests.requests import Requests
 from dovetail.broker.requests.substitute import substitute
@@ -18,15 +18,15 @@ LOSSES = 10
 """How often an agent is made again; one that always dies would never end its run."""
 
 
-class Remaking(Part):
+class AgentRecovery(Part):
     """The agents that are lost, and the saves that they come back from."""
 
     STATE = ("lost",)
 
     def __init__(
-        self, tables: Tables, instances: Instances, runs: Runs, requests: Requests
+        self, broker: BrokerState, instances: Instances, runs: Runs, requests: Requests
     ) -> None:
-        self._tables = tables
+        self._broker = broker
         self._instances = instances
         self._runs = runs
         self._requests = requests
@@ -38,7 +38,7 @@ class Remaking(Part):
     def on_ended(self, event: Ended, now: float) -> None:
         self.ended(event.run)
 
-    def ended(self, run: Run) -> None:
+    def ended(self, run: RunState) -> None:
         """Count an episode that is over; ask for a save of each agent that is due."""
         if not (run.asked.save_every or run.waits):
             return
@@ -49,19 +49,19 @@ class Remaking(Part):
             every = run.asked.save_every
             if every and instance.unsaved >= every and not instance.saving and self._pays(run):
                 instance.saving = instance.unsaved
-                save = m.Save(self._tables.number(), instance.number)
+                save = m.Save(self._broker.number(), instance.number)
                 self._requests.internal(instance.peer, save)
 
-    def _pays(self, run: Run) -> bool:
+    def _pays(self, run: RunState) -> bool:
         """Return whether the run's experiment owes little enough for another save now."""
-        self._tables.charge(run.experiment, 0.0)
+        self._broker.charge(run.experiment, 0.0)
         return run.experiment.outbox.reliable or not limits.rest(run.experiment)
 
     def _keep(self, instance: Instance, state: bytes) -> str:
         """Keep what an agent is made again from; return why it is not kept, if so."""
         paying = next((run for run in self._runs.of(instance) if run.asked.save_every), None)
         if paying is not None:
-            self._tables.charge(paying.experiment, len(state) // limits.SAVED_BYTES)
+            self._broker.charge(paying.experiment, len(state) // limits.SAVED_BYTES)
         owner, before = instance.owner, instance.held
         more = len(state) - len(instance.saved or b"")
         if instance.size and owner.held + more > limits.HELD:
@@ -94,7 +94,7 @@ class Remaking(Part):
         instance.unsaved = 0
         self.arrived(now)
 
-    def _continue(self, run: Run, lost: Instance, text: str, now: float) -> None:
+    def _continue(self, run: RunState, lost: Instance, text: str, now: float) -> None:
         """Play a run on with the substitute of a lost agent, or end what is in progress."""
         pairs = zip(run.agents, run.substitutes, strict=False)  # without substitutes none
         for each in dict.fromkeys(other.agent for agent, other in pairs if agent is lost):
@@ -127,7 +127,7 @@ class Remaking(Part):
             else:
                 self._create(instance)
 
-    def _adopt(self, lost: Instance, runs: list[Run], now: float) -> None:
+    def _adopt(self, lost: Instance, runs: list[RunState], now: float) -> None:
         """Put another program that is the one agent of this name in the place of a lost one."""
         found = self._instances.called(lost.agent)
         if found is None:
@@ -143,7 +143,7 @@ class Remaking(Part):
         lost.runs.clear()
         if found.saved is not None:
             found.lost = True
-            load = m.Load(self._tables.number(), found.number, found.saved)
+            load = m.Load(self._broker.number(), found.number, found.saved)
             self._requests.internal(found.peer, load)
         else:
             self._runs.advance_all(now)
@@ -159,7 +159,7 @@ class Remaking(Part):
         self._instances.add(instance)
         state = made.state if instance.saved is None else instance.saved
         create = m.Create(
-            *(self._tables.number(), instance.number, made.agent, made.parameters, made.seed, state)
+            *(self._broker.number(), instance.number, made.agent, made.parameters, made.seed, state)
         )
         self._requests.internal(maker, create)
 
@@ -189,7 +189,7 @@ class Remaking(Part):
         self._runs.advance_all(now)
 
 
-def _remark(run: Run, text: str) -> None:
+def _remark(run: RunState, text: str) -> None:
     """Tell a run's experiment what was lost, now and once more when the run ends."""
     run.remarks.append(text)
     run.experiment.complain("unavailable", text)

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from dovetail.broker.matches.instances import Instance, Instances
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.limits import ENTRY, PASSED, UNIT_ELEMENTS, elements, quoted, started
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import BrokerState
 from dovetail.broker.runs.runs import Runs
 from dovetail.peer.validation_messages import meant
 from dovetail.protocol import codec
@@ -32,14 +32,14 @@ MOST = 50
 
 
 def catalogue(
-    tables: Tables, instances: Instances, runs: Runs, start: int = 0
+    broker: BrokerState, instances: Instances, runs: Runs, start: int = 0
 ) -> tuple[dict[str, Any], float]:
     """Return what is connected, and the units that this costs; the form is SPEC.md's.
 
     Entries before the page are not made, and none after it.
 
     Args:
-        tables: the peers.
+        broker: the peers.
         instances: the agents.
         runs: the runs.
         start: the entry to begin with.
@@ -47,7 +47,7 @@ def catalogue(
     body: dict[str, Any] = {}
     number = size = values = made = 0
     full = False
-    for section, entries in _parts(tables, instances, runs):
+    for section, entries in _parts(broker, instances, runs):
         page = body[section] = []
         if "more" in body:
             continue
@@ -62,36 +62,36 @@ def catalogue(
                 values += elements(found)
                 full = size >= PAGE_BYTES or values >= PAGE_ELEMENTS
             number += 1
-    body["counters"] = dict(tables.counters)
+    body["counters"] = dict(broker.counters)
     return body, ENTRY * made + PASSED * (number - made) + values // UNIT_ELEMENTS
 
 
-def unoffered(tables: Tables, role: Role, name: str, peer: str | None) -> str:
+def unoffered(broker: BrokerState, role: Role, name: str, peer: str | None) -> str:
     """Return the line that says that no program offers a name, or not the one that was asked for."""
     what, command = ("environment", "env") if role == "environment" else ("agent type", "agent")
     where = f" at {quoted(peer)}" if peer else ""
     known = {
-        offer for each in tables.sessions.values() if each.role == role for offer in each.offers
+        offer for each in broker.sessions.values() if each.role == role for offer in each.offers
     }
     similar = sorted(known) if name not in known and len(known) <= MOST else []
     hint = meant(name[:LONGEST], similar)
     return f"no {what} {quoted(name)} is offered{where}{hint or started(name, command)}"
 
 
-def _parts(tables: Tables, instances: Instances, runs: Runs) -> Iterator[tuple[str, Entries]]:
-    peers = tables.sessions.values()
+def _parts(broker: BrokerState, instances: Instances, runs: Runs) -> Iterator[tuple[str, Entries]]:
+    peers = broker.sessions.values()
     yield "peers", (partial(_peer, peer) for peer in peers)
     for part, role in (("environments", "environment"), ("agents", "agent")):
         holders = [peer for peer in peers if peer.role == role]
         yield part, (partial(_offer, p, offer) for p in holders for offer in p.offers.values())
     yield "instances", (partial(_instance, each) for each in instances if each.ready)
     yield "runs", (partial(_run, run) for run in runs)
-    yield "kept", _names(tables)
+    yield "kept", _names(broker)
 
 
-def _names(tables: Tables) -> Entries:
+def _names(broker: BrokerState) -> Entries:
     """Yield the names of the stored states; they are sorted once the first is looked at."""
-    yield from (partial(str, name) for name in sorted(tables.states))
+    yield from (partial(str, name) for name in sorted(broker.states))
 
 
 def _peer(peer: Peer) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _instance(each: Instance) -> dict[str, Any]:
     }
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: RunState) -> dict[str, Any]:
     return {
         "run": run.number,
         "environment": run.asked.environment,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import structs
 
 from dovetail.broker.matches.instances import Instance, Instances
-from dovetail.broker.matches.run import Run, begun, fixed, problem
+from dovetail.broker.matches.run import RunState, begun, fixed, problem
 from dovetail.broker.peers.holdings import holds, weight
 from dovetail.broker.peers.limits import MATCH, PLACES, RECORDED, SEATS, overlong, quoted
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import BrokerState
 from dovetail.broker.requests.catalogue import catalogue, unoffered
 from dovetail.broker.requests.requests import Requests
 from dovetail.broker.rules.ending import Ending
@@ -27,13 +27,13 @@ class Commands:
 
     def __init__(
         self,
-        tables: Tables,
+        broker: BrokerState,
         instances: Instances,
         runs: Runs,
         requests: Requests,
         watching: Watching,
     ) -> None:
-        self._tables = tables
+        self._broker = broker
         self._instances = instances
         self._runs = runs
         self._requests = requests
@@ -58,7 +58,7 @@ class Commands:
             return
         agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
         found = [agent for agent in agents if agent is not None]
-        foreign = next((agent for agent in found if not agent.open_to(peer, self._tables)), None)
+        foreign = next((agent for agent in found if not agent.open_to(peer, self._broker)), None)
         if foreign is not None:
             peer.refuse(asked.id, "access", foreign.closed)
             return
@@ -93,24 +93,24 @@ class Commands:
             text = f"configuration and names have {written:,} bytes; they are recorded with each episode"
             peer.refuse(asked.id, "limit", f"{text}, and may have {RECORDED:,}")
             return
-        if not holds(self._tables, peer, asked.id):
+        if not holds(self._broker, peer, asked.id):
             return
-        run = begun(self._tables.number(), peer, asked, found)
-        run.size = weight(self._tables, peer)
+        run = begun(self._broker.number(), peer, asked, found)
+        run.size = weight(self._broker, peer)
         matches = min(asked.concurrency, asked.episodes, room)
-        self._tables.charge(peer, MATCH * matches)
+        self._broker.charge(peer, MATCH * matches)
         self._runs.add(run, matches, now)
         peer.reply(asked.id, {"run": run.number})
 
     def _problem(self, asked: m.Run, agents: list[Instance | None]) -> str:
         """Return why a run cannot begin; empty if it can."""
-        if self._tables.stopping:
+        if self._broker.stopping:
             return SHUTDOWN
         for name, agent in zip([*asked.agents, *asked.substitutes], agents, strict=True):
             if agent is None:
                 return f"there is no agent {quoted(name)}"
         if self._runs.matches.server(asked) is None:
-            return unoffered(self._tables, "environment", asked.environment, asked.peer)
+            return unoffered(self._broker, "environment", asked.environment, asked.peer)
         return problem(asked)
 
     # -- to change how it continues --------------------------------------------------------------
@@ -145,21 +145,21 @@ class Commands:
         else:
             peer.refuse(cancel.id, "unknown", f"you have no open request {cancel.request}")
 
-    def _asked_of(self, peer: Peer, command: m.RunCommand) -> Run | None:
+    def _asked_of(self, peer: Peer, command: m.RunCommand) -> RunState | None:
         """Return the run that a new command is for."""
         return self._own(peer, command.id, command.run) if peer.asks(command.id) else None
 
-    def _own(self, peer: Peer, request: int, number: int) -> Run | None:
+    def _own(self, peer: Peer, request: int, number: int) -> RunState | None:
         """Return a run that an experiment may use; refuse the request if it has none of the number."""
         run = self._runs.get(number)
-        if run is None or not self._tables.may_use(peer, run.experiment):
+        if run is None or not self._broker.may_use(peer, run.experiment):
             peer.refuse(request, "unknown", f"you have no run {number}")
             return None
         return run
 
     # -- stepwise --------------------------------------------------------------------------------
 
-    def _stepped(self, peer: Peer, command: m.RunCommand) -> Run | None:
+    def _stepped(self, peer: Peer, command: m.RunCommand) -> RunState | None:
         """Return the run that an experiment steps; its turns go to the experiment that began it."""
         run = self._asked_of(peer, command)
         if run is not None and run.experiment is not peer:
@@ -184,7 +184,7 @@ class Commands:
             run.permits = 1
         else:
             peer.refuse(command.id, "wrong-state", "that was the last episode of the run")
-        self._tables.events.extend(Ended(run, match) for match in abandoned)
+        self._broker.events.extend(Ended(run, match) for match in abandoned)
         if not abandoned:
             self._runs.advance(run, now)
 
@@ -215,6 +215,6 @@ class Commands:
 
     def on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
         if peer.asks(asked.id):
-            body, units = catalogue(self._tables, self._instances, self._runs, asked.start)
-            self._tables.charge(peer, units)
+            body, units = catalogue(self._broker, self._instances, self._runs, asked.start)
+            self._broker.charge(peer, units)
             peer.reply(asked.id, body)

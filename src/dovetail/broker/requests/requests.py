@@ -15,7 +15,7 @@ from dovetail.broker.peers.limits import (
     UNIT_BYTES,
 )
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.peers.state import BrokerState, Part
 from dovetail.broker.requests.catalogue import unoffered
 from dovetail.broker.requests.request import Answered, Passed, Request
 from dovetail.broker.rules.clocks import FOREVER
@@ -25,7 +25,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
 
 
-def _asks(tables: Tables, peer: Peer, number: int) -> bool:
+def _asks(broker: BrokerState, peer: Peer, number: int) -> bool:
     """Take the ``id`` of a request, and refuse it if too many are unanswered, or hold too much."""
     if not peer.asks(number):
         return False
@@ -33,7 +33,7 @@ def _asks(tables: Tables, peer: Peer, number: int) -> bool:
         text = f"{peer.unanswered:,} of your requests are not answered yet; wait for them"
         peer.refuse(number, "limit", text)
         return False
-    return holds(tables, peer, number)
+    return holds(broker, peer, number)
 
 
 class Requests(Part):
@@ -41,8 +41,8 @@ class Requests(Part):
 
     STATE = ("_all",)
 
-    def __init__(self, tables: Tables, instances: Instances, runs: Runs) -> None:
-        self._tables = tables
+    def __init__(self, broker: BrokerState, instances: Instances, runs: Runs) -> None:
+        self._broker = broker
         self._instances = instances
         self._runs = runs
         self._all: dict[int, Request] = {}
@@ -51,7 +51,7 @@ class Requests(Part):
     # -- what is asked ---------------------------------------------------------------------------
 
     def on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
-        if not _asks(self._tables, peer, create.id):
+        if not _asks(self._broker, peer, create.id):
             return
         state = create.state
         if create.state_name is not None:
@@ -60,14 +60,14 @@ class Requests(Part):
                 return
         maker = self.maker(create)
         if maker is None:
-            text = unoffered(self._tables, "agent", create.agent, create.peer)
+            text = unoffered(self._broker, "agent", create.agent, create.peer)
             peer.refuse(create.id, "unknown", text)
             return
-        instance = Instance(self._tables.number(), maker.offers[create.agent], maker, peer)
+        instance = Instance(self._broker.number(), maker.offers[create.agent], maker, peer)
         instance.made = create
-        instance.size = weight(self._tables, peer)
+        instance.size = weight(self._broker, peer)
         self._instances.add(instance)
-        number = self._tables.number()
+        number = self._broker.number()
         message = m.Create(
             number, instance.number, create.agent, create.parameters, create.seed, state
         )
@@ -77,7 +77,7 @@ class Requests(Part):
         """Return the program that is to make an agent: of those that can, the one with the fewest."""
         makers = [
             each
-            for each in self._tables.sessions.values()
+            for each in self._broker.sessions.values()
             if each.role == "agent"
             and create.agent in each.offers
             and not each.offers[create.agent].instance
@@ -88,22 +88,22 @@ class Requests(Part):
     def on_instance_request(
         self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
     ) -> None:
-        if not _asks(self._tables, peer, asked.id):
+        if not _asks(self._broker, peer, asked.id):
             return
         instance = self._instances.get(asked.instance)
         if instance is None:
             peer.refuse(asked.id, "unknown", f"there is no agent {asked.instance}")
             return
-        if not instance.open_to(peer, self._tables):
+        if not instance.open_to(peer, self._broker):
             peer.refuse(asked.id, "access", instance.closed)
             return
-        number = self._tables.number()
+        number = self._broker.number()
         message: Passed
         name = None
         shared = False
         if isinstance(asked, m.Save):
             name, shared = asked.state_name, asked.shared
-            if name is not None and not may_store(self._tables, peer, asked.id, name):
+            if name is not None and not may_store(self._broker, peer, asked.id, name):
                 return
             if peer.saves >= SAVES:
                 text = f"{SAVES} saves are under way for you, and no more may be; wait for one"
@@ -132,13 +132,13 @@ class Requests(Part):
         passed.state_name, passed.shared, passed.agent = name, shared, instance.agent
 
     def on_message(self, peer: Peer, message: m.ExperimentMessage, now: float) -> None:
-        if not _asks(self._tables, peer, message.id):
+        if not _asks(self._broker, peer, message.id):
             return
-        number = self._tables.number()
+        number = self._broker.number()
         if message.instance is not None:
             instance = self._instances.get(message.instance)
             if instance is not None:
-                if not instance.open_to(peer, self._tables):
+                if not instance.open_to(peer, self._broker):
                     peer.refuse(message.id, "access", instance.closed)
                     return
                 passed = m.AgentMessage(number, instance.number, message.body)
@@ -146,7 +146,7 @@ class Requests(Part):
                 return
         elif message.run is not None:
             run = self._runs.get(message.run)
-            if run is not None and not self._tables.may_use(peer, run.experiment):
+            if run is not None and not self._broker.may_use(peer, run.experiment):
                 peer.refuse(message.id, "access", f"run {message.run} is another experiment's")
                 return
             if run is not None and run.matches:
@@ -164,8 +164,8 @@ class Requests(Part):
         ):
             play = None
         if play is None or not play.episode.rules.lookahead:
-            self._tables.charge(peer, LOOKAHEAD)  # no clock bounds how many come
-        if not _asks(self._tables, peer, asked.id):
+            self._broker.charge(peer, LOOKAHEAD)  # no clock bounds how many come
+        if not _asks(self._broker, peer, asked.id):
             return
         if play is None:
             text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"
@@ -176,17 +176,17 @@ class Requests(Part):
             peer.refuse(asked.id, "lookahead", text)
             return
         passed = m.EnvironmentLookahead(
-            self._tables.number(), asked.episode, asked.seat, asked.turn, asked.lines, asked.seed
+            self._broker.number(), asked.episode, asked.seat, asked.turn, asked.lines, asked.seed
         )
         # The clock of its decision bounds how long the agent waits.
         self._pass(play.match.environment, passed, peer, asked.id, None, now)
 
     def _fetched(self, peer: Peer, number: int, name: str) -> bytes | None:
         """Return a stored state that is to be sent; its bytes cost the one that asks."""
-        state = stored(self._tables, peer, number, name)
-        if state is None or not holds(self._tables, peer, number, len(state)):
+        state = stored(self._broker, peer, number, name)
+        if state is None or not holds(self._broker, peer, number, len(state)):
             return None
-        self._tables.charge(peer, len(state) // UNIT_BYTES)
+        self._broker.charge(peer, len(state) // UNIT_BYTES)
         return state
 
     def _pass(
@@ -200,7 +200,7 @@ class Requests(Part):
     ) -> Request:
         deadline = FOREVER if seconds is None else now + seconds
         request = Request(peer, message, asker, number, seconds, deadline)
-        request.size = weight(self._tables, asker)
+        request.size = weight(self._broker, asker)
         if request.size and isinstance(message, m.Create | m.Load):
             request.size += len(message.state or b"")
         asker.unanswered += 1
@@ -208,7 +208,7 @@ class Requests(Part):
         asker.held += request.size
         self._all[message.id] = request
         peer.outbox.ask(message)
-        self._tables.timers.watch(request)
+        self._broker.timers.watch(request)
         return request
 
     def internal(self, peer: Peer, message: m.Create | m.Load | m.Save) -> None:
@@ -229,7 +229,7 @@ class Requests(Part):
                 instance.ready = True
             body = {"instance": message.instance}
         if request.internal:
-            self._tables.events.append(Answered(request, None, ""))
+            self._broker.events.append(Answered(request, None, ""))
         else:
             request.asker.reply(request.id, body)
 
@@ -238,20 +238,20 @@ class Requests(Part):
         if request is None:
             return
         if request.internal:
-            self._tables.events.append(Answered(request, saved.state, ""))
+            self._broker.events.append(Answered(request, saved.state, ""))
             return
         name, asker = request.state_name, request.asker
         size = len(saved.state)
         if name is None:
-            self._tables.charge(asker, size // SAVED_BYTES)
+            self._broker.charge(asker, size // SAVED_BYTES)
         else:
-            self._tables.charge(asker, size // STORED_BYTES + len(self._tables.states) // SOUGHT)
-            if not may_store(self._tables, asker, request.id, name):  # another was faster
+            self._broker.charge(asker, size // STORED_BYTES + len(self._broker.states) // SOUGHT)
+            if not may_store(self._broker, asker, request.id, name):  # another was faster
                 return
-            if text := full(self._tables, asker, name, size):
+            if text := full(self._broker, asker, name, size):
                 asker.refuse(request.id, "limit", text)
                 return
-            self._tables.store(asker, name, request.agent, saved.state, shared=request.shared)
+            self._broker.store(asker, name, request.agent, saved.state, shared=request.shared)
         asker.outbox.deliver(m.Saved(request.id, saved.state))
 
     def failed(self, peer: Peer, number: int, code: str, text: str) -> None:
@@ -262,7 +262,7 @@ class Requests(Part):
 
     def _failed(self, request: Request, code: str, text: str) -> None:
         if request.internal:
-            self._tables.events.append(Answered(request, None, text))
+            self._broker.events.append(Answered(request, None, text))
             return
         self._unmade(request)
         if not request.given_up:
@@ -283,7 +283,7 @@ class Requests(Part):
     def _answered(self, peer: Peer, number: int, answer: m.Message | None = None) -> Request | None:
         request = self._all.get(number)
         if request is None or request.peer is not peer:
-            self._tables.ignore(peer, answer)
+            self._broker.ignore(peer, answer)
             return None
         self._forget(request)
         return request
@@ -335,7 +335,7 @@ class Requests(Part):
     def dismiss(self, instance: Instance) -> None:
         """Clean up an agent whose owner has left."""
         self._instances.drop(instance)
-        cleanup = m.Cleanup(self._tables.number(), instance.number)
+        cleanup = m.Cleanup(self._broker.number(), instance.number)
         instance.peer.outbox.release(instance.peer.outbox.ask(cleanup))
 
     def on_orphaned(self, event: Orphaned, now: float) -> None:

@@ -11,8 +11,8 @@ from dovetail.broker.peers import limits
 from dovetail.broker.peers.access import Access, public_key
 from dovetail.broker.peers.outbox import Address, Outbox
 from dovetail.broker.peers.peers import Peer, silent
-from dovetail.broker.peers.state import Tables
-from dovetail.broker.requests.agent_recovery import Remaking
+from dovetail.broker.peers.state import BrokerState
+from dovetail.broker.requests.agent_recovery import AgentRecovery
 from dovetail.broker.requests.requests import Requests
 from dovetail.broker.runs.runs import Runs
 from dovetail.broker.watch.watching import Watching
@@ -25,35 +25,35 @@ class Sessions:
 
     def __init__(
         self,
-        tables: Tables,
+        broker: BrokerState,
         instances: Instances,
         requests: Requests,
         runs: Runs,
         watching: Watching,
-        remaking: Remaking,
+        recovery: AgentRecovery,
         secret: bytes,
     ) -> None:
-        self._tables = tables
+        self._broker = broker
         self._instances = instances
         self._requests = requests
         self._runs = runs
         self._watching = watching
-        self._remaking = remaking
+        self._recovery = recovery
         self._secret = secret
 
     # -- hello -----------------------------------------------------------------------------------
 
     def greet(self, address: Address, hello: m.Hello, now: float) -> None:
         """Take a ``hello`` from a connection."""
-        known = self._tables.connections.get(address)
+        known = self._broker.connections.get(address)
         if known is not None and known.size < 0 and greeting.same(known.greeting, hello):
             self._welcome(known, resumed=False)  # the first was lost
             return
         try:
             public, key = self._identified(address, hello)
-            allowance = self._tables.allowance(key)
+            allowance = self._broker.allowance(key)
             entrant = self._entrant(hello)
-            greeting.check(hello, self._tables.settings.token, allowance, entrant)
+            greeting.check(hello, self._broker.settings.token, allowance, entrant)
             if known is not None and hello.resume != known.session:
                 raise ProtocolError("wrong-state", "this connection has said hello already")
             peer = self._resumed(hello, key, entrant)
@@ -66,7 +66,7 @@ class Sessions:
                 return
             holders = self._holders(hello, key)  # nothing has changed if this refuses
         except ProtocolError as error:
-            self._tables.out.messages.append((address, m.Error(error.code, str(error))))
+            self._broker.out.messages.append((address, m.Error(error.code, str(error))))
             return
         if peer is not None:
             text = "knows more than the broker, whose journal lost its end"
@@ -78,13 +78,13 @@ class Sessions:
 
     def _entrant(self, hello: m.Hello) -> str:
         """Return whose own access token a ``hello`` carries; empty if it is the broker's."""
-        if hello.token is None or greeting.carries(hello, self._tables.settings.token):
+        if hello.token is None or greeting.carries(hello, self._broker.settings.token):
             return ""
-        return self._tables.entrant(hello.token) or ""
+        return self._broker.entrant(hello.token) or ""
 
     def _identified(self, address: Address, hello: m.Hello) -> tuple[str, str]:
         """Return the public key at the other end of a connection, and its name; both empty without keys."""
-        access = self._tables.settings.access
+        access = self._broker.settings.access
         public = "" if access is None else public_key(address)
         if access is None or not public:
             return "", ""
@@ -92,13 +92,13 @@ class Sessions:
             each.public == public
             and not each.away
             and (each.session, each.role) != (hello.resume, hello.role)  # not the one that resumes
-            for each in self._tables.sessions.values()
+            for each in self._broker.sessions.values()
         )
         return public, access.admit(public, hello.role, [o.name for o in hello.offers], present)
 
     def _resumed(self, hello: m.Hello, key: str, entrant: str) -> Peer | None:
         """Return the peer that comes back, if the session that it names is its own, and its key's or token's."""
-        peer = self._tables.sessions.get(hello.resume) if hello.resume else None
+        peer = self._broker.sessions.get(hello.resume) if hello.resume else None
         if peer is None or (peer.role, peer.key, peer.entrant) != (hello.role, key, entrant):
             return None
         return peer
@@ -122,22 +122,22 @@ class Sessions:
         return list(dict.fromkeys(held.values()))
 
     def _named(self, name: str) -> Peer | None:
-        return next((p for p in self._tables.sessions.values() if p.name == name), None)
+        return next((p for p in self._broker.sessions.values() if p.name == name), None)
 
     def _begin(
         self, address: Address, hello: m.Hello, entrant: str, public: str, key: str, now: float
     ) -> None:
-        number = self._tables.number()
+        number = self._broker.number()
         session = hashlib.sha256(self._secret + b"/%d" % number).hexdigest()[:32]
         name = hello.name or f"{hello.role}-{number}"
         while not hello.name and self._named(name) is not None:
-            name = f"{hello.role}-{self._tables.number()}"
+            name = f"{hello.role}-{self._broker.number()}"
         peer = Peer(
             session=session,
             name=name,
             role=hello.role,
             offers={offer.name: offer for offer in hello.offers},
-            outbox=Outbox(self._tables.out, address),
+            outbox=Outbox(self._broker.out, address),
             heard=now,
             greeting=hello,
             software=hello.software,
@@ -145,40 +145,40 @@ class Sessions:
             token=(hello.token or "") if entrant else "",
             public=public,
             key=key,
-            allowance=self._tables.allowance(key),
+            allowance=self._broker.allowance(key),
         )
         peer.machine.on("hello")
-        self._tables.connections[address] = peer
-        self._tables.familiar(address)
-        self._tables.sessions[session] = peer
+        self._broker.connections[address] = peer
+        self._broker.familiar(address)
+        self._broker.sessions[session] = peer
         for offer in hello.offers:
             if hello.role == "agent" and offer.instance:
-                instance = Instance(self._tables.number(), offer, peer, peer, ready=True)
+                instance = Instance(self._broker.number(), offer, peer, peer, ready=True)
                 instance.size = 0 if peer.outbox.reliable else 1
                 self._instances.add(instance)
         self._welcome(peer, resumed=False)
         if hello.role == "agent":
-            self._remaking.arrived(now)
+            self._recovery.arrived(now)
 
     def _resume(self, address: Address, peer: Peer, seen: int, now: float) -> None:
         present = not peer.away
         if present:
-            self._tables.connections.pop(peer.outbox.address, None)
+            self._broker.connections.pop(peer.outbox.address, None)
         peer.machine.on("hello")
         peer.heard = now
         peer.greeting = None
-        self._tables.connections[address] = peer
-        self._tables.familiar(address)
+        self._broker.connections[address] = peer
+        self._broker.familiar(address)
         peer.outbox.connect(address)
         self._watching.moved()
         self._welcome(peer, resumed=True)
         units = limits.REPLAYED * peer.outbox.replay(seen)
-        self._tables.charge(peer, units if present else min(units, limits.SLOW))
+        self._broker.charge(peer, units if present else min(units, limits.SLOW))
         self._runs.episodes.back(peer, now)
         self._runs.stacked.back(peer, now)
 
     def _welcome(self, peer: Peer, *, resumed: bool) -> None:
-        settings = self._tables.settings
+        settings = self._broker.settings
         peer.outbox.tell(
             m.Welcome(
                 session=peer.session,
@@ -199,11 +199,11 @@ class Sessions:
         peer.heard = now
         limits.charge(peer, 0.0, now)
         verdict = limits.judge(peer)
-        self._tables.charge(peer, units if verdict == "take" else 1.0)
+        self._broker.charge(peer, units if verdict == "take" else 1.0)
         if verdict == "drop":
             self.drop(peer, "it asked for too much and went on when it was refused", now)
         elif verdict == "refuse":
-            self._tables.counters["refused"] += 1
+            self._broker.counters["refused"] += 1
             text = "too many requests at once; wait for the answers, then ask again"
             number = getattr(message, "id", None)
             if number is None:
@@ -224,12 +224,12 @@ class Sessions:
 
     def beat(self, now: float) -> None:
         """Ping every peer; give up those that were silent or away for too long."""
-        for peer in list(self._tables.sessions.values()):
+        for peer in list(self._broker.sessions.values()):
             if peer.away:
-                if now - peer.lost >= self._tables.settings.grace:
+                if now - peer.lost >= self._broker.settings.grace:
                     self._forget(peer, "grace over", "did not come back", now)
             elif not peer.outbox.reliable and peer.machine.state == "ready":
-                if silent(peer, now - peer.heard, self._tables.settings.peer_timeout):
+                if silent(peer, now - peer.heard, self._broker.settings.peer_timeout):
                     self.lost(peer.outbox.address, now)
                     continue
                 if peer.outbox.unseen() > limits.KEPT:
@@ -243,22 +243,22 @@ class Sessions:
     def allow(self, access: Access | None, now: float) -> None:
         """Let the holders of keys do what another access file says; look at access tokens as well."""
         if access is not None:
-            self._tables.settings = replace(self._tables.settings, access=access)
+            self._broker.settings = replace(self._broker.settings, access=access)
         self._recheck(now)
 
     def _recheck(self, now: float) -> None:
         """Send away every peer whose key or access token may no longer do what it does."""
-        access = self._tables.settings.access
-        for peer in list(self._tables.sessions.values()):
+        access = self._broker.settings.access
+        for peer in list(self._broker.sessions.values()):
             try:
-                allowance = greeting.still(peer, access, self._tables.entrant)
+                allowance = greeting.still(peer, access, self._broker.entrant)
             except ProtocolError as error:
                 if peer.away:
                     self._forget(peer, "grace over", f"may not come back: {error}", now)
                 else:
                     peer.outbox.tell(m.Error(error.code, str(error)))
                     self.drop(peer, str(error), now)
-                    self._tables.dropped[peer.outbox.address] = ""  # it has just heard why
+                    self._broker.dropped[peer.outbox.address] = ""  # it has just heard why
             else:
                 peer.allowance = allowance or peer.allowance
 
@@ -269,13 +269,13 @@ class Sessions:
 
         A peer notices after some heartbeats of silence only, so that it has longer than usual.
         """
-        settings = self._tables.settings
-        for address, peer in list(self._tables.connections.items()):
+        settings = self._broker.settings
+        for address, peer in list(self._broker.connections.items()):
             if peer.outbox.reliable:
                 self._forget(peer, "bye", "ended with the broker's program", now)
             else:
                 self.lost(address, now)
-        for peer in self._tables.sessions.values():
+        for peer in self._broker.sessions.values():
             peer.lost = now + max(0.0, settings.peer_timeout - settings.grace)
         self._recheck(now)
 
@@ -283,7 +283,7 @@ class Sessions:
 
     def lost(self, address: Address, now: float) -> None:
         """Take the news that a connection is gone."""
-        peer = self._tables.connections.pop(address, None)
+        peer = self._broker.connections.pop(address, None)
         if peer is not None:
             peer.machine.on("lost")
             peer.outbox.disconnect()
@@ -291,8 +291,8 @@ class Sessions:
             peer.lost = now
             if waiting := self._waiting(peer):
                 runs = "its run waits" if waiting == 1 else f"its {waiting} runs wait"
-                grace = self._tables.settings.grace
-                self._tables.missed(f"{peer.name} is gone; {runs} {grace:g} s for it")
+                grace = self._broker.settings.grace
+                self._broker.missed(f"{peer.name} is gone; {runs} {grace:g} s for it")
 
     def _waiting(self, peer: Peer) -> int:
         """Return how many runs need a peer that is away."""
@@ -308,23 +308,23 @@ class Sessions:
     def drop(self, peer: Peer, why: str, now: float) -> None:
         """Send a peer away."""
         if not peer.outbox.reliable:
-            self._tables.dropped[peer.outbox.address] = why
+            self._broker.dropped[peer.outbox.address] = why
         peer.outbox.tell(m.Bye(why))
         self._forget(peer, "bye", f"was sent away: {why}", now)
 
     def close(self, why: str) -> None:
         """Send every connected peer a `bye`."""
-        for peer in self._tables.connections.values():
+        for peer in self._broker.connections.values():
             peer.outbox.tell(m.Bye(why))
             peer.machine.on("bye")
-        self._tables.connections.clear()
+        self._broker.connections.clear()
 
     def _forget(self, peer: Peer, event: str, what: str, now: float) -> None:
         """End a session and everything that depended on it."""
         peer.machine.on(event)
-        self._tables.sessions.pop(peer.session, None)
-        if self._tables.connections.get(peer.outbox.address) is peer:
-            del self._tables.connections[peer.outbox.address]
+        self._broker.sessions.pop(peer.session, None)
+        if self._broker.connections.get(peer.outbox.address) is peer:
+            del self._broker.connections[peer.outbox.address]
         peer.outbox.close()
         self._watching.forget(peer)
         self._requests.abandon(peer, what)
@@ -336,6 +336,6 @@ class Sessions:
         for instance in self._instances.at(peer):
             self._instances.drop(instance)
             text = f"{instance.agent} ({peer.name}) {what}"
-            self._remaking.gone(instance, text, now)
+            self._recovery.gone(instance, text, now)
             self._runs.agent_gone(instance, text, now)
         self._runs.environment_gone(peer, f"environment {peer.name} {what}", now)

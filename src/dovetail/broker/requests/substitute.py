@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Play
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.rules.clocks import SeatClock
 
 
-def substitute(run: Run, play: Play, lost: Instance, now: float) -> bool:
+def substitute(run: RunState, play: Play, lost: Instance, now: float) -> bool:
     """Give the seats of a lost agent to its substitutes; return whether those could take them."""
     seats = {
         assignment: found.instance

@@ -9,7 +9,7 @@ from mypy_extensions import mypyc_attr
 from dovetail.broker.rules.clocks import SeatClock
 from dovetail.protocol.messages import Legal, Mode
 from dovetail.protocol.spaces import Space
-from dovetail.protocol.states import SEAT, Machine, SeatState
+from dovetail.protocol.states import SEAT, Machine, SeatPhase
 
 MOST = (1 << 63) - 1
 """The largest integer that every client reads."""
@@ -28,7 +28,7 @@ class SeatAccount:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.machine: Machine[SeatState] = Machine(SEAT, "free")
+        self.machine: Machine[SeatPhase] = Machine(SEAT, "free")
 
     def begin(
         self,

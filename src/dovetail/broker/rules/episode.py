@@ -19,7 +19,7 @@ from dovetail.broker.rules.legality import allowed, check, check_views, chosen, 
 from dovetail.broker.rules.opening import Opening
 from dovetail.protocol import messages as m
 from dovetail.protocol.seeds import derive
-from dovetail.protocol.states import MATCH, SEAT, Machine, MatchState, column
+from dovetail.protocol.states import MATCH, SEAT, Machine, MatchPhase, column
 
 # What every turn needs; compiled, a `Final` name is a variable in C, any other is looked up.
 TURN: Final = column(MATCH, "turn")
@@ -63,7 +63,7 @@ class Episode:
         seed: int,
         rules: m.RunRules,
         spec: m.Spec,
-        machine: Machine[MatchState],
+        machine: Machine[MatchPhase],
         seats: list[SeatAccount],
         now: float,
         line: list[list[Any]] | None = None,

@@ -16,13 +16,13 @@ from msgspec.structs import astuple, replace
 
 from dovetail.broker.matches.match import Match, Play, opening
 from dovetail.broker.matches.matches import Matches
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.peers.state import BrokerState, Part
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.runs.events import Silent
 from dovetail.protocol import messages as m
-from dovetail.protocol.states import Machine, MatchState
+from dovetail.protocol.states import Machine, MatchPhase
 
 MOVES = 3
 """How often one episode may move."""
@@ -44,37 +44,37 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(eq=False, slots=True)
-class Rebuild:
+class Migration:
     """An episode on its way to another environment."""
 
-    run: Run
+    run: RunState
     play: Play
     asked: int
     """The ``seq`` of what that is to answer."""
     deadline: float
     timer: float = FOREVER
-    machine: Machine[MatchState] = field(default_factory=opening)
+    machine: Machine[MatchPhase] = field(default_factory=opening)
     turn: int = -1
     """The last turn that was played again."""
 
 
-class Rebuilding(Part):
+class EpisodeMigrations(Part):
     """All episodes that migrate.
 
     Args:
-        tables: shared with the other parts.
+        broker: the state shared with the other parts.
         matches: those whose deadlines are watched.
     """
 
     STATE = ("all",)
 
-    def __init__(self, tables: Tables, matches: Matches) -> None:
-        self._tables = tables
+    def __init__(self, broker: BrokerState, matches: Matches) -> None:
+        self._broker = broker
         self._matches = matches
-        self.all: dict[int, Rebuild] = {}
+        self.all: dict[int, Migration] = {}
         """By the number of the match."""
 
-    def begin(self, run: Run, play: Play, peer: Peer, now: float) -> None:
+    def begin(self, run: RunState, play: Play, peer: Peer, now: float) -> None:
         """Open the match of an episode at another peer, under the same number."""
         match = play.match
         asked = run.asked
@@ -90,86 +90,86 @@ class Rebuilding(Part):
         if play.episode.machine.state == "transition":
             play.episode.deadline = FOREVER
         seq = peer.outbox.ask(m.Open(match.number, asked.environment, asked.configuration))
-        rebuild = Rebuild(run, play, seq, now + run.rules.patience)
-        self.all[match.number] = rebuild
-        self._tables.timers.watch(rebuild)
+        migration = Migration(run, play, seq, now + run.rules.patience)
+        self.all[match.number] = migration
+        self._broker.timers.watch(migration)
 
     def end(self, match: Match) -> None:
         """Stop one."""
-        rebuild = self.all.pop(match.number)
-        rebuild.deadline = FOREVER
+        migration = self.all.pop(match.number)
+        migration.deadline = FOREVER
         match.moving = False
-        match.environment.outbox.asked.pop(rebuild.asked, None)
+        match.environment.outbox.asked.pop(migration.asked, None)
 
     def opened(self, match: Match, spec: m.Spec, now: float) -> None:
         """Take the other environment's answer to ``open``."""
-        rebuild = self.all[match.number]
-        if not rebuild.machine.takes("spec"):
-            self._tables.ignore(match.environment, spec)
+        migration = self.all[match.number]
+        if not migration.machine.takes("spec"):
+            self._broker.ignore(match.environment, spec)
             return
-        match.environment.outbox.asked.pop(rebuild.asked, None)
-        rebuild.machine.on("spec")
+        match.environment.outbox.asked.pop(migration.asked, None)
+        migration.machine.on("spec")
         spec.match = match.number
         if _plain(spec) != _plain(match.spec):
             text = f"environment {match.environment.name} describes another game"
-            self._failed(rebuild, text)
+            self._failed(migration, text)
             return
-        rebuild.machine.on("start")
-        rebuild.asked = match.environment.outbox.ask(replace(rebuild.play.start))
-        rebuild.deadline = now + rebuild.run.rules.patience
-        if rebuild.play.episode.turn < 0:
-            self._take_over(rebuild, now)
+        migration.machine.on("start")
+        migration.asked = match.environment.outbox.ask(replace(migration.play.start))
+        migration.deadline = now + migration.run.rules.patience
+        if migration.play.episode.turn < 0:
+            self._take_over(migration, now)
 
     def turned(self, match: Match, turn: m.Turn, now: float) -> None:
         """Take a turn that was played again."""
-        rebuild = self.all[match.number]
-        episode = rebuild.play.episode
-        if rebuild.machine.state != "transition" or turn.turn != rebuild.turn + 1:
-            self._tables.ignore(match.environment, turn)
+        migration = self.all[match.number]
+        episode = migration.play.episode
+        if migration.machine.state != "transition" or turn.turn != migration.turn + 1:
+            self._broker.ignore(match.environment, turn)
             return
-        rebuild.turn = number = turn.turn
+        migration.turn = number = turn.turn
         outbox = match.environment.outbox
-        outbox.asked.pop(rebuild.asked, None)
+        outbox.asked.pop(migration.asked, None)
         last = number == episode.turn
         before = [seat for seat, _ in episode.history[number]] if not last else episode.to_act
         if turn.to_act != before:
             text = f"environment {match.environment.name} plays turn {number} otherwise"
-            self._failed(rebuild, f"{text}; are its episodes decided by the seed?")
+            self._failed(migration, f"{text}; are its episodes decided by the seed?")
             return
-        rebuild.machine.on("turn")
-        rebuild.deadline = now + rebuild.run.rules.patience
+        migration.machine.on("turn")
+        migration.deadline = now + migration.run.rules.patience
         if last:
-            self._take_over(rebuild, now)
+            self._take_over(migration, now)
             return
-        rebuild.machine.on("step")
-        rebuild.asked = outbox.ask(
+        migration.machine.on("step")
+        migration.asked = outbox.ask(
             m.EnvironmentStep(episode.number, number, episode.history[number])
         )
 
-    def _take_over(self, rebuild: Rebuild, now: float) -> None:
+    def _take_over(self, migration: Migration, now: float) -> None:
         """Let the episode continue in its new place."""
-        play = rebuild.play
+        play = migration.play
         match, episode = play.match, play.episode
         del self.all[match.number]
-        rebuild.deadline = FOREVER
+        migration.deadline = FOREVER
         match.moving = False
-        match.machine = episode.machine = rebuild.machine
-        play.asked = rebuild.asked
+        match.machine = episode.machine = migration.machine
+        play.asked = migration.asked
         if len(episode.history) > episode.turn >= 0:  # the seats have all acted
-            rebuild.machine.on("step")
+            migration.machine.on("step")
             step = m.EnvironmentStep(episode.number, episode.turn, episode.history[-1])
             play.asked = match.environment.outbox.ask(step)
-        if rebuild.machine.state == "transition":
+        if migration.machine.state == "transition":
             episode.restart(now)
         self._matches.watch(match)
 
-    def _failed(self, rebuild: Rebuild, text: str) -> None:
-        self._tables.events.append(Silent(rebuild.run, rebuild.play.match, text))
+    def _failed(self, migration: Migration, text: str) -> None:
+        self._broker.events.append(Silent(migration.run, migration.play.match, text))
 
-    def on_overdue(self, rebuild: Rebuild, now: float) -> None:
-        name = rebuild.play.match.environment.name
-        self._failed(rebuild, f"environment {name} did not answer while it caught up")
+    def on_overdue(self, migration: Migration, now: float) -> None:
+        name = migration.play.match.environment.name
+        self._failed(migration, f"environment {name} did not answer while it caught up")
 
-    def timed(self) -> Iterable[Rebuild]:
+    def timed(self) -> Iterable[Migration]:
         """Return those whose deadlines are watched."""
         return self.all.values()

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from dovetail.broker.matches.match import Match, Pace, Play
 from dovetail.broker.matches.matches import Matches
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.limits import ACTIONS
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.peers.state import BrokerState, Part
 from dovetail.broker.rules.ending import Ending
-from dovetail.broker.runs.episode_migration import Rebuilding
+from dovetail.broker.runs.episode_migration import EpisodeMigrations
 from dovetail.broker.runs.events import Ended, Heard, Silent
 from dovetail.broker.watch.watching import Watching, shown
 from dovetail.protocol import codec
@@ -26,19 +26,19 @@ class Episodes(Part):
     """Those in progress, by number.
 
     Args:
-        tables: shared with the other parts.
+        broker: the state shared with the other parts.
         watching: the watchers of their turns.
         matches: those whose deadlines are watched.
     """
 
     STATE = ("_all",)
 
-    def __init__(self, tables: Tables, watching: Watching, matches: Matches) -> None:
-        self._tables = tables
+    def __init__(self, broker: BrokerState, watching: Watching, matches: Matches) -> None:
+        self._broker = broker
         self._watching = watching
         self._matches = matches
-        self._all: dict[int, tuple[Run, Play]] = {}
-        self.rebuilding = Rebuilding(tables, matches)
+        self._all: dict[int, tuple[RunState, Play]] = {}
+        self.migrations = EpisodeMigrations(broker, matches)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -48,14 +48,14 @@ class Episodes(Part):
         found = self._all.get(number)
         return None if found is None else found[1]
 
-    def begin(self, run: Run, match: Match, now: float) -> None:
+    def begin(self, run: RunState, match: Match, now: float) -> None:
         """Begin the next episode of a run in a match that is idle."""
         index = run.schedule.take()
         seated = run.assignments(index)
         for instance in {assignment.instance for assignment in seated}:
             instance.busy += 1
         watched = (run.rules.stepwise and run.asked.texts) or self._watching.all(run)
-        number = self._tables.number()
+        number = self._broker.number()
         seed = run.schedule.seed(index)
         play = match.begin(
             *(number, index, seed, run.rules, seated, now),
@@ -76,7 +76,7 @@ class Episodes(Part):
     def on_turn(self, peer: Peer, turn: m.Turn, now: float) -> None:
         found = self._all.get(turn.episode)
         if found is None:
-            self._tables.ignore(peer, turn)
+            self._broker.ignore(peer, turn)
             return
         run, play = found
         episode = play.episode
@@ -88,11 +88,11 @@ class Episodes(Part):
             or play.match.moving
         ):
             if play.match.moving and play.match.environment is peer:
-                self.rebuilding.turned(play.match, turn, now)
+                self.migrations.turned(play.match, turn, now)
             else:
-                self._tables.ignore(peer, turn)
+                self._broker.ignore(peer, turn)
             return
-        self._tables.counters["turns"] += 1
+        self._broker.counters["turns"] += 1
         peer.outbox.answered(play.asked)
         try:
             ending = episode.turned(turn)
@@ -118,7 +118,7 @@ class Episodes(Part):
         elif episode.deadline < play.match.timer:
             self._matches.watch(play.match)
 
-    def _open(self, run: Run, play: Play, now: float) -> None:
+    def _open(self, run: RunState, play: Play, now: float) -> None:
         """Act in place of the seats, at a turn of the opening."""
         if self._watching.shows(run, play):
             self._watching.show(run, play, now=now)
@@ -133,19 +133,19 @@ class Episodes(Part):
     def on_action(self, peer: Peer, action: m.Action, now: float) -> None:
         found = self._all.get(action.episode)
         if found is None:
-            self._tables.ignore(peer, action)
-            self._tables.events.append(Heard(peer))
+            self._broker.ignore(peer, action)
+            self._broker.events.append(Heard(peer))
             return
         run, play = found
         seats = play.match.seats
         number = action.seat
         if not (0 <= number < len(seats) and seats[number].instance.peer is peer):
-            self._tables.ignore(peer, action)
+            self._broker.ignore(peer, action)
             peer.complain("illegal", f"seat {number} of episode {action.episode} is not yours")
             return
         seat, episode = seats[number], play.episode
         if seat.machine.state != "deciding" or action.turn != episode.turn:
-            self._tables.ignore(peer, action)
+            self._broker.ignore(peer, action)
             episode.seats[number].ignored += 1
             return
         peer.outbox.answered(seat.asked)
@@ -180,7 +180,7 @@ class Episodes(Part):
         run, play = self._all[asked.episode]
         episode = play.episode
         if play.match.moving and isinstance(asked, m.EnvironmentStart | m.EnvironmentStep):
-            self._tables.events.append(Silent(run, play.match, error.message))
+            self._broker.events.append(Silent(run, play.match, error.message))
             return
         if isinstance(asked, m.AgentStart | m.AgentStep):
             ending = episode.crashed(asked.seat, error)
@@ -222,20 +222,20 @@ class Episodes(Part):
 
     # -- what a run has done ---------------------------------------------------------------------
 
-    def decide(self, run: Run, play: Play, now: float) -> None:
+    def decide(self, run: RunState, play: Play, now: float) -> None:
         """Stepwise: let the seats act once."""
         play.decide(now)
         self._matches.watch(play.match)
         self._timed(run, play, now)
 
-    def finish(self, run: Run, play: Play, ending: Ending) -> None:
+    def finish(self, run: RunState, play: Play, ending: Ending) -> None:
         """End an episode: tell the seats, write it down, tell the experiment and who watches."""
         episode = play.episode
         seats = play.end(ending)
         del self._all[episode.number]
         del run.playing[play.match]
         again = run.ended(episode.index, play.instances(), scored=ending.scored)
-        self._tables.counters["episodes"] += 1
+        self._broker.counters["episodes"] += 1
         result = m.Episode(
             run.number,
             episode.index,
@@ -255,7 +255,7 @@ class Episodes(Part):
                 for joint in episode.history[: episode.opening.turns]
             ],
         )
-        self._tables.records.append(
+        self._broker.records.append(
             EpisodeRecord(
                 result,
                 run.asked.environment,
@@ -278,35 +278,37 @@ class Episodes(Part):
             number, run.request = run.request, None
             run.experiment.refuse(number, "wrong-state", f"{ending.reason}: {ending.message}")
 
-    def _end(self, run: Run, play: Play, ending: Ending) -> None:
+    def _end(self, run: RunState, play: Play, ending: Ending) -> None:
         self.finish(run, play, ending)
-        self._tables.events.append(Ended(run, play.match))
+        self._broker.events.append(Ended(run, play.match))
 
-    def overdue(self, run: Run, play: Play, now: float) -> None:
+    def overdue(self, run: RunState, play: Play, now: float) -> None:
         """Act upon an answer that is overdue."""
         if play.episode.machine.state == "transition":
             if not play.match.moving:
                 what = f"was silent for {run.rules.answer_timeout} s"
                 text = f"environment {play.match.environment.name} {what}"
-                self._tables.events.append(Silent(run, play.match, text))
+                self._broker.events.append(Silent(run, play.match, text))
             return
         ending = play.overdue(now, self._pace(run, play, now))
         if ending is not None:
             self._end(run, play, ending)
 
-    def _pace(self, run: Run, play: Play, now: float) -> Pace | None:
+    def _pace(self, run: RunState, play: Play, now: float) -> Pace | None:
         """Return what watchers at a pace want of an episode; None if they are not shown the next turn."""
         if now >= play.rest:
             return self._watching.pace(run)
         return None
 
-    def _timed(self, run: Run, play: Play, now: float) -> None:
+    def _timed(self, run: RunState, play: Play, now: float) -> None:
         """Show the latest turn again, since clocks have begun to run or stopped."""
         turn = play.episode.turn
         if turn >= 0 and play.episode.seats[0].clock.timed and self._watching.shows(run, play):
             self._watching.show(run, play, now=now)
 
-    def _show(self, run: Run, play: Play, ending: Ending | None, now: float | None = None) -> None:
+    def _show(
+        self, run: RunState, play: Play, ending: Ending | None, now: float | None = None
+    ) -> None:
         """Show the latest turn to those who watch, and to the experiment that asked for it."""
         if run.request is None and not self._watching.shows(run, play, ending is not None):
             return

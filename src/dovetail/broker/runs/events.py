@@ -6,27 +6,27 @@ from typing import NamedTuple
 
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.peers import Peer
 
 
 class Ended(NamedTuple):
     """An episode that is over, played singly; its match is free."""
 
-    run: Run
+    run: RunState
     match: Match
 
 
 class BatchEnded(NamedTuple):
     """Episodes of a batch that are over."""
 
-    run: Run
+    run: RunState
 
 
 class Silent(NamedTuple):
     """An environment that did not answer in time, or cannot take an episode over."""
 
-    run: Run
+    run: RunState
     match: Match
     text: str
     """The reason, for people."""

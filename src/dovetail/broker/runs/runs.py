@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from dovetail.broker.matches.instances import Instance, Instances
 from dovetail.broker.matches.match import Match, Play
 from dovetail.broker.matches.matches import Matches
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.matches.stack import Slot
-from dovetail.broker.matches.stack_reading import problem as unsuitable
+from dovetail.broker.matches.stack_decode import problem as unsuitable
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.peers.state import BrokerState, Part
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.episode_migration import MOVES
 from dovetail.broker.runs.episodes import Episodes
@@ -43,19 +43,19 @@ class Runs(Part):
 
     STATE = ("_runs",)
 
-    def __init__(self, tables: Tables, instances: Instances, watching: Watching) -> None:
-        self._tables = tables
+    def __init__(self, broker: BrokerState, instances: Instances, watching: Watching) -> None:
+        self._broker = broker
         self._instances = instances
         self._watching = watching
-        self._runs: dict[int, Run] = {}
-        self.matches = Matches(tables)
-        self.episodes = Episodes(tables, watching, self.matches)
-        self.stacked = Stacked(tables, watching)
+        self._runs: dict[int, RunState] = {}
+        self.matches = Matches(broker)
+        self.episodes = Episodes(broker, watching, self.matches)
+        self.stacked = Stacked(broker, watching)
 
-    def __iter__(self) -> Iterator[Run]:
+    def __iter__(self) -> Iterator[RunState]:
         return iter(self._runs.values())
 
-    def get(self, number: int) -> Run | None:
+    def get(self, number: int) -> RunState | None:
         """Return a run in progress."""
         return self._runs.get(number)
 
@@ -63,11 +63,11 @@ class Runs(Part):
         """Whether an instance is in any run."""
         return bool(instance.runs)
 
-    def of(self, instance: Instance) -> list[Run]:
+    def of(self, instance: Instance) -> list[RunState]:
         """Return the runs that an instance is in, the oldest first."""
         return [self._runs[number] for number in sorted(instance.runs)]
 
-    def add(self, run: Run, matches: int, now: float) -> None:
+    def add(self, run: RunState, matches: int, now: float) -> None:
         """Begin a run with so many matches."""
         self._runs[run.number] = run
         run.experiment.held += run.size
@@ -82,10 +82,10 @@ class Runs(Part):
     def on_spec(self, peer: Peer, spec: m.Spec, now: float) -> None:
         match = self.matches.get(spec.match)
         if match is not None and match.moving and match.environment is peer:
-            self.episodes.rebuilding.opened(match, spec, now)
+            self.episodes.migrations.opened(match, spec, now)
             return
         if match is None or match.environment is not peer or not match.machine.takes("spec"):
-            self._tables.ignore(peer, spec)
+            self._broker.ignore(peer, spec)
             return
         run = self._runs[match.run]
         wrong, code = match.opened(spec), "invalid"
@@ -134,16 +134,16 @@ class Runs(Part):
         text = f"environment {match.environment.name} did not open within {patience} s"
         self.finish(run, "failed", text, now, code="timeout")
 
-    def _close(self, run: Run, match: Match) -> None:
+    def _close(self, run: RunState, match: Match) -> None:
         """Close a match that plays nothing."""
         if match.moving:
-            self.episodes.rebuilding.end(match)
+            self.episodes.migrations.end(match)
         self.stacked.close(run, match)
         self.matches.close(run, match)
 
     # -- on and on -------------------------------------------------------------------------------
 
-    def advance(self, run: Run, now: float) -> None:
+    def advance(self, run: RunState, now: float) -> None:
         """Begin whatever episodes can begin, or finish the run."""
         while run.machine.state == "running" and run.idle and run.schedule:
             if run.rules.stepwise and not run.permits:
@@ -156,7 +156,7 @@ class Runs(Part):
         if run.running:
             return
         if run.machine.state == "draining":
-            self.finish(run, "drained", SHUTDOWN if self._tables.stopping else "", now)
+            self.finish(run, "drained", SHUTDOWN if self._broker.stopping else "", now)
         elif run.machine.state == "running" and not run.schedule:
             self.finish(run, "finished", "", now)
 
@@ -177,7 +177,7 @@ class Runs(Part):
     def on_heard(self, event: Heard, now: float) -> None:
         self.revive(event.peer, now)
 
-    def go_on(self, run: Run, match: Match, now: float) -> None:
+    def go_on(self, run: RunState, match: Match, now: float) -> None:
         """Continue after an episode."""
         if match.moving:  # it ended before the other environment had caught up
             self._replace(run, match, f"no environment {run.asked.environment!r} is left", now)
@@ -185,7 +185,7 @@ class Runs(Part):
         run.idle.append(match)
         self._went_on(run, now)
 
-    def _went_on(self, run: Run, now: float) -> None:
+    def _went_on(self, run: RunState, now: float) -> None:
         """Continue after episodes of a run; others may have waited for its agents."""
         self.advance(run, now)
         shared = {n for each in run.instances() if each.offer.capacity for n in each.runs}
@@ -204,7 +204,7 @@ class Runs(Part):
 
     def finish(
         self,
-        run: Run,
+        run: RunState,
         reason: m.DoneReason,
         message: str,
         now: float,
@@ -231,7 +231,7 @@ class Runs(Part):
             instance.runs.discard(run.number)
             made = instance.made is not None
             if made and not instance.runs and instance.owner.machine.state == "gone":
-                self._tables.events.append(Orphaned(instance))
+                self._broker.events.append(Orphaned(instance))
         if run.request is not None:
             run.experiment.refuse(run.request, "wrong-state", "the run is over")
         message = "; ".join(filter(None, [message, *run.remarks[-REMARKS:]]))
@@ -241,7 +241,7 @@ class Runs(Part):
         self._watching.tell(run, done)
         self._watching.over(run)
         run.experiment.outbox.deliver(replace(done))
-        if not self._tables.stopping:
+        if not self._broker.stopping:
             self.advance_all(now)
 
     # -- who is gone -----------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Runs(Part):
             if self.matches.get(match.number) is not None:  # its run may have ended with another
                 self._replace(self._runs[match.run], match, what, now)
 
-    def _replace(self, run: Run, match: Match, what: str, now: float) -> None:
+    def _replace(self, run: RunState, match: Match, what: str, now: float) -> None:
         """Continue without the environment of a match.
 
         If another peer offers it, the episode in progress moves there; otherwise it ends, and a new
@@ -287,13 +287,13 @@ class Runs(Part):
         self._close(run, match)
         self.advance(run, now)
 
-    def _move(self, run: Run, match: Match, now: float) -> bool:
+    def _move(self, run: RunState, match: Match, now: float) -> bool:
         """Move the episode in progress to another environment; False if there is none."""
         peer = self.matches.server(run.asked, avoid=match.environment)
         if peer is None or peer is match.environment or match.moves >= MOVES:
             return False
         self.matches.move(match, peer)
-        self.episodes.rebuilding.begin(run, run.playing[match], peer, now)
+        self.episodes.migrations.begin(run, run.playing[match], peer, now)
         return True
 
     # -- all of them -----------------------------------------------------------------------------

@@ -14,11 +14,11 @@ import numpy as np
 
 from dovetail.broker.matches.instances import Instance
 from dovetail.broker.matches.match import Match
-from dovetail.broker.matches.run import Run, waits
+from dovetail.broker.matches.run import RunState, waits
 from dovetail.broker.matches.stack import Over, Slot, Stack
 from dovetail.broker.matches.stack_batch import Asked
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Part, Tables
+from dovetail.broker.peers.state import BrokerState, Part
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.events import BatchEnded, Heard, Silent
@@ -72,16 +72,16 @@ class Stacked(Part):
     """The groups of all runs.
 
     Args:
-        tables: shared with the other parts.
+        broker: the state shared with the other parts.
         watching: the watchers, who are told of results.
     """
 
     STATE = ("_all",)
 
-    def __init__(self, tables: Tables, watching: Watching) -> None:
-        self._tables = tables
-        self._results = Results(tables, watching)
-        self._all: dict[int, tuple[Run, Stack]] = {}
+    def __init__(self, broker: BrokerState, watching: Watching) -> None:
+        self._broker = broker
+        self._results = Results(broker, watching)
+        self._all: dict[int, tuple[RunState, Stack]] = {}
         """By the number of the match."""
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ class Stacked(Part):
 
     # -- groups ----------------------------------------------------------------------------------
 
-    def opened(self, run: Run, match: Match) -> None:
+    def opened(self, run: RunState, match: Match) -> None:
         """Seat the instances in a group that the environment has opened."""
         stack = Stack(match, run.rules, run.agents, run.draws())
         self._all[match.number] = run, stack
@@ -110,13 +110,13 @@ class Stacked(Part):
                 )
                 stack.inits.setdefault(holder, []).append(instance.peer.outbox.ask(init))
 
-    def advance(self, run: Run, now: float) -> None:
+    def advance(self, run: RunState, now: float) -> None:
         """Begin whatever episodes can begin in groups that are idle."""
         for match, stack in run.stacks.items():
             if match.machine.state == "idle":
                 self._step(run, stack, now)
 
-    def close(self, run: Run, match: Match) -> None:
+    def close(self, run: RunState, match: Match) -> None:
         """Forget a group in which nothing is played."""
         stack = run.stacks.pop(match, None)
         if stack is None:
@@ -133,7 +133,7 @@ class Stacked(Part):
         if match.machine.takes("give up"):
             match.machine.on("give up")
 
-    def finish(self, run: Run, match: Match, ending: Callable[[Slot], Ending]) -> None:
+    def finish(self, run: RunState, match: Match, ending: Callable[[Slot], Ending]) -> None:
         """End every episode of a group."""
         stack = run.stacks.get(match)
         if stack is None:
@@ -144,7 +144,7 @@ class Stacked(Part):
         self._release(run, stack)
         self._results.end(run, stack, overs)
 
-    def _release(self, run: Run, stack: Stack) -> None:
+    def _release(self, run: RunState, stack: Stack) -> None:
         """Wait for no decision any more."""
         for holder, asked in stack.asked.items():
             stack.instances[holder].peer.outbox.release(asked.seq)
@@ -156,12 +156,12 @@ class Stacked(Part):
     def on_turns(self, peer: Peer, turns: m.Turns, now: float) -> None:
         run, stack = self._all.get(turns.match, (None, None))
         if run is None or stack is None or stack.match.environment is not peer:
-            self._tables.ignore(peer, turns)
+            self._broker.ignore(peer, turns)
             if stack is not None:
                 peer.complain("illegal", f"group {turns.match} is not yours")
             return
         if stack.match.machine.state != "transition" or turns.batch != stack.batch:
-            self._tables.ignore(peer, turns)
+            self._broker.ignore(peer, turns)
             return
         peer.outbox.asked.pop(stack.seq, None)
         try:
@@ -171,7 +171,7 @@ class Stacked(Part):
             peer.complain(error.code, text)
             self._failed_batch(run, stack, text, now)
             return
-        self._tables.counters["turns"] += len(stack.slots)
+        self._broker.counters["turns"] += len(stack.slots)
         stack.match.machine.on("turn")
         self._results.end(run, stack, overs)
         self._continue(run, stack, now, overs)
@@ -179,19 +179,19 @@ class Stacked(Part):
     def on_actions(self, peer: Peer, answer: m.Actions, now: float) -> None:
         run, stack = self._all.get(answer.match, (None, None))
         if run is None or stack is None:
-            self._tables.ignore(peer, answer)
-            self._tables.events.append(Heard(peer))
+            self._broker.ignore(peer, answer)
+            self._broker.events.append(Heard(peer))
             return
         numbers = [instance.number for instance in stack.instances]
         holder = numbers.index(answer.instance) if answer.instance in numbers else -1
         if holder < 0 or stack.instances[holder].peer is not peer:
-            self._tables.ignore(peer, answer)
+            self._broker.ignore(peer, answer)
             text = f"instance {answer.instance} in group {answer.match} is not yours"
             peer.complain("illegal", text)
             return
         asked = stack.asked.get(holder)
         if asked is None or answer.batch != stack.batch:
-            self._tables.ignore(peer, answer)
+            self._broker.ignore(peer, answer)
             return
         peer.outbox.asked.pop(asked.seq, None)
         for seq in stack.inits.pop(holder, ()):
@@ -233,7 +233,7 @@ class Stacked(Part):
         ]
         return owes[0] if len(owes) == 1 else None
 
-    def _failed_batch(self, run: Run, stack: Stack, text: str, now: float) -> None:
+    def _failed_batch(self, run: RunState, stack: Stack, text: str, now: float) -> None:
         """End every episode of a batch that the environment could not answer."""
         stack.match.machine.on("turn")
         overs = stack.running()
@@ -244,7 +244,7 @@ class Stacked(Part):
 
     # -- on and on -------------------------------------------------------------------------------
 
-    def _continue(self, run: Run, stack: Stack, now: float, overs: list[Over]) -> None:
+    def _continue(self, run: RunState, stack: Stack, now: float, overs: list[Over]) -> None:
         """Ask the instances that must decide, or the environment if none must."""
         modes = dict(zip(run.agents, run.modes(), strict=True))
         for holder, (steps, rows) in stack.decide(now).items():
@@ -253,20 +253,20 @@ class Stacked(Part):
             steps.mode = modes[instance]
             stack.asked[holder] = Asked(instance.peer.outbox.ask(steps), rows, now)
         if stack.asked:
-            self._tables.timers.watch(stack)
+            self._broker.timers.watch(stack)
         else:
             self._step(run, stack, now)
         if overs:
-            self._tables.events.append(BatchEnded(run))
+            self._broker.events.append(BatchEnded(run))
 
-    def _acted(self, run: Run, stack: Stack, overs: list[Over], now: float) -> None:
+    def _acted(self, run: RunState, stack: Stack, overs: list[Over], now: float) -> None:
         self._results.end(run, stack, overs)
         if not stack.asked:
             self._step(run, stack, now)
         if overs:
-            self._tables.events.append(BatchEnded(run))
+            self._broker.events.append(BatchEnded(run))
 
-    def _step(self, run: Run, stack: Stack, now: float) -> None:
+    def _step(self, run: RunState, stack: Stack, now: float) -> None:
         """Send the environment the actions, and the episodes that begin."""
         match = stack.match
         begun = self._begin(run, stack)
@@ -278,9 +278,9 @@ class Stacked(Part):
             return
         match.machine.on("start" if match.machine.state == "idle" else "step")
         stack.seq = match.environment.outbox.ask(step)
-        self._tables.timers.watch(stack)
+        self._broker.timers.watch(stack)
 
-    def _begin(self, run: Run, stack: Stack) -> Any:
+    def _begin(self, run: RunState, stack: Stack) -> Any:
         """Begin an episode in each free slot, as far as the run has any."""
         if run.machine.state != "running" or stack.playing == len(stack.live):
             return stack.slots[:0]
@@ -291,7 +291,7 @@ class Stacked(Part):
         if indices:
             for instance in agents:
                 instance.busy += len(indices)
-            numbers = self._tables.numbers(len(indices))
+            numbers = self._broker.numbers(len(indices))
             stack.begin(begun, numbers, indices, schedule.seeds(indices), schedule.players(indices))
         return begun
 
@@ -300,7 +300,7 @@ class Stacked(Part):
         if stack.match.machine.state == "transition":
             what = f"was silent for {run.rules.answer_timeout} s"
             text = f"environment {stack.match.environment.name} {what}"
-            self._tables.events.append(Silent(run, stack.match, text))
+            self._broker.events.append(Silent(run, stack.match, text))
             return
         overs: list[Over] = []
         for holder, asked in list(stack.asked.items()):
@@ -335,4 +335,4 @@ class Stacked(Part):
                 stack.deadline = now + run.rules.patience
             elif stack.asked and all(asked.stood is None for asked in stack.asked.values()):
                 stack.deadline = max(asked.sent for asked in stack.asked.values()) + stack.most
-            self._tables.timers.watch(stack)
+            self._broker.timers.watch(stack)

@@ -6,9 +6,9 @@ from hashlib import sha256
 
 import numpy as np
 
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.matches.stack import Over, Stack
-from dovetail.broker.peers.state import Tables
+from dovetail.broker.peers.state import BrokerState
 from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
@@ -20,15 +20,15 @@ class Results:
     """The results of all groups.
 
     Args:
-        tables: shared with the other parts.
+        broker: the state shared with the other parts.
         watching: who is told of results.
     """
 
-    def __init__(self, tables: Tables, watching: Watching) -> None:
-        self._tables = tables
+    def __init__(self, broker: BrokerState, watching: Watching) -> None:
+        self._broker = broker
         self._watching = watching
 
-    def end(self, run: Run, stack: Stack, overs: list[Over]) -> None:
+    def end(self, run: RunState, stack: Stack, overs: list[Over]) -> None:
         """End episodes: tell the seats, write them down, tell the experiment and who watches."""
         overs = [each for each in overs if stack.live[each.slot]]
         if not overs:
@@ -37,13 +37,15 @@ class Results:
         results = self._results(run, stack, overs, slots)
         stack.end(slots)
         self._tell(run, stack, overs, slots)
-        self._tables.counters["episodes"] += len(overs)
+        self._broker.counters["episodes"] += len(overs)
         if self._watching.peers:
             for result in results:
                 self._watching.tell(run, result, seen=False)
         run.experiment.outbox.deliver(m.Episodes(run.number, results))
 
-    def _results(self, run: Run, stack: Stack, overs: list[Over], slots: Column) -> list[m.Episode]:
+    def _results(
+        self, run: RunState, stack: Stack, overs: list[Over], slots: Column
+    ) -> list[m.Episode]:
         """Return the results of episodes, after having them written down."""
         asked, mode, instances = run.asked, run.rules.mode, run.instances()
         names = [agent.agent for agent in run.agents]
@@ -83,11 +85,11 @@ class Results:
                 derivation=asked.derivation,
                 seeds=draws[row],
             )
-            self._tables.records.append(record)
+            self._broker.records.append(record)
             found.append(episode)
         return found
 
-    def _tell(self, run: Run, stack: Stack, overs: list[Over], slots: Column) -> None:
+    def _tell(self, run: RunState, stack: Stack, overs: list[Over], slots: Column) -> None:
         """Tell each instance which of its seats' episodes are over."""
         seats = stack.match.spec.seats
         modes = dict(zip(run.agents, run.modes(), strict=True))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dovetail.broker.matches.instances import Instance
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.limits import quoted
 
 PATIENCE = 2.0
 """Seconds without an episode after which an experiment is told what its run waits for."""
 
 
-def waiting(run: Run, of: Callable[[Instance], list[Run]], now: float) -> str:
+def waiting(run: RunState, of: Callable[[Instance], list[RunState]], now: float) -> str:
     """Return the line that says what a run waits for; empty as long as there is no reason to ask.
 
     Args:
@@ -36,7 +36,7 @@ def waiting(run: Run, of: Callable[[Instance], list[Run]], now: float) -> str:
     return ""
 
 
-def _agent(instance: Instance, run: Run, of: Callable[[Instance], list[Run]]) -> str:
+def _agent(instance: Instance, run: RunState, of: Callable[[Instance], list[RunState]]) -> str:
     """Return what keeps an agent from its seat."""
     agent = f"agent {instance.number} ({quoted(instance.agent)})"
     if instance.lost:

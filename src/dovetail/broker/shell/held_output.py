@@ -13,7 +13,7 @@ TAKEN = 32 << 20
 """Bytes that are taken in from a connection meanwhile; it is read again once they are written."""
 
 
-class Held:
+class HeldOutput:
     """What is held back, and what those are told who wait for it.
 
     Args:

@@ -88,9 +88,9 @@ def serve(
     if access is not None:
         settings = replace(settings, access=access.access)
     server = _listening(bind, settings, journal, durable, None if access is None else access.key)
-    server.core.tables.missed = log.warning
+    server.core.broker.missed = log.warning
     if entrant is not None:
-        server.core.tables.entrant = entrant
+        server.core.broker.entrant = entrant
     for name, host in (hosts or {}).items():
         server.attach(host, name)
     before = []
@@ -137,7 +137,7 @@ def _listening(
 
     def admits(public: str) -> bool:
         ready.wait()  # libzmq asks from another thread, as soon as it listens
-        return made is not None and made.core.tables.admits(public)
+        return made is not None and made.core.broker.admits(public)
 
     guard = None if key is None else Guard(key, admits)
     router = transport.listen(bind, settings.limits.frame, guard)

@@ -21,7 +21,7 @@ from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.write_ahead_log import Live, fresh
 from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.outbox import Address, Audience
-from dovetail.broker.shell.held_output import RETRY, Held
+from dovetail.broker.shell.held_output import RETRY, HeldOutput
 from dovetail.broker.shell.watcher_queue import BEHIND, Feed, encode
 from dovetail.peer.cores import Cores
 from dovetail.peer.serving import Host
@@ -71,9 +71,9 @@ class Server:
         self._router: transport.AnyRouter | None = router
         self.address = None if router is None else router.address
         self._begin()
-        self._held = Held(self._tell)
+        self._held = HeldOutput(self._tell)
         self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
-        self._feed = Feed(self._show, self._behind, self.core.tables.out)
+        self._feed = Feed(self._show, self._behind, self.core.broker.out)
         self._exchanging = False
         """Whether peers in this program speak and answer in turn, and the time that takes is counted."""
         self._told = False
@@ -126,7 +126,7 @@ class Server:
             timeout = 0.0
         if self._router is not None:
             self._read(self._router, min(timeout, self._feed.wait), now)
-        elif timeout > 0 and not core.tables.out.messages and not self._held.said:
+        elif timeout > 0 and not core.broker.out.messages and not self._held.said:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline() and not self._local:  # what was said is taken in first
             self._tick(now)
@@ -134,9 +134,9 @@ class Server:
         if self._feed.wait <= 0:
             self._feed.flush()
         if self._router is not None:
-            for connection, why in core.tables.dropped.items():
+            for connection, why in core.broker.dropped.items():
                 self._router.drop(connection, why)
-        core.tables.dropped.clear()
+        core.broker.dropped.clear()
         if self._live is not None and self._live.full and not self._held.said:
             self._live.renew(self.core, self._secret, now)
         self._still = self._told and bool(self._local)
@@ -203,11 +203,11 @@ class Server:
                     live.events.append((arrived, [connection, *portion]))
                 self._intake.take(connection, portion, arrived)
             if not self._held.takes(connection, sum(map(len, frames))):
-                core.tables.slowed[connection] = RETRY
+                core.broker.slowed[connection] = RETRY
             if len(frames[-1]) > LARGE:  # its sender has work before the next connection is read
                 self._commit(arrived)
-        while core.tables.slowed:  # strangers' too
-            router.pause(*core.tables.slowed.popitem())
+        while core.broker.slowed:  # strangers' too
+            router.pause(*core.broker.slowed.popitem())
 
     def _meet(
         self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float
@@ -217,16 +217,16 @@ class Server:
             self.core.lost(connection, now)
             return
         begun = time.thread_time()
-        tables, taken = self.core.tables, 0
-        before = tables.next, len(tables.sessions)
-        while taken < len(frames) and connection not in tables.dropped:
+        broker, taken = self.core.broker, 0
+        before = broker.next, len(broker.sessions)
+        while taken < len(frames) and connection not in broker.dropped:
             self._intake.take(connection, frames[taken : taken + AT_ONCE], now)
             taken += AT_ONCE
         router.charge(time.thread_time() - begun)
         if known := self.core.role(connection) is not None:
             router.authenticate(connection)
         # One that has left again has used numbers, or ended the session that it came back to.
-        if self._live is not None and (known or before != (tables.next, len(tables.sessions))):
+        if self._live is not None and (known or before != (broker.next, len(broker.sessions))):
             self._live.events.append((now, [connection, *frames[:taken]]))
 
     def _commit(self, now: float) -> None:
@@ -260,7 +260,7 @@ class Server:
         text = self.journal.unwritable(error)
         if not self._held.retry:
             log.error(text)
-        self._held.begin(out, text, self.core.tables.experiments(), now)
+        self._held.begin(out, text, self.core.broker.experiments(), now)
 
     def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
         feed = self._feed
@@ -327,12 +327,12 @@ class Server:
         self._held.retry = 0.0
         self._commit(now)
         self._feed.flush()
-        self._release(self.core.tables.next, discard=not self._held.said)
+        self._release(self.core.broker.next, discard=not self._held.said)
 
     def abandon(self) -> None:
         """Close socket and files after a failure; what is in progress stays on disk for the next broker."""
         # A record that the core did not decide would be taken for one that it did.
-        self._release(0 if self._live is not None else self.core.tables.next, discard=False)
+        self._release(0 if self._live is not None else self.core.broker.next, discard=False)
 
     def _release(self, number: int, *, discard: bool) -> None:
         if self._live is not None:

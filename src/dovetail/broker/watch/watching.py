@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from dovetail.broker.matches.match import Pace, Play
-from dovetail.broker.matches.run import Run
+from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.outbox import Audience, Out, Outbox
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import Part
@@ -76,14 +76,14 @@ class Watching(Part):
         self._changed()
         return begins
 
-    def asked(self, peer: Peer, run: Run) -> m.Watch | None:
+    def asked(self, peer: Peer, run: RunState) -> m.Watch | None:
         """Return what a peer wants to be shown of a run; None if nothing."""
         if run.asked.secret:
             return None
         found = peer.watching.get(run.number) or peer.watching.get(None)
         return found if found is not None and found.on else None
 
-    def of(self, run: Run) -> Interest:
+    def of(self, run: RunState) -> Interest:
         """Return who watches a run."""
         found = self._interests.get(run.number)
         if found is None:
@@ -92,19 +92,19 @@ class Watching(Part):
             self._interests[run.number] = found
         return found
 
-    def all(self, run: Run) -> bool:
+    def all(self, run: RunState) -> bool:
         """Return whether anyone watches all turns of a run."""
         return self.attended and self.of(run).all
 
-    def scenes(self, run: Run) -> bool:
+    def scenes(self, run: RunState) -> bool:
         """Return whether anyone wants the scenes of all turns of a run."""
         return self.attended and self.of(run).scenes
 
-    def pace(self, run: Run) -> Pace | None:
+    def pace(self, run: RunState) -> Pace | None:
         """Return what those want of a run who watch it at a pace; None if there are none."""
         return self.of(run).pace if self.attended else None
 
-    def thoughts(self, run: Run, seen: bool) -> bool:
+    def thoughts(self, run: RunState, seen: bool) -> bool:
         """Return whether anyone who watches a run wants thoughts and may see them.
 
         Args:
@@ -127,7 +127,7 @@ class Watching(Part):
         """Take note that a peer was lost, or has come back."""
         self._attended = None
 
-    def shows(self, run: Run, play: Play, last: bool = False) -> bool:
+    def shows(self, run: RunState, play: Play, last: bool = False) -> bool:
         """Return whether anyone is shown the latest turn of an episode.
 
         Args:
@@ -141,7 +141,7 @@ class Watching(Part):
 
     def show(
         self,
-        run: Run,
+        run: RunState,
         play: Play,
         ending: Ending | None = None,
         now: float | None = None,
@@ -169,7 +169,7 @@ class Watching(Part):
             out.spent += out.clock() - begun
         return turn
 
-    def show_one(self, peer: Peer, asked: m.Watch, run: Run, turn: m.WatchedTurn) -> None:
+    def show_one(self, peer: Peer, asked: m.Watch, run: RunState, turn: m.WatchedTurn) -> None:
         """Send one of the watchers what it asked for of a turn, and may see."""
         there = turn.scene is not None, bool(turn.thoughts)
         for wants_scene, wants_thoughts, audience in _by_kind(run, [(peer, asked)], *there):
@@ -185,7 +185,7 @@ class Watching(Part):
         self._out.messages.append((audience, turn))
 
     def tell(
-        self, run: Run, message: m.Progress | m.Done | m.Episode, *, seen: bool = True
+        self, run: RunState, message: m.Progress | m.Done | m.Episode, *, seen: bool = True
     ) -> None:
         """Tell those who watch a run, but its own experiment; it may be lost.
 
@@ -210,7 +210,7 @@ class Watching(Part):
             others = self._others[run.number, seen] = Audience(boxes)
         self._out.messages.append((others, message))
 
-    def over(self, run: Run) -> None:
+    def over(self, run: RunState) -> None:
         """Take a run off everybody's list."""
         for peer in self.peers:
             peer.watching.pop(run.number, None)
@@ -230,7 +230,7 @@ class Watching(Part):
         self._others.clear()
 
 
-def _interest(run: Run, asked: list[tuple[Peer, m.Watch]]) -> Interest:
+def _interest(run: RunState, asked: list[tuple[Peer, m.Watch]]) -> Interest:
     always = [each for each in asked if not each[1].every]
     paced = [each for each in asked if each[1].every]
     pace = None
@@ -249,7 +249,7 @@ def _interest(run: Run, asked: list[tuple[Peer, m.Watch]]) -> Interest:
 
 
 def _by_kind(
-    run: Run, watchers: list[tuple[Peer, m.Watch]], scene: bool, thoughts: bool
+    run: RunState, watchers: list[tuple[Peer, m.Watch]], scene: bool, thoughts: bool
 ) -> list[tuple[bool, bool, Audience]]:
     """Return the peers that are shown the same of a turn that has a scene, or thoughts."""
     kinds: dict[tuple[bool, bool], list[Outbox]] = {}
@@ -259,11 +259,11 @@ def _by_kind(
     return [(*kind, Audience(boxes)) for kind, boxes in kinds.items()]
 
 
-def _thoughts_for(peer: Peer, asked: m.Watch, run: Run) -> bool:
+def _thoughts_for(peer: Peer, asked: m.Watch, run: RunState) -> bool:
     return asked.thoughts and (run.asked.thoughts or peer is run.experiment)
 
 
-def hidden(run: Run | None, number: int) -> tuple[Code, str] | None:
+def hidden(run: RunState | None, number: int) -> tuple[Code, str] | None:
     """Return why a run of some number cannot be watched; None if it can."""
     if run is None:
         return "unknown", f"there is no run {number}"
@@ -278,7 +278,7 @@ def _acting(episode: Episode) -> list[int]:
 
 
 def shown(
-    run: Run,
+    run: RunState,
     play: Play,
     ending: Ending | None = None,
     now: float | None = None,

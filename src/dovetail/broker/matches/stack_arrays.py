@@ -20,7 +20,7 @@ NONE = int(np.iinfo(np.int32).min)
 """In ``acts``: the seat does not act in that turn."""
 
 
-class Ledger:
+class StackArrays:
     """The accounts of the episodes in all slots.
 
     Args:
