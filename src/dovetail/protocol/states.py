@@ -1,9 +1,9 @@
-"""Who may say what, when: the state machines of the contract, as tables.
+"""The state machines of the contract, as tables.
 
-Everything that decides whether a message fits its state stands in this file.  The broker moves
-its states by these tables and by nothing else (``Machine.on``), SPEC.md prints them, and
-tests/broker/test_tables.py tries every message in every state.  What a message that a table does
-not name in a state gets instead is said below the table; it never changes a state.
+Everything that decides whether a message fits its state is in this file.  The broker moves its
+states by these tables and by nothing else (``Machine.on``), SPEC.md prints them, and
+tests/broker/test_tables.py tries every message in every state.  A message that a table does not
+name in a state never changes the state; SPEC.md says below the table what its sender gets.
 """
 
 from __future__ import annotations

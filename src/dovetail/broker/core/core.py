@@ -6,8 +6,8 @@ no peer hears a result that is not on disk.  No method raises for anything that 
 and none reads a clock, draws a random number or blocks.
 
 Two tables say what follows from what.  ``_handlers`` has the part of the broker that each message
-is for.  That part may raise events (``runs.events``); ``_follows`` has the parts that act upon each of
-them, and upon each thing that is overdue.  ``docs/architecture.md`` follows an action through both.
+is for.  That part may raise events (``runs.events``); ``_follows`` has the parts that act upon each
+of them, and upon each thing that is overdue.  docs/architecture.md follows an action through both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ANSWERS = {
     "environment": ("spec", "turn", "turns", "reply", "error"),
     "agent": ("action", "actions", "reply", "saved", "error"),
 }
-"""What the broker waits for from peers of a role."""
+"""Types of message by which peers of a role answer the broker."""
 FAILED = "the broker failed at a message; its log says why"
 
 
@@ -144,7 +144,7 @@ class Core(Part):
     # -- what happened ---------------------------------------------------------------------------
 
     def receive(self, address: Address, message: m.Message, now: float, size: int = 0) -> None:
-        """Take a message that came over a connection; ``size`` is its bytes, if they are known."""
+        """Handle a message from a connection; ``size`` is its length in bytes, if that is known."""
         peer = self._connections.get(address)
         handler = None if peer is None else self._free[peer.role].get(type(message))
         if peer is None or handler is None:
@@ -164,7 +164,7 @@ class Core(Part):
                 follower(event, now)
 
     def _unusual(self, address: Address, message: m.Message, now: float, size: int) -> None:
-        """Take a `hello`, a message that costs its sender something, or one that it must not send."""
+        """Handle a `hello`, a message that is charged for, or one that the role must not send."""
         peer, kind = self._connections.get(address), type(message)
         if isinstance(message, m.Hello):
             if peer is None:
@@ -189,7 +189,7 @@ class Core(Part):
         self._dispatch(now)
 
     def refuse(self, address: Address, error: ProtocolError, now: float, size: int = 0) -> None:
-        """Take a frame that could not be decoded."""
+        """Handle a frame that could not be decoded."""
         self.broker.counters["refused"] += 1
         peer = self.broker.connections.get(address)
         if peer is not None:
@@ -202,7 +202,7 @@ class Core(Part):
         self.broker.out.messages.append((address, unread(error)))
 
     def failed(self, address: Address, now: float) -> str:
-        """Send away the sender of a frame at which this program failed, the last line of defence; return its name."""
+        """Last resort: disconnect the peer whose frame crashed the broker; return its name."""
         error, peer = m.Error("crashed", FAILED), self._connections.get(address)
         if peer is not None:
             peer.outbox.tell(error)
@@ -215,13 +215,13 @@ class Core(Part):
         return "a stranger"
 
     def lost(self, address: Address, now: float) -> None:
-        """Take the news that a connection is gone."""
+        """Handle a lost connection."""
         self.broker.familiar(address)
         self._sessions.lost(address, now)
         self._dispatch(now)
 
     def tick(self, now: float) -> None:
-        """Take the time: clocks that ran out, heartbeats, grace periods that are over."""
+        """Act upon the time: overdue answers, heartbeats, grace periods that are over."""
         for overdue in self._timers.due(now):
             for follower in self._follows[type(overdue)]:
                 follower(overdue, now)
@@ -233,7 +233,7 @@ class Core(Part):
             self.runs.report(now)
 
     def allow(self, access: Access | None, now: float) -> None:
-        """Let the holders of keys do what another access file says; look at access tokens as well."""
+        """Apply a changed access file; None only checks the access tokens again."""
         self._sessions.allow(access, now)
         self._dispatch(now)
 
@@ -253,7 +253,7 @@ class Core(Part):
     # -- for more than one part ------------------------------------------------------------------
 
     def _on_error(self, peer: Peer, error: m.Error, now: float) -> None:
-        """Take a peer's word that it cannot, or failed at, what it was asked."""
+        """Handle an `error` answer."""
         if error.id is not None:
             self._requests.failed(peer, error.id, error.code, error.message)
             return
@@ -272,7 +272,7 @@ class Core(Part):
                 self._requests.failed(peer, asked.id, error.code, error.message)
 
     def _refuse(self, peer: Peer, error: ProtocolError, now: float) -> None:
-        """Report a bad frame to its sender; if it was an answer, nothing waits for it any longer."""
+        """Report a bad frame to its sender; if it was an answer, stop waiting for it."""
         if error.kind in ANSWERS.get(peer.role, ()):
             peer.complain(error.code, str(error))
             text = f"the {error.kind!r} of {peer.name} cannot be read: {error}"
@@ -286,12 +286,12 @@ class Core(Part):
     # -- what there is to do ---------------------------------------------------------------------
 
     def take(self) -> tuple[list[AnyRecord], Said]:
-        """Return what to write down, then who is to be sent what."""
+        """Return the records to write and the messages to send."""
         records, messages = self.take_shared()
         return records, spread(messages)
 
     def take_shared(self) -> tuple[list[AnyRecord], Said]:
-        """Like ``take``; what several watchers are sent is there once, for an ``Audience``."""
+        """Like ``take``, but with one message for an ``Audience`` of watchers."""
         broker, out = self.broker, self.broker.out
         records, broker.records = broker.records, []
         messages, out.messages = out.messages, []
@@ -324,7 +324,7 @@ class Core(Part):
                 self._timers.rewatch(timed)
 
     def restarted(self, now: float) -> None:
-        """Take the news that the program ended and was started again: no connection is left."""
+        """Handle a restart: all connections are gone."""
         self._sessions.restarted(now)
         self._episodes.restarted(now)
         self.runs.stacked.restarted(now)
@@ -339,7 +339,7 @@ class Core(Part):
 
     @property
     def idle(self) -> bool:
-        """Whether no episode is in progress."""
+        """True if no episode is in progress."""
         return not len(self._episodes) and not len(self.runs.stacked)
 
     def role(self, address: Address) -> str | None:

@@ -1,4 +1,4 @@
-"""Frames on their way into a core, each read as what the role of its sender may say."""
+"""Decodes frames for the core, each as a message that the role of its sender may send."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dovetail.protocol.messages import Action, Turn
 log = logging.getLogger("dovetail.broker")
 
 AT_ONCE = 16
-"""Frames taken from a stranger before it is seen whether it is sent away."""
+"""Frames taken from an unauthenticated connection before looking whether it was closed."""
 LARGE = 1 << 12
-"""Bytes of a frame from which on what follows from it is worth a system call of its own."""
+"""Answer a frame of at least this many bytes with a system call of its own."""
 
 
 def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:
-    """Split what came over a connection at once, so that what follows from the first half is sent first.
+    """Split a burst of frames so that the first half is answered early.
 
     Otherwise all matches move together from one program to the next, and only one of them works.
     Without ``several`` cores only one works anyhow, and what came is not split.
@@ -49,9 +49,9 @@ class Intake:
         self._decoders = _decoders(core.broker.settings.limits)
 
     def take(self, address: Address, frames: Iterable[bytes], now: float) -> None:
-        """Let the core take in what came over a connection at once.
+        """Hand the core a burst of frames from a connection.
 
-        A frame at which the core fails, for a mistake of ours, costs its sender the session.
+        A frame that crashes the core, by a mistake of ours, costs its sender the session.
         """
         core = self._core
         decode = self._decoders[core.role(address)].decode
@@ -70,7 +70,7 @@ class Intake:
                 decode = self._decoders[core.role(address)].decode
 
     def hear(self, local: Local, said: Iterable[m.Message | bytes], now: float) -> None:
-        """Let the core take what a peer in this program says, judged as if it came over a socket."""
+        """Hand the core messages of a peer in this program, judged as if from a socket."""
         core, host = self._core, local.host
         rules = host is not None and host.role == "environment"
         try:

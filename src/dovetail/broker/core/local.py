@@ -43,7 +43,7 @@ class Local:
     def __init__(self, host: Host | None = None) -> None:
         self.host = host
         self.inbox: deque[m.Message] = deque()
-        """What a peer without a host has received."""
+        """Messages that a peer without a host has received."""
 
     def frame(self, message: m.Message | bytes, core: Core) -> bytes:
         """Return the frame of a message from this peer, or of what goes in its place."""
@@ -68,7 +68,7 @@ class Local:
 def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     """Return what arrives of a turn; None if that must be seen from its frame.
 
-    Turns whose observations are plainly numbers or arrays do not go through a frame, which takes long.
+    Turns whose observations are plainly numbers or arrays skip the frame, which takes long.
 
     Args:
         turn: of rules in this program.
@@ -145,7 +145,7 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
 
 
 def _arriving(view: View) -> np.ndarray[Any, Any]:
-    """Return what arrives of a view's array: a copy, unless the view alone has it; read-only as over a socket."""
+    """Return a view's array as it arrives: read-only, and a copy unless the view alone has it."""
     if (
         _holders(view) == _ALONE
         and view.observation.base is None

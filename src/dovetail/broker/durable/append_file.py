@@ -1,6 +1,6 @@
-"""Files that the broker writes at their end: what was written survives its death.
+"""Append-only files that survive a crash.
 
-A write counts once it is in the system's page cache; forcing it to the device is for losses of power.
+A write counts once it is in the page cache; forcing it to the device guards against power loss.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BATCH = 1.0
 
 
 class AppendFile:
-    """A file that grows at its end.  A write that failed is cut off, and repeated from where it began.
+    """An append-only file.  A failed write is cut off and repeated from where it began.
 
     Args:
         path: of the file.
@@ -93,7 +93,7 @@ class AppendFile:
         self._end += written
 
     def _cut(self) -> None:
-        """Remove what a write has left behind that failed, so that no later reader finds a part of it."""
+        """Remove what a failed write has left behind, so that no reader finds a part of it."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, self._end)
 
@@ -137,7 +137,7 @@ class MappedFile(AppendFile):
     ROOM = 1 << 17
     """Bytes reserved beyond a write, at most; a reservation costs some 90 us."""
     LARGE = 1 << 12
-    """Bytes from which on a call costs less than memory does, which has a page fault for each new page."""
+    """From this size a system call is cheaper than memory, which faults on each new page."""
 
     def __init__(
         self, path: Path, title: bytes, end: int, sync: Sync, *, mode: int = 0o600

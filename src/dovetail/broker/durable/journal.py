@@ -43,7 +43,7 @@ class Journal:
         self.states: dict[str, bytes] = {}
         """The newest state under each name."""
         self.keepers: dict[str, str] = {}
-        """The owner of a state that belongs to a key, as of ``Peer.owner``."""
+        """The owner (``Peer.owner``) of each state that belongs to a key."""
         self.shared: set[str] = set()
         """The names of states that any experiment may use."""
         self.next = 1
@@ -61,7 +61,7 @@ class Journal:
             raise DovetailError(f"cannot write the journal {path}: {error.strerror}") from None
 
     def _open(self, path: Path, sync: Sync) -> AppendFile:
-        """Take in what was written, and return where more is; no other process writes from the first look on."""
+        """Lock the file, read what it has, and return it open for more."""
         held = lock(path)
         try:
             if version(path) < VERSION:
@@ -73,8 +73,8 @@ class Journal:
             end = self._read(0 if framed is None else len(framed.head))
             if framed is None and end:
                 raise DovetailError(
-                    f"{path} has a damaged head, without which no record can be read; move it away, "
-                    "or choose another with --journal"
+                    f"{path} has a damaged head, without which no record can be read; "
+                    "move it away, or choose another with --journal"
                 )
             _set_aside(path, end)
         except BaseException:
@@ -116,7 +116,7 @@ class Journal:
             self.next = max(self.next, record.next)
 
     def states_until(self, number: int) -> dict[str, bytes]:
-        """Return the newest state under each name as of the record of a number."""
+        """Return the newest state under each name up to the record of a number."""
         found = {}
         for each in entries(self.path):
             if isinstance(each, Damage) or each.number > number:
@@ -153,7 +153,7 @@ class Journal:
             self._waiting.clear()
 
     def write(self, records: Sequence[AnyRecord]) -> None:
-        """Append records; errors as of ``flush``."""
+        """Append records; raises what ``flush`` does."""
         self.add(records)
         self.flush()
 

@@ -192,7 +192,7 @@ def _fields(kind: type) -> list[str] | None:
     """Return the names of a class's fields, or None if its objects have a ``__dict__``."""
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]
-    # A compiled class has neither slots nor a ``__dict__``, and the same attributes in another order.
+    # A compiled class has neither slots nor a ``__dict__``; its attributes are in another order.
     slots = getattr(kind, "__mypyc_attrs__", None) or [
         slot for each in kind.__mro__ for slot in getattr(each, "__slots__", ())
     ]

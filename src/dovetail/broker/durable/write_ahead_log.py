@@ -1,4 +1,4 @@
-"""What is in progress, on disk: a snapshot of the core, and all that it has taken in since.
+"""Work in progress, on disk: a snapshot of the core, and all that it has taken in since.
 
 The core is a function of what it takes in.  The shell writes that down before it sends what
 follows from it, so a broker that is killed and started again reaches the same state, down to
@@ -35,11 +35,11 @@ log = logging.getLogger("dovetail.broker")
 
 TITLE = b"dovetail live 2\n"
 _NAME = b"dovetail live "
-"""What the title has in every version."""
+"""The beginning of the title in every version."""
 GROWTH = 8 << 20
 """Bytes after which a new snapshot takes the place of the old one and what followed it."""
 BULKY = 1 << 10
-"""Bytes of an event on average from which on there may be more of them: few events are soon replayed."""
+"""With a mean event of more bytes the file may grow longer: few events are soon replayed."""
 MORE = 4
 """How many times as many."""
 
@@ -52,7 +52,7 @@ access)``: the access file has changed."""
 
 
 class Versioned(msgspec.Struct):
-    """What the first record has in every version."""
+    """The field of the first record that every version has."""
 
     version: str = ""
 
@@ -93,7 +93,7 @@ def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
 def replay(
     core: Core, events: Iterable[Event], known: Callable[[Any], Any]
 ) -> tuple[list[AnyRecord], float]:
-    """Let a core take in again what it took in before; return its records and the last time.
+    """Feed a core its earlier input again; return its records and the last time.
 
     Args:
         core: as it was before the first of the events.
@@ -133,7 +133,7 @@ class Live:
     def __init__(self, journal: Journal) -> None:
         self.path = place(journal.path)
         self.events: list[Event] = []
-        """What the core took in since the last ``flush``."""
+        """The core's input since the last ``flush``."""
         self._journal = journal
         self._sync: Sync = journal.sync
         self._addresses: dict[int, tuple[Any, str]] = {}
@@ -283,7 +283,7 @@ class Live:
 
     @property
     def full(self) -> bool:
-        """Whether it is time for a snapshot."""
+        """True if it is time for a snapshot."""
         bulky = self._size > self._events * BULKY
         return self._size > self._limit * (MORE if bulky else 1)
 
@@ -299,8 +299,8 @@ class Live:
 def live(journal: Journal, *, durable: bool) -> Live | None:
     """Return the file of what is in progress beside a journal; None for a broker that keeps none.
 
-    Such a broker ends what an earlier one left in progress: its own records would follow, and a later broker
-    that brought the old state back would take them for what that state had decided.
+    Such a broker ends what an earlier one left in progress: a later broker that brought the old
+    state back would take the records of this one for what that state had decided.
 
     Raises:
         OSError: the file cannot be removed.

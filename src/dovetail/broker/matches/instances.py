@@ -12,7 +12,7 @@ from dovetail.protocol.messages import ExperimentCreate, Offer
 
 @dataclass(eq=False, slots=True)
 class Instance:
-    """An agent: something that can sit down."""
+    """An agent instance."""
 
     number: int
     offer: Offer
@@ -22,7 +22,7 @@ class Instance:
     """The experiment that had it made, and with which it goes; the program itself if it is one
     agent."""
     ready: bool = False
-    """Whether the program has made it."""
+    """True if the program has made it."""
     busy: int = 0
     """Episodes in progress."""
     runs: set[int] = field(default_factory=set)
@@ -36,9 +36,9 @@ class Instance:
     losses: int = 0
     """How often it was lost."""
     size: int = 0
-    """Bytes that it holds for its owner besides those of ``saved``, as of ``holdings``."""
+    """Bytes charged to its owner besides those of ``saved``; see ``holdings``."""
     saved: bytes | None = None
-    """What it is made again from."""
+    """The state from which it is made again."""
     unsaved: int = 0
     """Episodes in which it could learn since then."""
     saving: int = 0
@@ -55,22 +55,22 @@ class Instance:
         return self.size + len(self.saved or b"") if self.size else 0
 
     def open_to(self, experiment: Peer, broker: BrokerState) -> bool:
-        """Whether an experiment may use it: it is shared, offers itself, or is its own."""
+        """Return whether an experiment may use it: it is shared, offers itself, or is its own."""
         return self.made is None or self.made.shared or broker.may_use(experiment, self.owner)
 
     @property
     def closed(self) -> str:
-        """What an experiment hears that it is not open to."""
+        """The refusal for an experiment that it is not open to."""
         return f"agent {self.number} is another experiment's, which may create it as `shared`"
 
     def free(self) -> bool:
-        """Whether it can begin another episode now."""
+        """Return whether it can begin another episode now."""
         capacity = self.offer.capacity
         there = not (self.stalled or self.lost) and self.peer.machine.state != "gone"
         return there and (capacity == 0 or self.busy < capacity)
 
     def room(self, most: int) -> int:
-        """Return how many of so many episodes it can begin now."""
+        """Return how many episodes it can begin now, at most ``most``."""
         if not self.free():
             return 0
         capacity = self.offer.capacity

@@ -24,13 +24,13 @@ from dovetail.protocol.seeds import SeatSeeds
 from dovetail.protocol.states import MATCH, Machine, MatchPhase
 
 AHEAD = 10.0
-"""Seconds by which watchers at a pace may be ahead of it within an episode: they see short ones whole."""
+"""Paced watchers may run ahead by this within an episode, so that they see short ones whole."""
 JOIN = 1.0
-"""Seconds for which such watchers rather wait for the next episode than see the rest of one."""
+"""Paced watchers wait this long for a new episode rather than join one."""
 
 
 class Pace(NamedTuple):
-    """What watchers at a pace want of a run."""
+    """The sampling of a run that paced watchers ask for."""
 
     every: float
     """Seconds for each turn of a match that they are shown."""
@@ -56,7 +56,7 @@ class Match:
     timer: float = FOREVER
     machine: Machine[MatchPhase] = field(default_factory=opening)
     spec: m.Spec = field(default_factory=m.Spec)
-    """What the environment says of itself; it says nothing while it is opened."""
+    """The environment's description of itself; empty while it is opened."""
     seats: list[Seat] = field(default_factory=list)
     """By seat, from its first episode on."""
     moves: int = 0
@@ -64,11 +64,11 @@ class Match:
     slots: int = 0
     """Of a group; 0 for a single match."""
     moving: bool = False
-    """Whether ``environment`` is another one that has yet to catch up."""
+    """True if ``environment`` is another one that has yet to catch up."""
     play: Play | None = None
     """Its episode in progress."""
     shown: float = 0.0
-    """Until when its watchers at a pace have had their share of turns."""
+    """The time until which its paced watchers have had their share of turns."""
 
     @property
     def deadline(self) -> float:
@@ -76,7 +76,7 @@ class Match:
         return self.due if self.play is None else self.play.episode.deadline
 
     def opened(self, spec: m.Spec) -> str:
-        """Take the environment's answer to ``open``; return what is wrong with it, empty if nothing."""
+        """Handle the answer to ``open``; return the problem with it, empty if there is none."""
         self.environment.outbox.asked.pop(self.asked, None)
         self.machine.on("spec")
         self.due = FOREVER
@@ -168,7 +168,7 @@ class Match:
         return list(dict.fromkeys(seat.instance.peer for seat in self.seats))
 
     def unseat(self, instance: Instance) -> None:
-        """Take the seats of an agent that is lost; no episode is in progress."""
+        """Free the seats of an agent that is lost; no episode is in progress."""
         for seat in self.seats:
             if seat.instance is instance and seat.machine.takes("leave"):
                 seat.machine.on("leave")
@@ -197,20 +197,20 @@ class Play:
     """The ``seq`` of the environment's last ``start`` or ``step``."""
     start: m.EnvironmentStart
     stopped: bool = False
-    """Whether any clock stands still until a peer is back."""
+    """True if any clock stands still until a peer is back."""
     late: bool = False
-    """Whether watchers want more than the environment was asked for."""
+    """True if watchers want more than the environment was asked for."""
     seen: bool = False
-    """Whether watchers at a pace are shown the episode."""
+    """True if watchers at a pace are shown the episode."""
     due: bool = False
-    """Whether they are shown the turn that the environment was asked for last."""
+    """True if they are shown the turn that the environment was asked for last."""
     size: int = 0
     """Bytes of its actions, of the frames where these have no thoughts."""
     rest: float = 0.0
-    """Until when they are shown no further turn: whole episodes, as far as ``AHEAD`` goes."""
+    """No further turn is shown before this time."""
 
     def stop(self, now: float) -> None:
-        """Let no clock run that a peer is on which is away by the broker's own fault."""
+        """Pause the clocks of peers that the broker's restart disconnected."""
         episode = self.episode
         if episode.machine.state == "transition":
             if self.match.environment.away:
@@ -225,7 +225,7 @@ class Play:
         episode.wait()
 
     def go(self, peer: Peer, now: float) -> bool:
-        """Let the clocks run again that a peer is on; return whether there is one."""
+        """Resume the clocks of a peer; return whether it has any."""
         episode = self.episode
         if episode.machine.state == "transition":
             if self.match.environment is not peer:

@@ -33,7 +33,7 @@ class Matches(Part):
     def server(
         self, asked: m.Run, avoid: Peer | None = None, *, stacked: bool = False
     ) -> Peer | None:
-        """Return who can serve one more match of a run: of those that can, the peer with the fewest.
+        """Return the peer that can serve one more match of a run and has the fewest.
 
         A peer to ``avoid`` is taken only if there is no other; ``stacked`` asks for a group.
         """
@@ -58,7 +58,7 @@ class Matches(Part):
         ]
 
     def open(self, run: RunState, now: float, avoid: Peer | None = None, *, slots: int = 0) -> bool:
-        """Open a match of a run, with ``slots`` a group; return whether ``server`` finds a peer for it."""
+        """Open a match, with ``slots`` a batched one; return whether a peer can serve it."""
         asked = run.asked
         peer = self.server(asked, avoid, stacked=slots > 0)
         if peer is None:

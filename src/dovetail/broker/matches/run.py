@@ -45,7 +45,7 @@ class Schedule:
         """Indices whose next interruption does not count."""
 
     def __bool__(self) -> bool:
-        """Whether any episode is left to begin."""
+        """Return whether any episode is left to begin."""
         return bool(self._again) or self._next < self._last
 
     def take(self) -> int:
@@ -61,7 +61,7 @@ class Schedule:
         return self._again[0] if self._again else self._next
 
     def some(self, most: int) -> list[int]:
-        """Return the indices of up to so many next episodes and move on."""
+        """Take up to ``most`` episode indices."""
         again = [self._again.popleft() for _ in range(min(most, len(self._again)))]
         first = self._next
         self._next = max(first, min(first + most - len(again), self._last))
@@ -82,7 +82,7 @@ class Schedule:
         return True
 
     def forgive(self, index: int) -> None:
-        """Let the next interruption of an episode not count as a try."""
+        """Do not count the next interruption of an episode as a retry."""
         self._forgiven.add(index)
 
     def seating(self, index: int) -> list[int]:
@@ -142,7 +142,7 @@ class RunState:
     stacks: dict[Match, Stack] = field(default_factory=dict)
     """Its groups, if it plays in groups."""
     size: int = 0
-    """Bytes that it holds for its experiment, as of ``holdings``."""
+    """Bytes charged to its experiment; see ``holdings``."""
     finished: int = 0
     permits: int = 0
     """Stepwise: episodes that the experiment has asked to begin."""
@@ -151,13 +151,13 @@ class RunState:
     substitutes: list[Instance] = field(default_factory=list)
     """By index of the agent, who plays in place of an agent that is lost; empty if none does."""
     remarks: list[str] = field(default_factory=list)
-    """What was lost, a line each."""
+    """Losses, a line each."""
     held: float | None = None
     """Since when it has been seen to wait, with no episode in progress."""
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for agents that are lost, also while substitutes play."""
+        """True if it waits for agents that are lost, also while substitutes play."""
         return waits(self.asked)
 
     def modes(self) -> list[m.Mode]:
@@ -197,11 +197,11 @@ class RunState:
         return SeatAssignment(player, agent, None)
 
     def free(self) -> bool:
-        """Whether all who would be seated now can begin another episode."""
+        """Return whether all who would be seated now can begin another episode."""
         return all(self._assigned(player).instance.free() for player in range(len(self.agents)))
 
     def ended(self, index: int, seated: Iterable[Instance], *, scored: bool) -> bool:
-        """Count an episode that is over, and those who played it; return whether it is played again."""
+        """Count an episode that is over, and its agents; return whether it is played again."""
         for instance in seated:
             instance.busy -= 1
         goes_on = self.machine.state in ("running", "paused")
@@ -221,7 +221,7 @@ class RunState:
 
 
 def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) -> RunState:
-    """Return a run as an experiment asks for it; those found are its agents, then its substitutes."""
+    """Return a run as an experiment asks for it; ``found`` has its agents, then its substitutes."""
     told = m.Progress(number, 0, 0, asked.episodes)
     seats = len(asked.agents)
     run = RunState(number, experiment, asked, found[:seats], rules_of(asked), Schedule(asked), told)
@@ -230,13 +230,14 @@ def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) ->
 
 
 def waits(asked: m.Run) -> bool:
-    """Whether a run waits for agents that are lost."""
+    """Return whether a run waits for agents that are lost."""
     return asked.on_agent_lost in ("wait", "substitute")
 
 
 def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any] | str:
-    """Return the options of a run with the defaults of those that it leaves out, so that every match
-    of it plays the same game, at whichever peer; or why they cannot be told.
+    """Return the options of a run with the defaults of those that it leaves out, or the problem.
+
+    Every match of it then plays the same game, at whichever peer.
 
     Args:
         asked: the run.
@@ -253,9 +254,12 @@ def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any] | str:
         defaults = [each["default"] for each in schemas if each is not None]
         for peer, default in zip(peers, defaults, strict=True):
             if default != defaults[0]:
+                one = f"{_short(defaults[0])} at {quoted(peers[0])}"
+                other = f"{_short(default)} at {quoted(peer)}"
                 return (
-                    f"{quoted(asked.environment)} is offered with different defaults: {quoted(option)} is {_short(defaults[0])} at "
-                    f"{quoted(peers[0])} and {_short(default)} at {quoted(peer)}; give it in `configuration`, or name the program as `peer`"
+                    f"{quoted(asked.environment)} is offered with different defaults: "
+                    f"{quoted(option)} is {one} and {other}; "
+                    "give it in `configuration`, or name the program as `peer`"
                 )
         found[option] = defaults[0]
     return found

@@ -1,4 +1,4 @@
-"""Seats: the agent that has one in a match, its decisions on the wire, and its account of an episode."""
+"""Seats: the agent in each, its decisions on the wire, and its account of an episode."""
 
 from __future__ import annotations
 

@@ -35,9 +35,9 @@ class Over:
     slot: int
     ending: Ending
     seen: list[Any]
-    """What each seat observes at the end, unless the environment said it."""
+    """The last observation of each seat, unless the environment sent final ones."""
     final: int = -1
-    """The row of ``finals`` that says it."""
+    """The row of ``finals`` with those."""
     truncated: list[int] | None = None
     """By seat: 1 if a limit cut it short, 0 if the rules ended it; None is as the ending says."""
 
@@ -71,12 +71,12 @@ class Stack(Batch):
         self.timer = FOREVER
         rule = rules.clock
         self.most = rules.patience if rule.decision is None else rule.decision + rule.margin
-        """What the answer to a batch of decisions may take."""
+        """Seconds that the answer to a batch of decisions may take."""
         self.batch = -1
         self.seq = 0
         """Of the last batch to the environment."""
         self.last: dict[int, float] = {}
-        """By instance: what its last answer took."""
+        """By instance: the seconds of its last answer."""
         self.inits: dict[int, list[int]] = {}
         """By instance: the ``seq`` of each ``init``, until it has acted."""
         self.asked: dict[int, Asked] = {}
@@ -109,10 +109,10 @@ class Stack(Batch):
     # -- the environment's turns -----------------------------------------------------------------
 
     def turned(self, turns: m.Turns) -> list[Over]:
-        """Take the batch that the environment owes; return the episodes that it ends.
+        """Handle the batch that the environment owes; return the episodes that it ends.
 
         Raises:
-            ProtocolError: code ``invalid``: the columns contradict the batch, the spec or each other.
+            ProtocolError: code ``invalid``: the columns contradict the batch, spec or each other.
         """
         batch = self.slots
         read = reading.turns(turns, batch, self.match.spec, self.space)
@@ -160,7 +160,7 @@ class Stack(Batch):
         return Over(slot, self._refused(slot, fault.seat, fault.message), seen)
 
     def _refused(self, slot: int, seat: int | None, message: str) -> Ending:
-        """Take the environment's word that the rules refuse a seat's last action."""
+        """Handle a seat's last action that the environment refuses."""
         turn = int(self.turn[slot]) - 1
         if seat is None or not 0 <= seat < self.match.spec.seats:
             return Ending("environment-failed", message=message)
@@ -191,7 +191,7 @@ class Stack(Batch):
         return found
 
     def acted(self, holder: int, answer: m.Actions, now: float) -> list[Over]:
-        """Take the answers that an instance owes; return the episodes that they end.
+        """Handle the answers that an instance owes; return the episodes that they end.
 
         Raises:
             ProtocolError: code ``invalid``: the rows are not those of the decisions.
@@ -239,7 +239,7 @@ class Stack(Batch):
         return found
 
     def unreadable(self, holder: int, message: str, now: float) -> list[Over]:
-        """Take an answer that is none: the instance has failed at all of its decisions."""
+        """Handle an unreadable answer: the instance has failed at all of its decisions."""
         asked = self.asked.pop(holder)
         self._answered(holder, asked, now)
         return [

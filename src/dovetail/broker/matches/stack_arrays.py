@@ -1,4 +1,4 @@
-"""The accounts of a group's episodes, in columns: who sits where, what was earned and what was done.
+"""The accounts of batched episodes, in columns: seating, rewards and actions.
 
 A column has an entry for each slot of the group, or one for each of its seats.
 """
@@ -56,7 +56,7 @@ class StackArrays:
         self.breached: dict[int, list[list[int]]] = {}
         """By slot: ``[turn, seat]`` of every action that was chosen for a seat."""
         self.earned = False
-        """Whether any seat has earned anything yet."""
+        """True if any seat has earned anything yet."""
         self.played = np.zeros(size, np.int32)
         """How many turns ``acts`` has of a slot."""
         self.acts = np.full((size, 64, seats), NONE, np.int32)
@@ -65,7 +65,7 @@ class StackArrays:
     def begin(
         self, slots: Column, numbers: range, indices: list[int], seeds: Column, players: Column
     ) -> None:
-        """Begin an episode in each of some slots; ``players`` says who sits where, by slot and seat."""
+        """Begin an episode in each of some slots; ``players`` is the seating, by slot and seat."""
         self.live[slots] = True
         self.playing += len(slots)
         self.number[slots] = numbers
@@ -88,7 +88,7 @@ class StackArrays:
                 del kept[slot]
 
     def whole(self, slots: Column) -> Any:
-        """Return what names some slots, each once: all of them as a slice, which is read much faster."""
+        """Return an index of some slots, each once: a slice, which is much faster, if it is all."""
         return slice(None) if len(slots) == len(self.live) else slots
 
     def end(self, slots: Column) -> None:
@@ -120,7 +120,7 @@ class StackArrays:
         self.total[at] += rewards
 
     def refuse(self, slot: int, seat: int, count: int) -> None:
-        """Count answers that a bridge had refused, as far as the column can say."""
+        """Count answers that a bridge had refused, up to the largest number of the column."""
         most = int(np.iinfo(self.refused.dtype).max)
         self.refused[slot, seat] = min(int(self.refused[slot, seat]) + max(0, count), most)
 
@@ -136,7 +136,7 @@ class StackArrays:
                 sums[name] = [total + value, count + 1]
 
     def accounts(self) -> list[Column]:
-        """Return, by slot and seat: player, return, decisions, seconds, breaches, refused answers."""
+        """Return, by slot and seat: player, return, decisions, seconds, breaches, refusals."""
         found: list[Column] = [self.player, self.total, self.decisions, self.seconds]
         return [*found, self.breaches, self.refused]
 

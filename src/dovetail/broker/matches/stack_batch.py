@@ -60,7 +60,7 @@ class Batch(StackArrays):
         self.legal: Column | None = None
         self.observations: Any = None
         self.finals: Any = None
-        """What the seats observe in the episodes that the environment has just ended."""
+        """Last observations of the episodes that the environment has just ended."""
         self.afterstates: Any = None
         self.actions = np.zeros(0, np.int64)
         """The answer of each."""

@@ -1,4 +1,4 @@
-"""Read the columns of ``turns`` and ``actions``: what contradicts the batch or itself is refused whole."""
+"""Decodes ``turns`` and ``actions``: columns that contradict the batch are refused whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.spaces import Discrete
 
 WIDEST = 4096
-"""Bytes of a row's mask at most; in games with more actions a list of the few legal ones is shorter."""
+"""Maximum bytes of a row's mask; in larger games a list of the legal actions is shorter."""
 
 
 SEATS = 16
@@ -43,7 +43,7 @@ class Turns:
     """The columns of a batch of turns, each of the right type and length."""
 
     over: Column | None
-    """By slot of the batch: 0 while it is played, 1 terminated, 2 truncated, 3 failed; None if all are played."""
+    """By slot: 0 in progress, 1 terminated, 2 truncated, 3 failed; None if all are 0."""
     rewards: Column | None
     """By slot of the batch and seat."""
     rows: Column
@@ -57,7 +57,7 @@ class Turns:
     ended: Column
     """Which slots of the batch are terminated or truncated."""
     finals: Any
-    """What the seats of each of those observe."""
+    """The observations of the seats of each of those."""
     outcomes: Column | None
     truncated: Column | None
     """Which of those seats a limit cut short; None is as ``over`` says."""
@@ -219,8 +219,8 @@ def actions(given: m.Actions, rows: Column, seats: Column) -> Actions:
 def _difference(found: Column, wanted: Column) -> str:
     """Return how the slots that came differ from those that were asked for."""
     came, asked = found.tolist(), wanted.tolist()
-    seen: set[int] = set()
-    twice = {each for each in came if each in seen or seen.add(each)}  # type: ignore[func-returns-value]
+
+    twice = {each for each, count in Counter(came).items() if count > 1}
     doubled = sorted(twice - {each for each, count in Counter(asked).items() if count > 1})
     foreign, missing = sorted(set(came) - set(asked)), sorted(set(asked) - set(came))
     for what, slots in (("foreign", foreign), ("missing", missing), ("doubled", doubled)):

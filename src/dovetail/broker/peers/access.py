@@ -1,4 +1,4 @@
-"""What the holder of a key may do.  Pure: the access file's contents in, decisions out.
+"""Permissions of the holders of keys.  Pure: the access file's contents in, decisions out.
 
 ``dovetail.broker.peers.access_file`` reads the file; the sessions, requests and runs ask here.
 """
@@ -35,9 +35,9 @@ class Grant(Struct, frozen=True, forbid_unknown_fields=True):
     uses: Patterns = []
     """The names of other keys whose runs, agents and stored states it may use like its own."""
     limits: Allowance = USUAL
-    """What it may cost the broker."""
+    """Its limits."""
     revoked: bool = False
-    """Whether it is refused."""
+    """True if it is refused."""
 
 
 class Access(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,10 +48,10 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
     pinned: dict[str, str] = {}
     """The key that alone may offer an environment or agent, by the name of that."""
     broker: str = ""
-    """The file with the broker's own key; the access file's name with the ending ``.key`` if empty."""
+    """The file with the broker's own key; if empty, the access file's name ending in ``.key``."""
 
     def admits(self, public: str) -> bool:
-        """Whether a program with this public key may connect."""
+        """Return whether a program with this public key may connect."""
         return any(each.public == public and not each.revoked for each in self.keys.values())
 
     def admit(self, public: str, role: m.Role, offers: Sequence[str], present: int) -> str:
@@ -97,12 +97,12 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
         return name
 
     def may_use(self, name: str, other: str) -> bool:
-        """Whether the holder of a key may use what belongs to another's as if it were its own."""
+        """Return whether the holder of a key may use what belongs to another key."""
         grant = self.keys.get(name)
         return grant is not None and (name == other or _matches(other, grant.uses))
 
     def allowance(self, name: str) -> Allowance:
-        """Return what the holder of a key may cost the broker."""
+        """Return the limits of the holder of a key."""
         grant = self.keys.get(name)
         return USUAL if grant is None else grant.limits
 

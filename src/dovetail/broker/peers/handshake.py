@@ -1,4 +1,4 @@
-"""Whether a ``hello`` is welcome as it is, from any peer.  Pure."""
+"""Checks of a ``hello``.  Pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def check(
         if not jsontext.plain(offer.parameters):
             raise ProtocolError(
                 "invalid",
-                f"the parameters of {offer.name!r} have a value that JSON lacks, such as NaN; give a JSON Schema",
+                f"the parameters of {offer.name!r} have a value that JSON lacks, such as NaN; "
+                "give a JSON Schema",
             )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -78,7 +79,8 @@ def still(
     if peer.token and entrant(peer.token) != peer.entrant:
         raise ProtocolError(
             "access",
-            f"the access token of {peer.entrant!r} was revoked; ask the person who runs this broker",
+            f"the access token of {peer.entrant!r} was revoked; "
+            "ask the person who runs this broker",
         )
     if not peer.public or access is None:
         return None
@@ -103,11 +105,11 @@ def _other(version: int) -> str:
 
 
 def carries(hello: m.Hello, token: str | None) -> bool:
-    """Whether a ``hello`` carries an access token; how long this takes tells nothing of it."""
+    """Return whether a ``hello`` carries an access token, in time that reveals nothing of it."""
     given = (hello.token or "").encode(errors="surrogatepass")
     return token is not None and hmac.compare_digest(token.encode(), given)
 
 
 def same(first: m.Hello | None, hello: m.Hello) -> bool:
-    """Whether a ``hello`` comes again; as bytes, since arrays in one that is not checked have no equality."""
+    """Return whether a ``hello`` comes again; as bytes, since arrays in it have no equality."""
     return first is not None and codec.encode(first) == codec.encode(hello)

@@ -1,7 +1,7 @@
-"""What the broker keeps for a peer, counted in bytes: stored states, and what its requests hold.
+"""Memory held for a peer, in bytes: its stored states, requests, agents and runs.
 
-A request holds its bytes while it is under way; the agent or the run that it begins holds them after
-that, and an agent what it is made again from.
+A request holds its bytes while it is under way; after that the agent or run that it began does.  An
+agent holds the state from which it is made again, too.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def holds(broker: BrokerState, peer: Peer, number: int, more: int = 0) -> bool:
 
 
 def may_use(broker: BrokerState, peer: Peer, number: int, name: str) -> bool:
-    """Whether a state has a name, and is not another's; refuse the request otherwise."""
+    """Return whether a state has a name, and is not another's; refuse the request otherwise."""
     if CONTROL.search(name):
         peer.refuse(number, "invalid", "the name of a state has no control characters")
     elif not broker.keeps(peer, name):
@@ -67,7 +67,7 @@ def may_use(broker: BrokerState, peer: Peer, number: int, name: str) -> bool:
 
 
 def may_store(broker: BrokerState, peer: Peer, number: int, name: str) -> bool:
-    """Whether a state may have a name that is kept; refuse the request otherwise."""
+    """Return whether a state may have a name that is kept; refuse the request otherwise."""
     if text := overlong([("name of the state", name)]):
         peer.refuse(number, "limit", text)
         return False
@@ -85,7 +85,7 @@ def stored(broker: BrokerState, peer: Peer, number: int, name: str) -> bytes | N
 
 
 def full(broker: BrokerState, peer: Peer, name: str, size: int) -> str:
-    """Return why a peer may not store a state of so many bytes under a name; empty if it may."""
+    """Return why a peer may not store a state of ``size`` bytes under a name; empty if it may."""
     states, keepers, owner = broker.states, broker.keepers, peer.owner
     more = size - len(states.get(name, b""))
     if name not in states and len(states) >= STATES:

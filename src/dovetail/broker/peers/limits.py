@@ -1,14 +1,14 @@
-"""What one peer may cost the others.  Pure.
+"""Limits of what one peer may cost the others.  Pure.
 
-Answers that the broker waits for cost nothing: clocks bound when they come, the limits of a frame how
-large they are, and ``SEATS`` and ``PLACES`` what follows from one.  All else that a peer says is charged
-to it, a unit for about 10 microseconds of the broker's time, and worn off with time: requests by
-``COSTS``, their bytes and values, answers that nothing waits for by their values, frames that cannot
-be read by their bytes, and what the broker makes or sends again for a peer by its number.  A peer that
-owes more than ``SLOW`` is read again later.  One that owes more than ``REFUSE`` has its requests refused,
-and one that keeps on asking, or confirms nothing that it is sent, is sent away.
+Answers that the broker waits for are free: clocks bound when they come, frame limits their size,
+and ``SEATS`` and ``PLACES`` the work that follows.  All else is charged, a unit for about 10
+microseconds of the broker's time, and paid off with time: requests by ``COSTS``, bytes and values,
+unexpected answers by their values, unreadable frames by their bytes, and what the broker makes or
+sends again by its number.  A peer that owes more than ``SLOW`` is read later.  One that owes more
+than ``REFUSE`` has its requests refused; one that continues to ask, or confirms nothing that it is
+sent, is disconnected.
 
-What strangers say is not charged: ``transport.router`` gives it a share of the time.
+Unauthenticated connections are not charged: ``transport.router`` gives them a share of the time.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ if TYPE_CHECKING:
     from dovetail.broker.peers.peers import Peer
 
 RATE = 5_000.0
-"""Units that wear off in a second: a twentieth of the broker's time."""
+"""Units paid off in a second: a twentieth of the broker's time."""
 SLOW = 5_000.0
-"""Units owed from which on nothing more is read from a peer, until it owes half of that; as many times
-more or fewer as its own rate is."""
+"""Above this debt a peer is not read until half is paid off; scales with its rate."""
 REFUSE = 10_000.0
-"""Units owed from which on what a peer says is refused; the same holds."""
+"""Above this debt the requests of a peer are refused; scales with its rate."""
 STRIKES = 5_000
-"""Messages refused so, without the debt being paid between, after which a peer is sent away."""
+"""Disconnect after this many refusals in a row."""
 UNIT_BYTES = 1 << 12
 """Bytes that cost one unit: they are read, written down and passed on."""
 SAVED_BYTES = 1 << 10
@@ -42,7 +41,7 @@ SAVED_BYTES = 1 << 10
 STORED_BYTES = 1 << 9
 """The same where it is stored, which writes it down twice."""
 UNIT_ELEMENTS = 20
-"""Values, as ``Limits.elements`` counts them, that cost one unit where they are read or made for nothing."""
+"""Values, as ``Limits.elements`` counts them, that cost one unit."""
 
 SMALL = 64
 """Bytes of a frame from which on its values are counted."""
@@ -63,7 +62,7 @@ COSTS: dict[type, float] = {
     m.Cleanup: 2,
     m.Error: 1,
 }
-"""Units by the type of message; nothing for the others, but if they are ``IGNORED``."""
+"""Cost per message type; others are free unless ignored."""
 IGNORED = 1.0
 """Units for an answer that nothing waits for, besides those of its values."""
 UNREADABLE = 5.0
@@ -77,8 +76,8 @@ MATCH = 1.0
 LOOKAHEAD = 5.0
 """Units for a lookahead that is refused; the clock of its decision bounds any other."""
 REPLAYED = 0.25
-"""Units for each frame that is sent again to a peer that resumes; at most ``SLOW`` in all to one that was
-away, which may not have been its own doing."""
+"""Units for each frame that is sent again to a peer that resumes; at most ``SLOW`` in all for one
+that was away, which may not have been its fault."""
 
 STRANGER = 100
 """Messages over a connection without a session after which it is closed."""
@@ -121,16 +120,16 @@ SOUGHT = 50
 KEPT_VALUE = 64
 """Bytes that a value takes in memory, at most, where it takes one in a frame."""
 KEPT = 256 << 20
-"""Bytes that a peer had time to confirm and did not, which are kept to be sent again; it is sent away."""
+"""Disconnect a peer that has not confirmed this many bytes that it had time to confirm."""
 
 Count = Annotated[int, Meta(ge=0)]
 
 
 class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a peer may cost; an access file may allow the holder of a key more, or less."""
+    """Limits of a peer; an access file may give the holder of a key others."""
 
     rate: Annotated[float, Meta(gt=0)] = RATE
-    """Units that wear off in a second."""
+    """Units paid off in a second."""
     offers: Count = OFFERS
     """Offers of each of its programs."""
     requests: Count = UNANSWERED
@@ -210,12 +209,12 @@ def quoted(name: str | int) -> str:
 
 
 def started(name: str, command: str) -> str:
-    """Return how to start what has a name, for the end of a message, if it can be typed as it is."""
+    """Return how to start a program, for the end of an error; empty if its name needs quotes."""
     return f"; start one with `dovetail {command} {name}`" if quoted(name) == f"'{name}'" else ""
 
 
 def asked(message: m.Message, size: int, most: int) -> float:
-    """Return the units for a request, or another message that costs something; arguments as for ``values``."""
+    """Return the cost of a message of ``COSTS``; arguments as for ``values``."""
     units = COSTS.get(type(message), 0.0) + size // UNIT_BYTES
     return units if size <= SMALL else units + values(message, size, most)
 

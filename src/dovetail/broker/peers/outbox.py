@@ -1,4 +1,4 @@
-"""What one peer is sent, and what of it is kept until it has arrived or is answered.
+"""Outgoing messages of one peer, kept until they have arrived or are answered.
 
 Every frame that must arrive has a number, ``seq``, that rises within the session.  A resumption is
 a replay of what is kept.
@@ -17,22 +17,22 @@ Address = Hashable
 """Whatever the shell calls a connection; it changes when a peer reconnects."""
 
 Said = list[tuple[Address, m.Message]]
-"""Who is sent what, in order; who may be an ``Audience``."""
+"""(recipient, message) pairs in order; a recipient may be an ``Audience``."""
 
 
 class Out:
-    """What is about to be sent, in order."""
+    """All messages about to be sent, in order."""
 
     __slots__ = ("clock", "crowded", "messages", "spent")
 
     def __init__(self) -> None:
         self.messages: Said = []
         self.clock: Callable[[], float] | None = None
-        """What measures ``spent``, if it is to be."""
+        """The clock that measures ``spent``; None if it is not measured."""
         self.spent = 0.0
-        """How long what watchers are shown took to make, in seconds."""
+        """Seconds that making turns for watchers took."""
         self.crowded = False
-        """Whether what an audience may miss would not be sent now; it need not be made."""
+        """True while turns for watchers would be dropped; they need not be made."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
@@ -57,10 +57,10 @@ class Outbox:
         self.seq = 0
         """The number of the last numbered frame."""
         self.asked: dict[int, m.Asked] = {}
-        """What is not answered yet; ``pop`` what is, or need not even arrive any more."""
+        """Requests that are not answered yet; ``pop`` those that are, or need not arrive."""
         self._kept: dict[int, m.Numbered] = {}
         self._due = 0
-        """What ``seq`` was at the last call of ``unseen``."""
+        """``seq`` at the last call of ``unseen``."""
         self._sizes: dict[int, int] = {}
         """Bytes of what is kept since before that."""
         self._unseen = 0
@@ -106,14 +106,14 @@ class Outbox:
             self._kept[seq] = message
 
     def arrived(self, seen: int) -> None:
-        """Take the peer's word that every frame up to a number has come."""
+        """Forget every frame up to a number: the peer has confirmed it."""
         for seq in [seq for seq in self._kept if seq <= seen]:
             del self._kept[seq]
             if self._sizes:
                 self._unseen -= self._sizes.pop(seq, 0)
 
     def unseen(self) -> int:
-        """Return the bytes that are kept since before the last call, so that a peer had time to confirm them."""
+        """Return the bytes kept since before the last call, which the peer had time to confirm."""
         for seq in reversed(self._kept):
             if seq in self._sizes:
                 break
@@ -142,14 +142,14 @@ class Outbox:
         self.address = address
         self.present = True
         self.reliable = bool(getattr(address, "reliable", False))
-        """Whether the connection cannot lose anything; nothing is kept for it to be sent again."""
+        """True if the connection cannot lose anything; nothing is kept for it to be sent again."""
 
     def disconnect(self) -> None:
         """Send nothing until ``connect``, and keep what must arrive."""
         self.present = False
 
     def replay(self, seen: int) -> int:
-        """Send again what may have been lost, to a peer that has come back; return how many frames."""
+        """Send again what may have been lost to a peer that resumes; return how many frames."""
         self.arrived(seen)
         missed = sorted({**self._kept, **self.asked})
         for seq in missed:

@@ -12,7 +12,7 @@ from dovetail.protocol.errors import Code
 from dovetail.protocol.states import SESSION, Machine, SessionPhase
 
 COMPLAINTS = 100
-"""Errors about no request that a peer is told; no more until its next ``pong``."""
+"""Maximum errors about no request that a peer is told before its next ``pong``."""
 BEFORE_ANY = -(1 << 63) - 1
 AT_WORK = 10
 """How many times longer than others a peer may be silent that is at work on a request."""
@@ -25,7 +25,7 @@ TURNS = (
     | m.AgentStep
     | m.AgentSteps
 )
-"""What clocks bound, so that a peer may be silent while it owes the answer."""
+"""Requests bounded by clocks, so that a peer may be silent while it owes the answer."""
 
 
 def _new() -> Machine[SessionPhase]:
@@ -46,10 +46,10 @@ class Peer:
     greeting: m.Hello | None
     """Its first ``hello``, as long as ``size`` is below 0."""
     size: int = -1
-    """Bytes of what it said last, 0 if they are not known; below 0 until it says anything but ``hello``."""
+    """Bytes of its last message, 0 if unknown; below 0 until it sends anything but ``hello``."""
     software: str = ""
     entrant: str = ""
-    """Whose own access token it came with; empty for the broker's."""
+    """The owner of the access token that it presented; empty for the broker's."""
     token: str = ""
     """That token, which may be revoked; empty for the broker's."""
     public: str = ""
@@ -57,7 +57,7 @@ class Peer:
     key: str = ""
     """The name of that key."""
     allowance: Allowance = USUAL
-    """What it may cost."""
+    """Its limits."""
     machine: Machine[SessionPhase] = field(default_factory=_new)
     lost: float = 0.0
     """When its connection went, while it is away."""
@@ -65,10 +65,10 @@ class Peer:
     request: int = BEFORE_ANY
     """The highest ``id`` of a request that it has made."""
     watching: dict[int | None, m.Watch] = field(default_factory=dict)
-    """By run, what it asked to be shown, or not to be; None is all runs for which it did not ask by number."""
+    """Its `watch` per run; key None covers all other runs."""
     complaints: int = 0
     owed: float = 0.0
-    """Units that it was charged for and that have not worn off, at the time ``charged``."""
+    """Outstanding debt at time ``charged``."""
     charged: float = 0.0
     strikes: int = 0
     """Messages refused since it owed nothing."""
@@ -77,22 +77,22 @@ class Peer:
     saves: int = 0
     """How many of these ask for a state."""
     held: int = 0
-    """Bytes that its requests, agents and runs hold, as of ``holdings``."""
+    """Bytes that its requests, agents and runs hold; see ``holdings``."""
 
     @property
     def owner(self) -> str:
-        """What its runs, agents and stored states belong to: its key, without keys its session."""
+        """The owner of its runs, agents and stored states: its key, without keys its session."""
         return f"key {self.key}" if self.key else self.session
 
     @property
     def away(self) -> bool:
-        """Whether its connection is gone, and it may yet come back."""
+        """True if its connection is gone, and it may yet come back."""
         return self.machine.state == "away"
 
     def asks(self, request: int) -> bool:
-        """Take the ``id`` of a request; return whether it is a new one.
+        """Note the ``id`` of a request; return whether it is new.
 
-        One that came before is answered as before, once it was.
+        A repeated one gets the same answer again, if there was one.
         """
         if request > self.request:
             self.request = request

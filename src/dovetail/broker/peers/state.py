@@ -1,7 +1,7 @@
-"""What the parts of the broker share: settings, the way out, names and numbers, the peers.
+"""The state that the parts of the broker share: settings, output, numbers, the peers.
 
-What belongs to one part alone stands in that part: instances in ``instances``, requests in
-``requests``, runs in ``runs``, episodes in ``episodes``.
+Other state is in the part that owns it: instances in ``instances``, requests in ``requests``, runs
+in ``runs``, episodes in ``episodes``.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Settings:
     """How a broker behaves; times in seconds."""
 
     token: str | None = None
-    """What every peer must present at ``hello``."""
+    """The access token that every peer must present at ``hello``."""
     heartbeat: float = 1.0
     peer_timeout: float = 30.0
-    """A peer that owes nothing and was silent for so long is taken for lost."""
+    """An idle peer is considered lost after this much silence."""
     grace: float = 10.0
     """How long a lost peer's seats are kept."""
     limits: m.Limits = field(default_factory=m.Limits)
     access: Access | None = None
-    """What the holders of keys may do; None for a broker without keys."""
+    """Permissions of the holders of keys; None for a broker without keys."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -77,15 +77,15 @@ class BrokerState(Part):
         self.states: dict[str, bytes] = {}
         """Agents' saved states by name."""
         self.keepers: dict[str, str] = {}
-        """Who stored each state last, as of ``Peer.owner``; a session only as long as it lasts."""
+        """The owner (``Peer.owner``) of each state; a session only while it lasts."""
         self.shared: set[str] = set()
         """The names of states that any experiment may use."""
         self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
         self.stopping = False
         self.entrant: Callable[[str], str | None] = lambda token: None
-        """Returns whose own access token this is, for brokers whose agents have one each."""
+        """Maps an access token to its entrant."""
         self.missed: Callable[[str], None] = lambda text: None
-        """Told in a line when a peer is gone for whom a run waits."""
+        """Called with a line when a run starts waiting for a lost peer."""
         self.timers = Timers()
         self.connections: dict[Address, Peer] = {}
         """The peers that are present."""
@@ -100,7 +100,7 @@ class BrokerState(Part):
         self._strangers: dict[Address, int] = {}
 
     def keeps(self, peer: Peer, name: str) -> bool:
-        """Whether a saved state may be read and replaced by an experiment."""
+        """Return whether a saved state may be read and replaced by an experiment."""
         keeper = self.keepers.get(name)
         if keeper is None or keeper == peer.owner or name in self.shared:
             return True
@@ -121,17 +121,17 @@ class BrokerState(Part):
         self.records.append(StateRecord(name, agent, state, key=peer.key, shared=shared))
 
     def admits(self, public: str) -> bool:
-        """Whether a program with this public key may connect."""
+        """Return whether a program with this public key may connect."""
         access = self.settings.access
         return access is not None and access.admits(public)
 
     def allowance(self, key: str) -> limits.Allowance:
-        """Return what a peer may cost; ``key`` is the name of its key, or empty."""
+        """Return the limits of a peer; ``key`` is the name of its key, or empty."""
         access = self.settings.access
         return limits.USUAL if access is None else access.allowance(key)
 
     def may_use(self, peer: Peer, other: Peer) -> bool:
-        """Whether a peer may use what belongs to another."""
+        """Return whether a peer may use what belongs to another."""
         access = self.settings.access
         return peer is other or (
             access is not None and bool(other.key) and access.may_use(peer.key, other.key)
@@ -147,7 +147,7 @@ class BrokerState(Part):
         return self.numbers(1)[0]
 
     def numbers(self, count: int) -> range:
-        """Return so many numbers that nothing else has."""
+        """Return ``count`` numbers that nothing else has."""
         first = self.next
         self.next = first + count
         return range(first, self.next)

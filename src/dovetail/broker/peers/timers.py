@@ -1,4 +1,4 @@
-"""Deadlines that may move without notice: a heap that is corrected when one seems to have passed."""
+"""Deadlines that may move without notice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Timers:
         self._order = itertools.count()
 
     def watch(self, timed: Timed) -> None:
-        """Have ``due`` yield something once its deadline has passed; call again if that is earlier."""
+        """Have ``due`` yield something at its deadline; call again if that becomes earlier."""
         if timed.deadline < timed.timer:
             timed.timer = timed.deadline
             heapq.heappush(self.heap, (timed.timer, next(self._order), timed))

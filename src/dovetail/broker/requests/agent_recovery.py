@@ -1,4 +1,4 @@
-"""Agents that die with their program and are made again from their last save, if their run waits."""
+"""Makes agents that were lost with their program again, from their last save."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is connected, for those who ask."""
+"""The catalogue: everything that is connected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dovetail.protocol import codec
 from dovetail.protocol.messages import Offer, Role
 
 Entries = Iterable[Callable[[], Any]]
-"""What makes each entry of a part."""
+"""Makers of the entries of a section."""
 
 PAGE_ELEMENTS = 60_000
 PAGE_BYTES = 8 << 20
@@ -67,7 +67,7 @@ def catalogue(
 
 
 def unoffered(broker: BrokerState, role: Role, name: str, peer: str | None) -> str:
-    """Return the line that says that no program offers a name, or not the one that was asked for."""
+    """Return the error that no program, or not the one named, offers something."""
     what, command = ("environment", "env") if role == "environment" else ("agent type", "agent")
     where = f" at {quoted(peer)}" if peer else ""
     known = {

@@ -1,4 +1,4 @@
-"""Commands of experiments and observers: begin, pause, drain, cancel, step through and watch runs."""
+"""Commands of experiments and observers: begin, pause, drain, cancel, step and watch runs."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class Commands:
         asked = structs.replace(asked, configuration=configuration)
         written = len(codec.encode([configuration, asked.names, asked.label]))
         if written > RECORDED:
-            text = f"configuration and names have {written:,} bytes; they are recorded with each episode"
-            peer.refuse(asked.id, "limit", f"{text}, and may have {RECORDED:,}")
+            text = f"configuration and names have {written:,} bytes, and may have {RECORDED:,}"
+            peer.refuse(asked.id, "limit", f"{text}; they are recorded with each episode")
             return
         if not holds(self._broker, peer, asked.id):
             return
@@ -150,7 +150,7 @@ class Commands:
         return self._own(peer, command.id, command.run) if peer.asks(command.id) else None
 
     def _own(self, peer: Peer, request: int, number: int) -> RunState | None:
-        """Return a run that an experiment may use; refuse the request if it has none of the number."""
+        """Return a run that an experiment may use; refuse the request if there is none."""
         run = self._runs.get(number)
         if run is None or not self._broker.may_use(peer, run.experiment):
             peer.refuse(request, "unknown", f"you have no run {number}")

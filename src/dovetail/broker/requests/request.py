@@ -18,7 +18,7 @@ Passed = (
     | m.EnvironmentMessage
     | m.EnvironmentLookahead
 )
-"""What a request becomes on its way to the program that is to answer it."""
+"""Messages in which a request reaches the program that is to answer it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -26,7 +26,7 @@ class Request:
     """Something asked of an agent's or environment's program on behalf of another peer."""
 
     peer: Peer
-    """Who is to answer."""
+    """The peer that is to answer."""
     message: Passed
     asker: Peer
     id: int
@@ -43,10 +43,10 @@ class Request:
     given_up: bool = False
     """Nothing waits for the answer any more."""
     size: int = 0
-    """Bytes that it holds, as of ``holdings``."""
+    """Bytes that it holds; see ``holdings``."""
     timer: float = FOREVER
     internal: bool = False
-    """Whether the broker itself asks, and no peer."""
+    """True if the broker itself asks, and no peer."""
 
 
 class Answered(NamedTuple):

@@ -1,4 +1,4 @@
-"""What experiments and agents ask of other peers' programs, and the answers on their way back."""
+"""Requests of experiments and agents to other peers' programs, and the answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dovetail.protocol.errors import Code
 
 
 def _asks(broker: BrokerState, peer: Peer, number: int) -> bool:
-    """Take the ``id`` of a request, and refuse it if too many are unanswered, or hold too much."""
+    """Note the ``id`` of a request; refuse it if too many are unanswered or hold too much."""
     if not peer.asks(number):
         return False
     if peer.unanswered >= peer.allowance.requests:
@@ -74,7 +74,7 @@ class Requests(Part):
         self._pass(maker, message, peer, create.id, create.timeout, now)
 
     def maker(self, create: m.ExperimentCreate) -> Peer | None:
-        """Return the program that is to make an agent: of those that can, the one with the fewest."""
+        """Return the program that can make an agent and has the fewest."""
         makers = [
             each
             for each in self._broker.sessions.values()
@@ -255,7 +255,7 @@ class Requests(Part):
         asker.outbox.deliver(m.Saved(request.id, saved.state))
 
     def failed(self, peer: Peer, number: int, code: str, text: str) -> None:
-        """Take a peer's word that it could not do what was asked."""
+        """Handle a peer that could not do what was asked."""
         request = self._answered(peer, number)
         if request is not None:
             self._failed(request, code, text)

@@ -57,7 +57,7 @@ class Sessions:
             if known is not None and hello.resume != known.session:
                 raise ProtocolError("wrong-state", "this connection has said hello already")
             peer = self._resumed(hello, key, entrant)
-            # A loss of power may have taken what this broker knew last; it cannot continue where the peer is.
+            # After a power loss this broker may know less than the peer, and cannot continue there.
             ahead = peer is not None and peer.away and hello.seen > peer.outbox.seq
             if peer is not None and not ahead:
                 peer.public, peer.allowance = public, allowance
@@ -77,13 +77,13 @@ class Sessions:
         self._begin(address, hello, entrant, public, key, now)
 
     def _entrant(self, hello: m.Hello) -> str:
-        """Return whose own access token a ``hello`` carries; empty if it is the broker's."""
+        """Return the entrant of the access token in a ``hello``; empty if it is the broker's."""
         if hello.token is None or greeting.carries(hello, self._broker.settings.token):
             return ""
         return self._broker.entrant(hello.token) or ""
 
     def _identified(self, address: Address, hello: m.Hello) -> tuple[str, str]:
-        """Return the public key at the other end of a connection, and its name; both empty without keys."""
+        """Return the public key of a connection and the key's name; both empty without keys."""
         access = self._broker.settings.access
         public = "" if access is None else public_key(address)
         if access is None or not public:
@@ -97,7 +97,7 @@ class Sessions:
         return public, access.admit(public, hello.role, [o.name for o in hello.offers], present)
 
     def _resumed(self, hello: m.Hello, key: str, entrant: str) -> Peer | None:
-        """Return the peer that comes back, if the session that it names is its own, and its key's or token's."""
+        """Return the peer that resumes, if its role, key and access token are the same."""
         peer = self._broker.sessions.get(hello.resume) if hello.resume else None
         if peer is None or (peer.role, peer.key, peer.entrant) != (hello.role, key, entrant):
             return None
@@ -241,13 +241,13 @@ class Sessions:
     # -- keys ------------------------------------------------------------------------------------
 
     def allow(self, access: Access | None, now: float) -> None:
-        """Let the holders of keys do what another access file says; look at access tokens as well."""
+        """Apply a changed access file; None only checks the access tokens again."""
         if access is not None:
             self._broker.settings = replace(self._broker.settings, access=access)
         self._recheck(now)
 
     def _recheck(self, now: float) -> None:
-        """Send away every peer whose key or access token may no longer do what it does."""
+        """Disconnect every peer whose key or access token no longer permits what it does."""
         access = self._broker.settings.access
         for peer in list(self._broker.sessions.values()):
             try:
@@ -282,7 +282,7 @@ class Sessions:
     # -- the end of a session --------------------------------------------------------------------
 
     def lost(self, address: Address, now: float) -> None:
-        """Take the news that a connection is gone."""
+        """Handle a lost connection."""
         peer = self._broker.connections.pop(address, None)
         if peer is not None:
             peer.machine.on("lost")
@@ -306,7 +306,7 @@ class Sessions:
         self._forget(peer, "bye", "left", now)
 
     def drop(self, peer: Peer, why: str, now: float) -> None:
-        """Send a peer away."""
+        """Disconnect a peer."""
         if not peer.outbox.reliable:
             self._broker.dropped[peer.outbox.address] = why
         peer.outbox.tell(m.Bye(why))

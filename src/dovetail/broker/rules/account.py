@@ -19,7 +19,7 @@ MEASURES = 64
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # a snapshot makes it without its arguments
 class SeatAccount:
-    """A seat as the rules see it: its state, and its account of the episode that ``begin`` began."""
+    """A seat as the rules see it: its state, and its account of an episode."""
 
     __slots__ = (
         *("action", "breaches", "clock", "decisions", "ignored", "legal", "machine", "measured"),

@@ -31,18 +31,18 @@ class SeatClock:
         self.timed = rule.decision is not None or rule.episode is not None
         most = rule.decision if self.timed else answer_timeout
         self._most = FOREVER if most is None else most + (rule.margin if self.timed else 0.0)
-        """What an answer may take, whatever is left for the episode."""
+        """Maximum seconds of an answer, whatever is left for the episode."""
         self.left = rule.episode
-        """What is left for the episode; None means any time."""
+        """Seconds left for the episode; None is unlimited."""
         self.last: float | None = None
-        """What the last answer took."""
+        """Seconds of the last answer."""
         self.seconds = 0.0
-        """What all answers took together."""
+        """Seconds of all answers."""
         self.sent = 0.0
         self.deadline = FOREVER
         """When the answer that is owed is overdue."""
         self.standing = False
-        """Whether it counts nothing, in the middle of a decision."""
+        """True if it counts nothing, in the middle of a decision."""
         self._stood = (0.0, 0.0)
         """When it was stopped, and the deadline then."""
 
@@ -56,11 +56,11 @@ class SeatClock:
 
     @property
     def runs(self) -> bool:
-        """Whether it counts: a decision has a limit and has been sent."""
+        """True if it counts: a decision has a limit and has been sent."""
         return self.deadline < FOREVER
 
     def shown(self, now: float) -> Clock:
-        """Return what is left at this moment, in the middle of a decision too, for those who watch."""
+        """Return the time left at this moment, also within a decision, for watchers."""
         took = 0.0
         if self.standing:
             took = self._stood[0] - self.sent

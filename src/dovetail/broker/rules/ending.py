@@ -19,7 +19,7 @@ class Ending:
 
     @property
     def scored(self) -> bool:
-        """Whether it counts; an interrupted episode does not."""
+        """True if it counts; an interrupted episode does not."""
         return self.reason not in m.INTERRUPTED
 
 
@@ -34,7 +34,7 @@ def others_win(seats: int, loser: int) -> list[float] | None:
 
 
 PLAYERS: dict[str, m.Reason] = {"timeout": "timeout", "unavailable": "stalled"}
-"""Reasons of episodes that end since the player behind an agent failed, by the codes that say so."""
+"""Reason of an ending by the code with which an agent reports that its player failed."""
 
 
 def crash(

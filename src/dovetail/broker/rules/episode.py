@@ -92,7 +92,7 @@ class Episode:
         self.breached: list[list[int]] = []
         """``[turn, seat]`` of every action that was chosen for a seat."""
         self.think = False
-        """Whether a watcher may see what the agents think."""
+        """True if a watcher may see what the agents think."""
         self.thoughts: list[tuple[int, m.Thoughts]] = []
         """Of the seats that acted last."""
         self.opening = Opening(seed, rules.opening_turns, line)
@@ -100,11 +100,11 @@ class Episode:
     # -- the environment's turn ------------------------------------------------------------------
 
     def awaits(self, turn: int) -> bool:
-        """Whether the environment owes the turn of this number."""
+        """Return whether the environment owes the turn of this number."""
         return self.machine.state == "transition" and turn == self.turn + 1
 
     def turned(self, turn: m.Turn) -> Ending | None:
-        """Take the turn that the environment owes: credit the rewards, and say if it was the last.
+        """Handle the turn that the environment owes: credit rewards; return the ending, if any.
 
         Raises:
             ProtocolError: code ``invalid``: the turn contradicts itself or the spec.
@@ -130,7 +130,7 @@ class Episode:
         return None
 
     def refused(self, seat: int | None, message: str) -> Ending:
-        """Take the environment's word that the rules refuse a seat's action of the last step."""
+        """Handle a seat's action of the last step that the environment refuses."""
         self.machine.on("error")
         if self.turn < self.opening.turns:  # no seat chose it
             message = f"opening, turn {self.turn}: {message}"
@@ -144,7 +144,7 @@ class Episode:
         return self.forfeit(seat, "illegal-action", message)
 
     def failed(self, message: str) -> Ending:
-        """Take the environment's word that it cannot continue."""
+        """Handle an environment that cannot continue."""
         self.machine.on("error")
         return Ending("environment-failed", message=message)
 
@@ -218,7 +218,7 @@ class Episode:
         return decisions
 
     def owes(self, seat: int, turn: int) -> bool:
-        """Whether a seat owes its decision of this turn."""
+        """Return whether a seat owes its decision of this turn."""
         return (
             turn == self.turn
             and 0 <= seat < len(self.seats)
@@ -226,7 +226,7 @@ class Episode:
         )
 
     def acted(self, seat: int, action: m.Action, now: float) -> Ending | None:
-        """Take the answer that a seat owes."""
+        """Handle the answer that a seat owes."""
         account = self.seats[seat]
         account.machine.move(ACTED)
         if action.refused:
@@ -252,7 +252,7 @@ class Episode:
         return ending
 
     def crashed(self, seat: int, error: m.Error) -> Ending:
-        """Take the word of a seat's agent that it failed at the decision that it owes."""
+        """Handle an agent that crashed on its decision."""
         self.seats[seat].crash()
         return crash(self.rules.on_crash, seat, error, self.forfeit)
 

@@ -1,4 +1,4 @@
-"""Whether a turn is one, and whether an action may be taken.  Pure."""
+"""Checks of turns and actions.  Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An episode that lost its environment is played again, up to where it was, on another.
+"""Migrates an episode to another environment by replaying it.
 
 The seats notice nothing but the time: what the first environment said counts, and the other must
 say the same of who is to act.
@@ -29,7 +29,7 @@ MOVES = 3
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a spec with an equality: an array among its bounds has none, nor has NaN."""
+    """Return a value of a spec that can be compared; arrays and NaN cannot."""
     if isinstance(value, Struct):
         return [type(value).__name__, *map(_plain, astuple(value))]
     if isinstance(value, list | tuple):
@@ -102,7 +102,7 @@ class EpisodeMigrations(Part):
         match.environment.outbox.asked.pop(migration.asked, None)
 
     def opened(self, match: Match, spec: m.Spec, now: float) -> None:
-        """Take the other environment's answer to ``open``."""
+        """Handle the other environment's answer to ``open``."""
         migration = self.all[match.number]
         if not migration.machine.takes("spec"):
             self._broker.ignore(match.environment, spec)
@@ -121,7 +121,7 @@ class EpisodeMigrations(Part):
             self._take_over(migration, now)
 
     def turned(self, match: Match, turn: m.Turn, now: float) -> None:
-        """Take a turn that was played again."""
+        """Handle a turn that was played again."""
         migration = self.all[match.number]
         episode = migration.play.episode
         if migration.machine.state != "transition" or turn.turn != migration.turn + 1:
@@ -147,7 +147,7 @@ class EpisodeMigrations(Part):
         )
 
     def _take_over(self, migration: Migration, now: float) -> None:
-        """Let the episode continue in its new place."""
+        """Continue the episode at its new environment."""
         play = migration.play
         match, episode = play.match, play.episode
         del self.all[match.number]

@@ -176,7 +176,7 @@ class Episodes(Part):
         error: m.Error,
         now: float,
     ) -> None:
-        """Take an error in answer to what an episode awaits."""
+        """Handle an error in answer to a request of an episode."""
         run, play = self._all[asked.episode]
         episode = play.episode
         if play.match.moving and isinstance(asked, m.EnvironmentStart | m.EnvironmentStep):
@@ -191,7 +191,7 @@ class Episodes(Part):
         self._end(run, play, ending)
 
     def watched(self, peer: Peer, asked: m.Watch, now: float) -> None:
-        """Let a new watcher see the episodes in progress: the present turns, and more from the next."""
+        """Show a new watcher the episodes in progress: the present turns now, details later."""
         for run, play in self._all.values():
             if self._watching.asked(peer, run) is not asked:
                 continue
@@ -295,7 +295,7 @@ class Episodes(Part):
             self._end(run, play, ending)
 
     def _pace(self, run: RunState, play: Play, now: float) -> Pace | None:
-        """Return what watchers at a pace want of an episode; None if they are not shown the next turn."""
+        """Return the sampling pace, or None if the next turn is not sampled."""
         if now >= play.rest:
             return self._watching.pace(run)
         return None

@@ -1,4 +1,4 @@
-"""Events of runs: raised by the parts of this room, dispatched by ``core`` to those above as well."""
+"""Events of runs: raised by the parts of this room, dispatched by ``core``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer answers that cannot be read whole, or cannot be sent."""
+"""Finds the request that an answer is for which cannot be read whole, or be sent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def awaited(runs: Runs, peer: Peer, kind: str, about: Mapping[str, Any]) -> int 
 
 
 def answered(runs: Runs, peer: Peer | None, answer: m.Message) -> int | None:
-    """Return the ``seq`` of what a message of a peer answers, as far as it says."""
+    """Return the ``seq`` of what a message of a peer answers, if it says that."""
     if peer is None:
         return None
     names = ("match", "instance", "episode", "turn", "seat", "answers")

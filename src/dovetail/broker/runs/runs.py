@@ -60,7 +60,7 @@ class Runs(Part):
         return self._runs.get(number)
 
     def uses(self, instance: Instance) -> bool:
-        """Whether an instance is in any run."""
+        """Return whether an instance is in any run."""
         return bool(instance.runs)
 
     def of(self, instance: Instance) -> list[RunState]:
@@ -68,7 +68,7 @@ class Runs(Part):
         return [self._runs[number] for number in sorted(instance.runs)]
 
     def add(self, run: RunState, matches: int, now: float) -> None:
-        """Begin a run with so many matches."""
+        """Begin a run with a number of matches."""
         self._runs[run.number] = run
         run.experiment.held += run.size
         for instance in run.instances():
@@ -109,7 +109,7 @@ class Runs(Part):
         self.advance(run, now)
 
     def refused(self, asked: m.Open | m.Init, error: m.Error, now: float) -> None:
-        """Take the word of a program that it cannot play a match."""
+        """Handle a program that cannot play a match."""
         match = self.matches.get(asked.match)
         assert match is not None  # a match that is closed awaits nothing
         run = self._runs[match.run]
@@ -161,7 +161,7 @@ class Runs(Part):
             self.finish(run, "finished", "", now)
 
     def advance_all(self, now: float) -> None:
-        """Let every run begin what it can."""
+        """Begin what can begin in every run."""
         for run in list(self):
             self.advance(run, now)
 
@@ -214,7 +214,7 @@ class Runs(Part):
     ) -> None:
         """End a run: its episodes in progress, its matches, its experiment's wait.
 
-        ``ending`` says how its episodes end, if they are not just cancelled with it; ``blame`` is the
+        ``ending`` returns how its episodes end; without it they are cancelled.  ``blame`` is the
         index of the agent that ended it, and ``code`` that of the error if it failed.
         """
         run.machine.on(EVENTS[reason])
@@ -308,7 +308,7 @@ class Runs(Part):
                 self._watching.tell(run, progress)
 
     def drain(self, now: float) -> None:
-        """Begin no more episodes in any run."""
+        """Stop beginning episodes in all runs."""
         for run in list(self):
             if run.machine.takes("drain"):
                 run.machine.on("drain")

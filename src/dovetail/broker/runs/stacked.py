@@ -28,14 +28,14 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
 PAIR = 512
-"""Slots from which on a run over sockets has two groups, so that one is played while the other waits.
+"""Slots from which a run over sockets is split in two batches, which are played in turn.
 
-With fewer, the calls of a second batch cost more time than is won.
+Below this, a second batch costs more than it saves.
 """
 
 
 def suits(asked: m.Run, agents: list[Instance]) -> bool:
-    """Whether a run can be played in groups, as far as what it asks for and its agents go."""
+    """Return whether the run's options and agents allow batching."""
     modes = dict(zip(agents, asked.modes, strict=True)) if asked.modes else {}
     return (
         asked.stacked
@@ -281,7 +281,7 @@ class Stacked(Part):
         self._broker.timers.watch(stack)
 
     def _begin(self, run: RunState, stack: Stack) -> Any:
-        """Begin an episode in each free slot, as far as the run has any."""
+        """Begin an episode in each free slot while the run has any."""
         if run.machine.state != "running" or stack.playing == len(stack.live):
             return stack.slots[:0]
         idle = np.flatnonzero(~stack.live).astype(np.int32)

@@ -1,4 +1,4 @@
-"""What the end of a group's episodes means for others: the seats, the journal, the experiment, who watches."""
+"""Reports ended episodes of a batch to seats, journal, experiment and watchers."""
 
 from __future__ import annotations
 

@@ -48,5 +48,6 @@ def _agent(instance: Instance, run: RunState, of: Callable[[Instance], list[RunS
         other = others[0]
         where = f"run {other.number} of {quoted(other.experiment.name)}"
         game, left = quoted(other.asked.environment), other.asked.episodes - other.finished
-        return f"{agent} plays in {where} ({game}, {left} episodes left); wait until that run is over, or cancel it"
+        text = f"{agent} plays in {where} ({game}, {left} episodes left)"
+        return f"{text}; wait until that run is over, or cancel it"
     return f"{agent} cannot begin another episode yet"

@@ -1,4 +1,4 @@
-"""What the broker may not say until its journal can be written."""
+"""Output that is held back until the journal can be written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TAKEN = 32 << 20
 
 
 class HeldOutput:
-    """What is held back, and what those are told who wait for it.
+    """Output that is held back, and the notice for those who wait for it.
 
     Args:
         tell: sends messages at once.
@@ -75,7 +75,7 @@ class HeldOutput:
         self._taken.clear()
 
     def takes(self, connection: Address, size: int) -> bool:
-        """Return whether to read on from a connection; what it said is kept in memory until it can be written."""
+        """Count bytes kept in memory for a connection; return whether to read more from it."""
         if not self.said:
             return True
         taken = self._taken[connection] = self._taken.get(connection, 0) + size

@@ -56,18 +56,18 @@ def serve(
     Args:
         bind: the address.
         settings: the broker's.
-        journal: what records episodes, or what opens it, which then happens once the address is taken:
-            a program that cannot listen leaves no files behind.
+        journal: the journal, or a function that opens it once the address is bound, so that a
+            program that cannot listen leaves no files behind.
         durable: see above.
         finish: seconds.
         ready: called once it listens.
         stop: ends it.
         hosts: environments and agents in this program, by their names as peers.
-        entrant: returns whose own access token this is, None for an unknown one. Such a token admits
-            agents, and the catalogue says whose they are.  Not with ``durable``: what a broker replays
-            would depend on answers of then, which are not written down.
-        revoked: returns whether ``entrant`` may answer otherwise than before for a token; asked several times a
-            second. Programs whose token was revoked are sent away.
+        entrant: maps an access token to its entrant, None if it is unknown.  Such a token admits
+            agents, and the catalogue names their entrant.  Not with ``durable``: a replay would
+            depend on earlier answers, which are not written down.
+        revoked: returns whether the answers of ``entrant`` may have changed; called several times a
+            second.  Programs whose token was revoked are disconnected.
         access: the keys that are let in, and for what; a change holds at once.
 
     Raises:
@@ -131,7 +131,7 @@ def _listening(
     durable: bool,
     key: Key | None,
 ) -> Server:
-    """Take the address, then open the files; return the broker."""
+    """Bind the address, then open the files; return the broker."""
     made: Server | None = None
     ready = threading.Event()
 

@@ -46,7 +46,7 @@ class Server:
     ``bind`` is the address, or what listens there already.
 
     Raises:
-        DovetailError: the address cannot be bound, or the journal or the file beside it not be written.
+        DovetailError: the address cannot be bound, or a file not be written.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Server:
         self._live = live
         self._secret = secrets.token_bytes(16)
         self._offset = 0.0
-        """What the core's time is ahead of this system's."""
+        """Seconds by which the core's time is ahead of this system's."""
         self._last = time.monotonic()
         self._still = False
-        """Whether answers of peers in this program wait for an experiment in it."""
+        """True if answers of peers in this program wait for an experiment in it."""
         router = (
             transport.listen(bind, self.settings.limits.frame) if isinstance(bind, str) else bind
         )
@@ -75,9 +75,9 @@ class Server:
         self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
         self._feed = Feed(self._show, self._behind, self.core.broker.out)
         self._exchanging = False
-        """Whether peers in this program speak and answer in turn, and the time that takes is counted."""
+        """True while the time that peers in this program take is counted by ``_exchange``."""
         self._told = False
-        """Whether a peer in this program without a host has been sent anything in this turn."""
+        """True if a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)
         self._cores = Cores()
 
@@ -96,10 +96,10 @@ class Server:
         except OSError as error:
             raise DovetailError(f"cannot write {live and live.path}: {error.strerror}") from None
 
-    # -- peers in this program -----------------------------------------------------------------------
+    # -- peers in this program -------------------------------------------------------------------
 
     def attach(self, host: Host, name: str = "") -> Local:
-        """Let a host in this program be a peer."""
+        """Connect a host in this program as a peer."""
         local = Local(host)
         hello = m.Hello(m.VERSION, host.role, name, host.offers(), self.settings.token)
         self._local.append((local, [hello]))
@@ -110,13 +110,13 @@ class Server:
         self._local.append((local, messages))
 
     def allow(self, access: Access | None) -> None:
-        """Let the holders of keys do what another access file says, and those of tokens what holds for these now."""
+        """Apply a changed access file; None only checks the access tokens again."""
         now = self._now()
         if self._live is not None and access is not None:
             self._live.events.append((now, None, access))
         self.core.allow(access, now)
 
-    # -- the loop ------------------------------------------------------------------------------------
+    # -- the loop --------------------------------------------------------------------------------
 
     def pump(self, timeout: float) -> None:
         """Move what is there to be moved, waiting up to ``timeout`` seconds for something."""
@@ -142,7 +142,7 @@ class Server:
         self._still = self._told and bool(self._local)
 
     def _exchange(self, now: float) -> float:
-        """Let peers in this program speak and answer; return the time then."""
+        """Exchange messages with peers in this program; return the time afterwards."""
         core, said = self.core, self._local
         self._told, self._exchanging = False, True
         until = min(core.deadline(), now + EXACT)
@@ -170,7 +170,7 @@ class Server:
         self.core.tick(now)
 
     def _now(self) -> float:
-        """Return the core's time; it stands still while this program does or works long, or if ``_still``."""
+        """Return the core's time, which excludes stops of this program, and ``_still`` rounds."""
         now = time.monotonic() + self._offset
         if self._still or now - self._last > STALL:
             self._still = False
@@ -308,10 +308,10 @@ class Server:
             self._last += time.monotonic() - begun
 
     def _behind(self, connection: Address) -> bool:
-        """Whether a watcher reads too slowly."""
+        """Return whether a watcher reads too slowly."""
         return self._router is not None and self._router.waiting(connection) > BEHIND
 
-    # -- the end ---------------------------------------------------------------------------------------
+    # -- the end ---------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Start no new episodes."""
@@ -330,7 +330,7 @@ class Server:
         self._release(self.core.broker.next, discard=not self._held.said)
 
     def abandon(self) -> None:
-        """Close socket and files after a failure; what is in progress stays on disk for the next broker."""
+        """Close socket and files after a failure; work in progress stays on disk."""
         # A record that the core did not decide would be taken for one that it did.
         self._release(0 if self._live is not None else self.core.broker.next, discard=False)
 

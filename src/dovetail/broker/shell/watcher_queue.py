@@ -149,5 +149,5 @@ class Feed:
 
 
 def _spare(message: m.Message) -> bool:
-    """Whether a message may be left out for those who cannot follow."""
+    """Return whether a message may be left out for those who cannot follow."""
     return type(message) is m.WatchedTurn and message.reason is None

@@ -23,13 +23,13 @@ class Interest(NamedTuple):
 
     asked: list[tuple[Peer, m.Watch]]
     all: bool
-    """Whether anyone wants all turns."""
+    """True if anyone wants all turns."""
     scenes: bool
-    """Whether anyone wants the scenes of all turns."""
+    """True if anyone wants the scenes of all turns."""
     pace: Pace | None
     """What those want who watch at a pace; None if there are none."""
     thoughts: tuple[bool, bool]
-    """Whether anyone may see thoughts and wants them, in an episode that those at a pace do not see or do."""
+    """True if anyone may see thoughts and wants them, in an episode that those at a pace do not see or do."""
 
 
 class Watching(Part):
@@ -42,7 +42,7 @@ class Watching(Part):
         self.peers: list[Peer] = []
         """Those who watch any run."""
         self._attended: bool | None = None
-        """Whether one of them is connected; None if that may have changed."""
+        """True if one of them is connected; None if that may have changed."""
         self._interests: dict[int, Interest] = {}
         """By the number of a run; as far as it was asked since that changed."""
         self._audiences: dict[tuple[int, bool, bool, bool], list[tuple[bool, bool, Audience]]] = {}
@@ -115,7 +115,7 @@ class Watching(Part):
 
     @property
     def attended(self) -> bool:
-        """Whether anyone who watches any run is connected.
+        """True if anyone who watches any run is connected.
 
         While no one is, nothing is made to be shown; who comes back sees what there is then.
         """
