@@ -224,7 +224,8 @@ def begun(number: int, experiment: Peer, asked: m.Run, found: list[Instance]) ->
     """Return a run as an experiment asks for it; ``found`` has its agents, then its substitutes."""
     told = m.Progress(number, 0, 0, asked.episodes)
     seats = len(asked.agents)
-    run = RunState(number, experiment, asked, found[:seats], rules_of(asked), Schedule(asked), told)
+    rules = msgspec.convert(asked, m.RunRules, from_attributes=True)
+    run = RunState(number, experiment, asked, found[:seats], rules, Schedule(asked), told)
     run.substitutes = found[seats:] * (seats if len(found) == seats + 1 else 1)
     return run
 
