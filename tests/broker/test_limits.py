@@ -23,9 +23,9 @@ from dovetail.broker.peers import limits
 from dovetail.broker.peers.outbox import Audience, Out, Outbox
 from dovetail.broker.requests import catalogue as catalogue_module
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.shell import watcher_queue as feed_module
+from dovetail.broker.shell import watcher_queue as queue_module
 from dovetail.broker.shell.server import Server
-from dovetail.broker.shell.watcher_queue import HELD, LEAST, LONGEST, SHARE, TIMES, Feed
+from dovetail.broker.shell.watcher_queue import HELD, LEAST, LONGEST, SHARE, WatcherQueue
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.transport.dealer import Dealer
@@ -388,22 +388,24 @@ def turn(number: int, reason: Any = None) -> m.WatchedTurn:
     return m.WatchedTurn(1, 1, 0, 1, number, [0], [], [0.0], [], ["a"], reason=reason)
 
 
-def gathering(behind: bool = False) -> tuple[Feed, Outbox, list[tuple[list[Any], list[m.Message]]]]:
+def gathering(
+    behind: bool = False,
+) -> tuple[WatcherQueue, Outbox, list[tuple[list[Any], list[m.Message]]]]:
     sent: list[tuple[list[Any], list[m.Message]]] = []
-    feed = Feed(
+    queue = WatcherQueue(
         lambda to, messages, frames: sent.append((to, messages)), lambda address: behind, Out()
     )
-    return feed, Outbox(Out(), "watcher"), sent
+    return queue, Outbox(Out(), "watcher"), sent
 
 
 def test_watchers_see_fewer_turns_than_are_played_between_two_sendings() -> None:
-    feed, watcher, sent = gathering()
+    queue, watcher, sent = gathering()
     audience = Audience([watcher])
     size = len(codec.encode(turn(1000)))
     for number in range(1000, 1000 + 4 * HELD // size):
-        feed.add(audience, turn(number))
-    feed.add(audience, turn(1, "terminated"))
-    feed.flush()
+        queue.add(audience, turn(number))
+    queue.add(audience, turn(1, "terminated"))
+    queue.flush()
     [(to, messages)] = sent
     assert to == ["watcher"]
     assert HELD // size < len(messages) < HELD // size + 5
@@ -411,19 +413,19 @@ def test_watchers_see_fewer_turns_than_are_played_between_two_sendings() -> None
 
 
 def test_a_watcher_that_is_behind_sees_the_ends_only() -> None:
-    feed, watcher, sent = gathering(behind=True)
+    queue, watcher, sent = gathering(behind=True)
     for each in (turn(1), turn(2), turn(2, "truncated")):
-        feed.add(Audience([watcher]), each)
-    feed.flush()
+        queue.add(Audience([watcher]), each)
+    queue.flush()
     assert sent == [(["watcher"], [turn(2, "truncated")])]
 
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """The feed's clocks, which stand until a test moves them."""
+    """The queue's clocks, which stand until a test moves them."""
     times = dict.fromkeys(("thread_time", "monotonic"), 100.0)
     clock = SimpleNamespace(**{name: partial(times.get, name) for name in times})
-    monkeypatch.setattr(feed_module, "time", clock)
+    monkeypatch.setattr(queue_module, "time", clock)
     return times
 
 
@@ -432,36 +434,35 @@ def test_watchers_wait_longer_the_longer_it_takes_to_send_to_all(now: dict[str, 
     def slow(to: Any, messages: Any, frames: Any) -> None:
         now["thread_time"] += 0.01
 
-    feed = Feed(slow, lambda address: False, Out())
-    feed.add(Audience([Outbox(Out(), 1)]), turn(1))
-    assert feed.wait <= 0
-    feed.flush()
-    assert feed.wait == FOREVER
-    feed.add(Audience([Outbox(Out(), 1)]), turn(2))
+    queue = WatcherQueue(slow, lambda address: False, Out())
+    queue.add(Audience([Outbox(Out(), 1)]), turn(1))
+    assert queue.wait <= 0
+    queue.flush()
+    assert queue.wait == FOREVER
+    queue.add(Audience([Outbox(Out(), 1)]), turn(2))
     whole = 0.01 / SHARE
-    assert feed.wait == pytest.approx(whole)
+    assert queue.wait == pytest.approx(whole)
     now["monotonic"] += 0.6 * whole
-    assert feed.wait == pytest.approx(0.4 * whole)
+    assert queue.wait == pytest.approx(0.4 * whole)
     now["monotonic"] += 0.6 * whole
-    assert feed.wait <= 0
+    assert queue.wait <= 0
 
 
-def test_turns_are_not_made_for_watchers_once_that_took_as_long_as_sending(
-    now: dict[str, float],
-) -> None:
-
-    def slow(to: Any, messages: Any, frames: Any) -> None:
-        now["thread_time"] += 0.01
-
+def test_turns_are_not_made_for_watchers_once_that_took_its_share(now: dict[str, float]) -> None:
     out = Out()
-    feed, audience = Feed(slow, lambda address: False, out), Audience([Outbox(out, 1)])
-    for allowed in (LEAST, 0.01):
+    queue = WatcherQueue(lambda to, messages, frames: None, lambda address: False, out)
+    audience = Audience([Outbox(out, 1)])
+    for _ in range(2):
         for part, crowded in ((0.5, False), (0.4, False), (0.2, True)):
-            out.spent += part * allowed
-            feed.add(audience, turn(1))
+            out.spent += part * SHARE * LONGEST
+            queue.add(audience, turn(1))
             assert out.crowded == crowded
-        feed.flush()
-        assert not out.crowded
+        queue.flush()
+        assert (out.crowded, out.spent) == (False, 0.0)
+        queue.add(audience, turn(1))
+        assert queue.wait == pytest.approx(LONGEST)  # what making took is waited for, too
+        now["monotonic"] += LONGEST
+        queue.flush()
 
 
 def test_watchers_see_fewer_turns_where_sending_all_takes_more_than_its_share(
@@ -474,57 +475,56 @@ def test_watchers_see_fewer_turns_where_sending_all_takes_more_than_its_share(
         now["thread_time"] += each * len(messages)
         took.append(each * len(messages))
 
-    feed = Feed(slow, lambda address: False, Out())
+    queue = WatcherQueue(slow, lambda address: False, Out())
     audience = Audience([Outbox(Out(), 1)])
-    for _ in range(5):
+
+    def plays() -> None:
         for number in range(played):
-            feed.add(audience, turn(number))
-        feed.add(audience, turn(played, "terminated"))
-        feed.flush()
-    assert took[:TIMES] == [pytest.approx(each * (played + 1))] * TIMES
-    assert all(0 < after < SHARE * LONGEST + 3 * each for after in took[TIMES:])
+            queue.add(audience, turn(number))
+        queue.add(audience, turn(played, "terminated"))
+        queue.flush()
+
+    for _ in range(5):
+        plays()
+    fewest = LEAST // len(codec.encode(turn(0)))
+    assert took[0] == pytest.approx(each * (played + 1))
+    assert all(after <= each * (fewest + 3) for after in took[1:])
     each = 0.0
     for _ in range(12):
-        for number in range(played):
-            feed.add(audience, turn(number))
-        feed.flush()
+        plays()
     each = 0.01
-    feed.add(audience, turn(1))
-    feed.flush()
-    for number in range(played):
-        feed.add(audience, turn(number))
-    feed.flush()
-    assert took[-1] == pytest.approx(each * played)  # all are sent again once there is time for it
+    plays()
+    assert took[-1] == pytest.approx(each * (played + 1))  # all are sent again, as there is time
 
 
 def test_only_watchers_are_sent_what_was_gathered_before_something_else() -> None:
-    feed, watcher, sent = gathering()
-    feed.add(Audience([watcher]), turn(1))
-    assert feed.catch_up("another") == []
-    assert feed.catch_up("watcher") == [(turn(1), codec.encode(turn(1)))]
-    assert feed.catch_up("watcher") == []
-    feed.add(Audience([watcher]), turn(2))
-    feed.flush()
+    queue, watcher, sent = gathering()
+    queue.add(Audience([watcher]), turn(1))
+    assert queue.catch_up("another") == []
+    assert queue.catch_up("watcher") == [(turn(1), codec.encode(turn(1)))]
+    assert queue.catch_up("watcher") == []
+    queue.add(Audience([watcher]), turn(2))
+    queue.flush()
     assert sent == [(["watcher"], [turn(2)])]
 
 
 def test_a_watcher_that_came_back_is_sent_what_was_gathered_before() -> None:
-    feed, watcher, sent = gathering()
-    feed.add(Audience([watcher]), turn(1))
+    queue, watcher, sent = gathering()
+    queue.add(Audience([watcher]), turn(1))
     watcher.connect("again")
-    assert feed.catch_up("again") == []
-    feed.flush()
+    assert queue.catch_up("again") == []
+    queue.flush()
     assert sent == [(["again"], [turn(1)])]
 
 
 def test_what_is_sent_to_a_watcher_alone_does_not_overtake_what_it_watches() -> None:
-    feed, watcher, sent = gathering()
+    queue, watcher, sent = gathering()
     audience = Audience([watcher, Outbox(Out(), "other")])
-    feed.add(audience, turn(1))
-    assert feed.catch_up("watcher") == [(turn(1), codec.encode(turn(1)))]
-    assert feed.catch_up("nobody") == []
-    feed.add(audience, turn(2))
-    feed.flush()
+    queue.add(audience, turn(1))
+    assert queue.catch_up("watcher") == [(turn(1), codec.encode(turn(1)))]
+    assert queue.catch_up("nobody") == []
+    queue.add(audience, turn(2))
+    queue.flush()
     assert sent == [(["watcher"], [turn(2)]), (["other"], [turn(1), turn(2)])]
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail import InProcess
-from dovetail.broker.shell import watcher_queue as feed
+from dovetail.broker.shell import watcher_queue
 from dovetail.peer.agents.random_agent import Random
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -81,16 +81,16 @@ def test_a_turn_is_encoded_once_for_all_who_watch(monkeypatch: pytest.MonkeyPatc
         def __getattr__(self, name: str) -> Any:
             return encode if name == "encode" else getattr(codec, name)
 
-    monkeypatch.setattr(feed, "codec", Counting())
-    monkeypatch.setattr(feed, "LEAST", 60.0)  # however slowly turns are made
+    monkeypatch.setattr(watcher_queue, "codec", Counting())
+    monkeypatch.setattr(watcher_queue, "SHARE", 60.0)  # however slowly turns are made
     lines = Lines([b"one", b"two", b"slow"])
     here = InProcess([ConnectFour], [Random])
     here.server._router = lines
     with here as experiment:
         player = experiment.create("random")
         results = experiment.run("connect_four", [player, player], episodes=3, seed=1).wait()
-    while here.server._feed.gathered:  # what was gathered last goes when its time has come
-        here.server.pump(feed.LONGEST)
+    while here.server._watchers.waiting:  # what was queued last goes when its time has come
+        here.server.pump(watcher_queue.LONGEST)
     one = lines.turns(b"one")
     assert len(one) == sum(each.turns + 1 for each in results)
     assert lines.turns(b"two") == one

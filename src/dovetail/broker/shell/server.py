@@ -22,7 +22,7 @@ from dovetail.broker.durable.write_ahead_log import Live, fresh
 from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.outbox import Address, Audience
 from dovetail.broker.shell.held_output import RETRY, HeldOutput
-from dovetail.broker.shell.watcher_queue import BEHIND, Feed, encode
+from dovetail.broker.shell.watcher_queue import BEHIND, WatcherQueue, encode
 from dovetail.peer.cores import Cores
 from dovetail.peer.serving import Host
 from dovetail.protocol import messages as m
@@ -73,7 +73,7 @@ class Server:
         self._begin()
         self._held = HeldOutput(self._tell)
         self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
-        self._feed = Feed(self._show, self._behind, self.core.broker.out)
+        self._watchers = WatcherQueue(self._show, self._behind, self.core.broker.out)
         self._exchanging = False
         """True while the time that peers in this program take is counted by ``_exchange``."""
         self._told = False
@@ -125,14 +125,14 @@ class Server:
         if self._local or self._told:
             timeout = 0.0
         if self._router is not None:
-            self._read(self._router, min(timeout, self._feed.wait), now)
+            self._read(self._router, min(timeout, self._watchers.wait), now)
         elif timeout > 0 and not core.broker.out.messages and not self._held.said:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline() and not self._local:  # what was said is taken in first
             self._tick(now)
         self._commit(now)
-        if self._feed.wait <= 0:
-            self._feed.flush()
+        if self._watchers.wait <= 0:
+            self._watchers.flush()
         if self._router is not None:
             for connection, why in core.broker.dropped.items():
                 self._router.drop(connection, why)
@@ -263,8 +263,8 @@ class Server:
         self._held.begin(out, text, self.core.broker.experiments(), now)
 
     def _tell(self, out: list[tuple[Address, m.Message]]) -> None:
-        feed = self._feed
-        if len(out) == 1 and not feed.gathered:
+        watchers = self._watchers
+        if len(out) == 1 and not watchers.waiting:
             [(to, message)] = out
             if type(to) is Local:
                 self._deliver(to, [message])
@@ -272,9 +272,9 @@ class Server:
         bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
             if type(connection) is Audience:
-                feed.add(connection, message)
+                watchers.add(connection, message)
                 continue
-            if feed.gathered and (missed := feed.catch_up(connection)):
+            if watchers.waiting and (missed := watchers.catch_up(connection)):
                 self._pass(connection, bundles.pop(connection, []))
                 self._show([connection], [each for each, _ in missed], [each for _, each in missed])
             bundles.setdefault(connection, []).append(message)
@@ -288,7 +288,7 @@ class Server:
             self._router.send(address, frames)
 
     def _show(self, to: list[Address], messages: list[m.Message], frames: list[bytes]) -> None:
-        """Send watchers what was gathered for them."""
+        """Send watchers queued messages."""
         for address in to:
             if type(address) is Local:
                 self._deliver(address, messages)
@@ -326,7 +326,7 @@ class Server:
         self.core.close(now)
         self._held.retry = 0.0
         self._commit(now)
-        self._feed.flush()
+        self._watchers.flush()
         self._release(self.core.broker.next, discard=not self._held.said)
 
     def abandon(self) -> None:

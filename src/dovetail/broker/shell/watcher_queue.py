@@ -1,4 +1,4 @@
-"""What watchers are sent: gathered for a moment, encoded once, and sent to all of them together."""
+"""Turns on their way to watchers: encoded once, queued, and sent to all of them together."""
 
 from __future__ import annotations
 
@@ -14,22 +14,15 @@ from dovetail.protocol import messages as m
 log = logging.getLogger("dovetail.broker")
 
 SHARE = 0.05
-"""The part of the processor's time that sending to watchers may take. Making what they are sent may take as
-much again, or ``LEAST``; after that no turns are made until the next sending."""
-LEAST = 0.0005
-"""Seconds that making what watchers are sent may take in any case between two sendings."""
+"""The part of the time that making turns for watchers, and sending them, may take."""
 LONGEST = 0.25
-"""Seconds that a watcher waits at most for what it is sent."""
+"""Maximum delay of a watched turn, in seconds."""
 HELD = 1 << 16
-"""Bytes gathered from which on no turns are added but the last of each episode; fewer where sending so
-many, to so many watchers, would take more than its share even with the longest wait."""
-TIMES = 3
-"""Sendings in a row that took more than their share before fewer turns are added; one alone may have met a
-pause of the interpreter's."""
+"""Bytes of a full queue, which takes final turns only; at four times as many, nothing."""
+LEAST = 1 << 10
+"""Bytes that a queue holds in any case."""
 BEHIND = 1 << 18
-"""Bytes waiting for a watcher from which on it is sent the ends of episodes only."""
-FULL = 4 * HELD
-"""Bytes gathered from which on nothing is added."""
+"""With this many bytes unsent, a watcher is sent final turns only."""
 
 
 def encode(messages: Sequence[m.Message]) -> list[bytes]:
@@ -43,14 +36,15 @@ def encode(messages: Sequence[m.Message]) -> list[bytes]:
     return frames
 
 
-class Feed:
-    """Gathers what audiences are sent.
+class WatcherQueue:
+    """Messages for watchers, in order, until ``flush`` sends them.
+
+    A full queue drops turns: the next that is made after ``flush`` is the latest.
 
     Args:
-        send: sends addresses messages, given with their frames.
-        behind: says whether an address reads too slowly; it then sees the ends of episodes only, and
-            new turns again once it has caught up.
-        out: is told when it is ``crowded``.
+        send: sends messages, given with their frames, to addresses.
+        behind: returns whether an address reads too slowly.
+        out: is told when the queue is full.
     """
 
     def __init__(
@@ -63,91 +57,81 @@ class Feed:
         self._behind = behind
         self._out = out
         out.clock = time.monotonic
-        self.gathered: list[tuple[Audience, m.Message, bytes]] = []
-        """To whom, what, and its frame."""
+        self.waiting: list[tuple[Audience, m.Message, bytes]] = []
+        """Audience, message and frame."""
         self._size = 0
-        self._sending = 0.0
-        """How long the last sending took, in seconds."""
-        self._held: float = HELD
-        self._over = 0
-        """How many sendings in a row took more than their share even with the longest wait."""
-        self._audiences: dict[Audience, frozenset[Address]] = {}
-        """To whom that goes, and who of them was there when the first of it was gathered."""
+        self._room = HELD
+        """Bytes that fit in a period, so that sending them takes its share of the time only."""
+        self._present: dict[Audience, frozenset[Address]] = {}
+        """The addresses of each audience when its first message was queued."""
         self._ahead: dict[Address, int] = {}
-        """How much of it each address was sent already that was sent any."""
+        """How many messages of the queue an address was sent already."""
         self._next = 0.0
         """When to send again, by the system's clock."""
 
     @property
     def wait(self) -> float:
-        """The seconds until ``flush`` should be called; 0 or less if it is due."""
-        return self._next - time.monotonic() if self.gathered else FOREVER
+        """Seconds until ``flush`` should be called; 0 or less if it is due."""
+        return self._next - time.monotonic() if self.waiting else FOREVER
 
     def add(self, audience: Audience, message: m.Message) -> None:
-        """Gather a message for an audience."""
-        if self._size > (self._held if _spare(message) else FULL):
+        """Queue a message, unless the queue is full."""
+        if self._size > (self._room if _spare(message) else 4 * HELD):
             return
         begun = time.monotonic()
         for frame in encode([message]):
-            self.gathered.append((audience, message, frame))
+            self.waiting.append((audience, message, frame))
             self._size += len(frame)
-        if audience not in self._audiences:
-            self._audiences[audience] = frozenset(audience.addresses())
+        if audience not in self._present:
+            self._present[audience] = frozenset(audience.addresses())
         out = self._out
         out.spent += time.monotonic() - begun
-        out.crowded = self._size > self._held or out.spent > max(self._sending, LEAST)
+        out.crowded = self._size > self._room or out.spent > SHARE * LONGEST
 
     def catch_up(self, address: Address) -> list[tuple[m.Message, bytes]]:
-        """Return what an address was not sent yet, with its frames, since it is about to be sent something else."""
-        theirs = [to for to, there in self._audiences.items() if address in there]
+        """Return what an address must be sent before anything else may be."""
+        theirs = [to for to, there in self._present.items() if address in there]
         if not theirs:
             return []
         start = self._ahead.get(address, 0)
-        self._ahead[address] = len(self.gathered)
-        behind = self._behind(address)
-        return [
-            (message, frame)
-            for to, message, frame in self.gathered[start:]
-            if to in theirs and not (behind and _spare(message))
-        ]
+        self._ahead[address] = len(self.waiting)
+        return self._chosen(start, theirs, self._behind(address))
 
     def flush(self) -> None:
-        """Send what was gathered; then wait, so that this takes no more than its share of the time."""
+        """Send all, to watchers alike together; then wait until that was a share of the time."""
         begun = time.thread_time()
         audiences: dict[Address, list[Audience]] = {}
-        for audience in self._audiences:
+        for audience in self._present:
             for address in audience.addresses():
                 audiences.setdefault(address, []).append(audience)
         alike: dict[tuple[int, bool, tuple[Audience, ...]], list[Address]] = {}
-        for address, of in audiences.items():
-            kind = (self._ahead.get(address, 0), self._behind(address), tuple(of))
+        for address, theirs in audiences.items():
+            kind = (self._ahead.get(address, 0), self._behind(address), tuple(theirs))
             alike.setdefault(kind, []).append(address)
-        for (start, behind, of_), addresses in alike.items():
-            chosen = [
-                (message, frame)
-                for audience, message, frame in self.gathered[start:]
-                if audience in of_ and not (behind and _spare(message))
-            ]
-            if chosen:
+        for (start, behind, of), addresses in alike.items():
+            if chosen := self._chosen(start, of, behind):
                 self._send(addresses, [each for each, _ in chosen], [each for _, each in chosen])
-        self.gathered.clear()
-        self._audiences.clear()
-        self._ahead.clear()
-        self._sending = took = time.thread_time() - begun
+        took = time.thread_time() - begun
         most = SHARE * LONGEST
-        if took <= most:
-            self._over = 0
-            self._held = min(HELD, 2 * self._held)
-        else:
-            self._over += 1
-            if self._over >= TIMES:
-                self._held = self._size * most / took
-        self._size = 0
-        self._out.crowded = False
-        self._out.spent = 0.0
-        self._next = time.monotonic() + min(LONGEST, took / SHARE)
+        room = int(self._size * most / took) if took > most else 2 * self._room
+        self._room = min(HELD, max(LEAST, room))
+        self._next = time.monotonic() + min(LONGEST, (took + self._out.spent) / SHARE)
+        self.waiting.clear()
+        self._present.clear()
+        self._ahead.clear()
+        self._size, self._out.spent, self._out.crowded = 0, 0.0, False
+
+    def _chosen(
+        self, start: int, audiences: Sequence[Audience], behind: bool
+    ) -> list[tuple[m.Message, bytes]]:
+        """Return the messages for some audiences, final turns only if they are ``behind``."""
+        return [
+            (message, frame)
+            for audience, message, frame in self.waiting[start:]
+            if audience in audiences and not (behind and _spare(message))
+        ]
 
 
 def _spare(message: m.Message) -> bool:
-    """Return whether a message may be left out for those who cannot follow."""
+    """Return whether a message may be dropped: a turn that is not an episode's last."""
     return type(message) is m.WatchedTurn and message.reason is None

@@ -1,4 +1,4 @@
-"""Who watches which runs, and what there is to see."""
+"""Watchers: the peers that watch runs, and the turns that they are shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dovetail.protocol.errors import Code
 
 
 class Interest(NamedTuple):
-    """Who watches a run, and what they want of it."""
+    """The watchers of a run, and what they ask for."""
 
     asked: list[tuple[Peer, m.Watch]]
     all: bool
@@ -27,9 +27,9 @@ class Interest(NamedTuple):
     scenes: bool
     """True if anyone wants the scenes of all turns."""
     pace: Pace | None
-    """What those want who watch at a pace; None if there are none."""
+    """The sampling for paced watchers; None if there are none."""
     thoughts: tuple[bool, bool]
-    """True if anyone may see thoughts and wants them, in an episode that those at a pace do not see or do."""
+    """True if anyone may see thoughts and asks for them: without and with the paced watchers."""
 
 
 class Watching(Part):
@@ -44,12 +44,12 @@ class Watching(Part):
         self._attended: bool | None = None
         """True if one of them is connected; None if that may have changed."""
         self._interests: dict[int, Interest] = {}
-        """By the number of a run; as far as it was asked since that changed."""
+        """A cache by the number of a run."""
         self._audiences: dict[tuple[int, bool, bool, bool], list[tuple[bool, bool, Audience]]] = {}
-        """Who is shown scenes or thoughts where there are any, by the run, what there is, and whether
-        those at a pace see it."""
+        """A cache of who is shown scenes and thoughts: by run, whether there is a scene, and thoughts,
+        and whether paced watchers see the turn."""
         self._others: dict[tuple[int, bool], Audience] = {}
-        """Who is told of a run, but its own experiment, and whether those at a pace are."""
+        """A cache of who is told of a run but its experiment: by run, with or without paced ones."""
 
     def watch(self, peer: Peer, asked: m.Watch) -> bool:
         """Begin or end to send a peer the turns of a run, or of all runs.
@@ -101,7 +101,7 @@ class Watching(Part):
         return self.attended and self.of(run).scenes
 
     def pace(self, run: RunState) -> Pace | None:
-        """Return what those want of a run who watch it at a pace; None if there are none."""
+        """Return the sampling of a run for paced watchers; None if there are none."""
         return self.of(run).pace if self.attended else None
 
     def thoughts(self, run: RunState, seen: bool) -> bool:
@@ -109,7 +109,7 @@ class Watching(Part):
 
         Args:
             run: the run.
-            seen: whether those who watch at a pace see the episode.
+            seen: whether paced watchers see the episode.
         """
         return self.attended and self.of(run).thoughts[seen]
 
@@ -117,7 +117,7 @@ class Watching(Part):
     def attended(self) -> bool:
         """True if anyone who watches any run is connected.
 
-        While no one is, nothing is made to be shown; who comes back sees what there is then.
+        While no one is, no turns are made; a watcher that comes back sees the present one.
         """
         if self._attended is None:
             self._attended = any(peer.outbox.present for peer in self.peers)
@@ -194,7 +194,7 @@ class Watching(Part):
         Args:
             run: the run.
             message: what they are told.
-            seen: whether it is for those, too, who watch at a pace.
+            seen: whether it is also for paced watchers.
         """
         if not self.attended or not (self.of(run).all or (seen and self.of(run).asked)):
             return
