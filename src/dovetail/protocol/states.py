@@ -38,9 +38,10 @@ MATCH: Table[MatchPhase] = {
     "decision": {"step": "transition", "give up": "idle"},
     "closed": {},
 }
-"""An environment opened for a match.  ``last turn``: a ``turn`` in which no seat acts.  ``give up``:
-the broker ends the episode; the environment is not told, and hears ``start`` or ``close`` next.
-``error``: one that answers the ``open``, or the ``start`` or ``step`` in progress."""
+"""An environment opened for a match.  ``last turn``: a ``turn`` in which no seat acts.
+``give up``: the broker ends the episode; the environment is not told, and hears ``start`` or
+``close`` next.  ``error``: one that answers the ``open``, or the ``start`` or ``step`` in
+progress."""
 
 SeatPhase = Literal["free", "seated", "deciding", "waiting"]
 

@@ -47,7 +47,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 Event = tuple[Any, ...]
 """``(now,)``: the time passed.  ``(now, parts)``: a connection and its frames.  ``(now, address,
-None)``: a connection was lost.  ``(now, None, None)``: no more episodes are begun.  ``(now, None,
+None)``: a connection was lost.  ``(now, None, None)``: the broker stops.  ``(now, None,
 access)``: the access file has changed."""
 
 

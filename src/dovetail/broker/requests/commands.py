@@ -90,8 +90,8 @@ class Commands:
         asked = structs.replace(asked, configuration=configuration)
         written = len(codec.encode([configuration, asked.names, asked.label]))
         if written > RECORDED:
-            text = f"configuration and names have {written:,} bytes, and may have {RECORDED:,}"
-            peer.refuse(asked.id, "limit", f"{text}; they are recorded with each episode")
+            text = f"configuration and names have {written:,} bytes; they are recorded with each"
+            peer.refuse(asked.id, "limit", f"{text} episode, and may have {RECORDED:,}")
             return
         if not holds(self._broker, peer, asked.id):
             return

@@ -46,10 +46,10 @@ class Watching(Part):
         self._interests: dict[int, Interest] = {}
         """A cache by the number of a run."""
         self._audiences: dict[tuple[int, bool, bool, bool], list[tuple[bool, bool, Audience]]] = {}
-        """A cache of who is shown scenes and thoughts: by run, whether there is a scene, and thoughts,
-        and whether paced watchers see the turn."""
+        """A cache of who is shown scenes and thoughts: by run, whether the turn has a scene, whether
+        it has thoughts, and whether paced watchers see it."""
         self._others: dict[tuple[int, bool], Audience] = {}
-        """A cache of who is told of a run but its experiment: by run, with or without paced ones."""
+        """A cache of who is told of a run: by run, with or without paced watchers."""
 
     def watch(self, peer: Peer, asked: m.Watch) -> bool:
         """Begin or end to send a peer the turns of a run, or of all runs.
