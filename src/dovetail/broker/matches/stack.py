@@ -18,14 +18,21 @@ from dovetail.broker.matches.match import Match
 from dovetail.broker.matches.stack_arrays import NONE
 from dovetail.broker.matches.stack_batch import Asked, Batch
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.rules.ending import SEATS, Ending, crash, others_win
-from dovetail.broker.rules.legality import chosen, refusal
+from dovetail.broker.rules.ending import (
+    SEATS,
+    Ending,
+    breach,
+    crash,
+    others_win,
+    resigned,
+    too_long,
+    where,
+)
+from dovetail.broker.rules.legality import drawn, refusal
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
-from dovetail.protocol.seeds import SeatSeeds, derive
-
-OVER: tuple[m.Reason, ...] = ("terminated", "truncated")
+from dovetail.protocol.seeds import SeatSeeds
 
 
 @dataclass(eq=False, slots=True)
@@ -140,7 +147,7 @@ class Stack(Batch):
         kinds = [] if over is None else over[ended].tolist()
         cut = None if read.truncated is None else read.truncated.tolist()
         for at, slot in enumerate(batch[ended].tolist()):
-            ending = Ending(OVER[kinds[at] - 1], None, scores[at])
+            ending = Ending(SEATS[kinds[at] - 1], None, scores[at])
             found.append(Over(slot, ending, [], at, None if cut is None else cut[at]))
         for slot, text in wrong.items():
             found = [each for each in found if each.slot != slot]
@@ -149,9 +156,8 @@ class Stack(Batch):
         limit = self.rules.max_turns
         if limit is not None:
             late = rows[self.turn[rows] >= limit]
-            text = f"the run allows {limit} turns"
             for slot in sorted(set(late.tolist()) - wrong.keys()):
-                found.append(Over(slot, Ending("truncated", message=text), self.seen(slot)))
+                found.append(Over(slot, too_long(limit), self.seen(slot)))
         return found
 
     def _failed(self, fault: m.Fault, slot: int, seen: list[Any]) -> Over:
@@ -167,9 +173,8 @@ class Stack(Batch):
         if turn < 0 or self.acts[slot, turn, seat] == NONE:
             return Ending("environment-failed", message=message)
         self.breaches[slot, seat] += 1
-        if self.rules.on_illegal == "truncate":
-            return Ending("truncated", seat, message=f"illegal-action: {message}")
-        return self.forfeit(slot, seat, "illegal-action", message)
+        price, forfeit = self.rules.on_illegal, partial(self.forfeit, slot)
+        return breach(price, seat, "illegal-action", message, forfeit)
 
     # -- decisions -------------------------------------------------------------------------------
 
@@ -222,8 +227,8 @@ class Stack(Batch):
                 what = f"answered after {took:.3f} s"
                 found += self._breach(int(asked.rows[row]), "timeout", what)
             elif row in answer.resigns:
-                what = f"seat {seat} resigned at turn {self.turn[slot]}"
-                found.append(self._over(slot, self.forfeit(slot, seat, "terminated", what)))
+                forfeit = partial(self.forfeit, slot)
+                found.append(self._over(slot, resigned(seat, int(self.turn[slot]), forfeit)))
             else:
                 found += self._breach(int(asked.rows[row]), "illegal-action")
         refused, measures = read.refused, answer.measures
@@ -263,7 +268,7 @@ class Stack(Batch):
             if self.rules.clock.decision is not None:
                 found += self._breach(row, "timeout", f"no answer within {took:.3f} s")
                 continue
-            what = self._where(slot, seat, f"no answer within {took:.0f} s")
+            what = where(seat, int(self.turn[slot]), f"no answer within {took:.0f} s")
             found.append(self._over(slot, self.forfeit(slot, seat, "stalled", what)))
         return found
 
@@ -281,22 +286,15 @@ class Stack(Batch):
         turn = int(self.turn[slot])
         legal = None if self.legal is None else self.legal[row].tobytes()
         self.breaches[slot, seat] += 1
-        if price == "random":
-            own = int(self.draws[slot, seat])
-            choice = chosen(derive(own, "breach", turn), legal, self.space)
-            if choice is not None:
-                self.breached.setdefault(slot, []).append([turn, seat])
-                self.actions[row] = choice
-                return []
+        choice = drawn(price, int(self.draws[slot, seat]), turn, legal, self.space)
+        if choice is not None:
+            self.breached.setdefault(slot, []).append([turn, seat])
+            self.actions[row] = choice
+            return []
         given = int(self.actions[row])
         named = "that is not a number" if given == columns.NO_NUMBER else given
-        said = self._where(slot, seat, what or refusal(named, legal))
-        if price == "truncate":
-            return [self._over(slot, Ending("truncated", seat, message=f"{reason}: {said}"))]
-        return [self._over(slot, self.forfeit(slot, seat, reason, said))]
-
-    def _where(self, slot: int, seat: int, what: str) -> str:
-        return f"seat {seat}, turn {self.turn[slot]}: {what}"
+        said = where(seat, turn, what or refusal(named, legal))
+        return [self._over(slot, breach(price, seat, reason, said, partial(self.forfeit, slot)))]
 
     def _over(self, slot: int, ending: Ending) -> Over:
         self.ending.add(slot)

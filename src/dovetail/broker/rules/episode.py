@@ -14,11 +14,19 @@ from mypy_extensions import mypyc_attr
 
 from dovetail.broker.rules.account import SeatAccount
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.rules.ending import SEATS, Ending, crash, others_win
-from dovetail.broker.rules.legality import allowed, check, check_views, chosen, refusal
+from dovetail.broker.rules.ending import (
+    SEATS,
+    Ending,
+    breach,
+    crash,
+    others_win,
+    resigned,
+    too_long,
+    where,
+)
+from dovetail.broker.rules.legality import allowed, check, check_views, drawn, refusal
 from dovetail.broker.rules.opening import Opening
 from dovetail.protocol import messages as m
-from dovetail.protocol.seeds import derive
 from dovetail.protocol.states import MATCH, SEAT, Machine, MatchPhase, column
 
 # What every turn needs; compiled, a `Final` name is a variable in C, any other is looked up.
@@ -126,7 +134,7 @@ class Episode:
         self.machine.move(TURN)
         limit = self.rules.max_turns
         if limit is not None and self.turn >= limit:
-            return Ending("truncated", message=f"the run allows {limit} turns")
+            return too_long(limit)
         return None
 
     def refused(self, seat: int | None, message: str) -> Ending:
@@ -139,9 +147,7 @@ class Episode:
             return Ending("environment-failed", message=message)
         account = self.seats[seat]
         account.breaches += 1
-        if self.rules.on_illegal == "truncate":
-            return Ending("truncated", seat, message=f"illegal-action: {message}")
-        return self.forfeit(seat, "illegal-action", message)
+        return breach(self.rules.on_illegal, seat, "illegal-action", message, self.forfeit)
 
     def failed(self, message: str) -> Ending:
         """Handle an environment that cannot continue."""
@@ -239,8 +245,7 @@ class Episode:
         if not account.clock.answer(now):
             ending = self._breach(account, "timeout", f"answered after {account.clock.last:.3f} s")
         elif action.resign:
-            what = f"seat {account.number} resigned at turn {self.turn}"
-            ending = self.forfeit(account.number, "terminated", what)
+            ending = resigned(seat, self.turn, self.forfeit)
         elif allowed(choice := action.action, account.legal, account.space):
             account.action = choice
         else:
@@ -301,16 +306,13 @@ class Episode:
         account.breaches += 1
         price = self.rules.on_timeout if reason == "timeout" else self.rules.on_illegal
         turn = self.turn
-        message = f"seat {account.number}, turn {turn}: {what}"
-        if price == "random":
-            choice = chosen(derive(account.seed, "breach", turn), account.legal, account.space)
-            if choice is not None:
-                self.breached.append([turn, account.number])
-                account.action = choice
-                return None
-        if price == "truncate":
-            return Ending("truncated", account.number, message=f"{reason}: {message}")
-        return self.forfeit(account.number, reason, message)
+        choice = drawn(price, account.seed, turn, account.legal, account.space)
+        if choice is not None:
+            self.breached.append([turn, account.number])
+            account.action = choice
+            return None
+        message = where(account.number, turn, what)
+        return breach(price, account.number, reason, message, self.forfeit)
 
     def forfeit(self, seat: int, reason: m.Reason, message: str) -> Ending:
         """Return the ending of a seat that cannot play on."""

@@ -12,7 +12,8 @@ from msgspec.msgpack import Ext
 from dovetail.protocol import codec
 from dovetail.protocol import legal as masks
 from dovetail.protocol.errors import ProtocolError
-from dovetail.protocol.messages import Legal, Spec, Turn
+from dovetail.protocol.messages import Breach, Legal, Spec, Turn
+from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete, Space
 
 LONGEST = 60
@@ -118,6 +119,19 @@ def chosen(number: int, legal: Legal, space: Space) -> int | None:
         return masks.nth(legal, number % masks.count(legal))
     listed: list[Any] = legal  # in process it may have any integers
     return int(listed[number % len(legal)])
+
+
+def drawn(price: Breach, seed: int, turn: int, legal: Legal, space: Space) -> int | None:
+    """Return the action that replaces a breach; None if the run draws none, or cannot.
+
+    Args:
+        price: of the breach.
+        seed: the seat's.
+        turn: of the decision.
+        legal: actions of the decision.
+        space: of the seat's actions.
+    """
+    return chosen(derive(seed, "breach", turn), legal, space) if price == "random" else None
 
 
 def refusal(action: Any, legal: Legal) -> str:
