@@ -18,6 +18,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
+from dovetail import DovetailError, Experiment
 from dovetail_web.app import application
 from dovetail_web.hub import Hub
 
@@ -274,3 +275,11 @@ def test_what_a_browser_cannot_say_closes_its_connection(text: str) -> None:
         while (event := live.receive())["type"] == "websocket.send":
             pass
         assert (event["type"], event["code"]) == ("websocket.close", 4400)
+
+
+def test_the_page_of_an_arena_says_how_the_arena_is_started() -> None:
+    hub = Hub("tcp://127.0.0.1:9", start="`dovetail arena town.toml`")  # never started
+    with pytest.raises(DovetailError, match="no broker answers at") as refused:
+        Experiment.connect("tcp://127.0.0.1:9", wait=0.1)
+    hub._gone(str(refused.value))
+    assert hub.problem.endswith("; start one with `dovetail arena town.toml`")
