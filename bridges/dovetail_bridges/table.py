@@ -6,6 +6,7 @@ come and go, ask twice, or answer turns that are over.
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -25,6 +26,8 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 from dovetail_bridges.choices import about, choices, chosen, is_legal, position, total
+
+log = logging.getLogger("dovetail.table")
 
 PULSE = 0.1
 """Seconds between two looks at the broker while a seat must act; its caller wakes the table at
@@ -406,14 +409,19 @@ class OpenTable:
                 retries=0,
                 answer_timeout=None,
                 lookahead=True,
+                check=not index,  # the first game, as stages do
                 clock={"decision": self._clock} if self._clock is not None else {},
             )
             index += 1
             while not self._stop.is_set():
                 self._attend(links)
                 sent = self._send(hosts)
-                if run.poll(0.0) is None:
+                ended = run.poll(0.0)
+                if ended is None:
                     break
+                for each in ended:
+                    if each.message and not each.scored:
+                        log.warning("%s: game %d: %s", game, self._begun, each.message)
                 if not sent:
                     self._rest()
             self._finish(links)

@@ -16,6 +16,7 @@ from dovetail import InProcess
 from dovetail.cli.common import made
 from dovetail.peer.agents.random_agent import Random
 from dovetail_agents.general.recorded import Recorded
+from dovetail_bridges.table import OpenTable
 from dovetail_experiments.commands import seating
 from dovetail_games.connect_four import ConnectFour
 
@@ -164,3 +165,41 @@ def test_at_a_broker(terminals: Any, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert re.search(r"You (won|lost)\.$", done.stdout, re.MULTILINE)
     agent.expect("^end terminated")
+
+
+WRONG = """
+from dovetail import Environment, Spec, Turn, spaces
+class Wrong(Environment):
+    def init(self):
+        return Spec(seats=1, observation_spaces=[spaces.Discrete(2)], action_spaces=[spaces.Discrete(2)])
+    def start(self, seed):
+        return Turn.ask(0, 7, [0, 1])
+    def step(self, actions):
+        return Turn.end([0], [1.0])
+"""
+
+
+def test_a_game_that_contradicts_its_spec_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(WRONG)
+    done = subprocess.run(
+        [sys.executable, "-m", "dovetail", "play", "wrong.py:Wrong"],
+        cwd=tmp_path,
+        input="0\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "observation" in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_table_for_a_foreign_client_checks_its_first_game(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "wrong.py").write_text(WRONG)
+    with OpenTable(f"{tmp_path / 'wrong.py'}:Wrong", [0], seed=1) as table:
+        seen = next(each for _ in range(50) if (each := table.observe(0, 1.0))["over"])
+        assert seen["reason"] == "environment-failed"
+    assert "observation" in caplog.text

@@ -136,6 +136,7 @@ def play(
             answer_timeout=None,
             retries=0,
             lookahead=True,
+            check=True,
         )
         scores = []
         for episode in run:
