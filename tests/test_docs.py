@@ -5,13 +5,17 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import shlex
 import subprocess
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
+from dovetail.cli import app
 from dovetail.testing import check_agent
 
 pytestmark = pytest.mark.learners
@@ -104,3 +108,48 @@ def test_the_floors_of_the_architecture_are_those_of_the_imports() -> None:
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
     assert "runs --> watch" in page
     assert "watch --> runs" not in page
+
+
+SHELL = re.compile(r"^```(?:sh|console)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def command_lines(page: str) -> list[str]:
+    """Return the lines of a page that call ``dovetail``, in blocks and within sentences."""
+    text = (DOCS.parent / page).read_text(encoding="utf-8")
+    blocks = [each.replace("\\\n", " ") for each in SHELL.findall(text)]
+    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    found = [line.removeprefix("$ ").removeprefix(".venv/bin/") for line in lines]
+    found += re.findall(r"`(dovetail [^`\n]+)`", FENCED.sub("", text))
+    return [each for each in found if re.match(r"dovetail (?!journal \d)[a-z]", each)]
+
+
+def unknown(words: list[str]) -> list[str]:
+    """Return the options of a command line that the command does not have."""
+    command: Any = typer.main.get_command(app)
+    context = command.context_class(command, info_name="dovetail")
+    if words[:2] == ["arena", "FILE"]:  # short for `arena run FILE`
+        words.insert(1, "run")
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        _, command, words = command.resolve_command(context, words)
+        context = command.context_class(command, parent=context)
+    known = {
+        each for one in command.get_params(context) for each in (*one.opts, *one.secondary_opts)
+    }
+    return [each for each in words if re.match("--[a-z]", each) and each.split("=")[0] not in known]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [each for each in TEXTS if not re.search("decisions|CHANGELOG", each) and command_lines(each)],
+)
+def test_the_commands_of_a_page_exist_with_their_options(page: str) -> None:
+    for line in command_lines(page):
+        words = shlex.split(re.split(" [|>&] ", line)[0], comments=True)
+        passed_on = words.index("--") if "--" in words else len(words)
+        assert not unknown(words[1:passed_on]), line
+
+
+def test_an_option_or_command_that_does_not_exist_is_noticed() -> None:
+    assert unknown(["broker", "--journall", "x", "--bind", "y"]) == ["--journall"]
+    with pytest.raises(Exception, match="No such command 'brokre'"):
+        unknown(["brokre"])
