@@ -143,7 +143,7 @@ class OpenTable:
             for each in self.seats
         }
 
-    # -- what callers do -------------------------------------------------------------------------------
+    # -- what callers do ---------------------------------------------------------------------------
 
     def rules(self, seat: int) -> dict[str, Any]:
         """Return what a seat should know before it plays."""
@@ -339,7 +339,7 @@ class OpenTable:
                 found["legal_actions_left_out"] = more
         return found
 
-    # -- the thread --------------------------------------------------------------------------------------
+    # -- the thread --------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:

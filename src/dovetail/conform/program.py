@@ -154,7 +154,7 @@ class Program:
             self._socket.close()
             raise
 
-    # -- saying ---------------------------------------------------------------------------------------
+    # -- saying ------------------------------------------------------------------------------------
 
     def send(self, *messages: Fields | bytes) -> list[Fields]:
         """Send messages, or bytes as they are, as the frames of one ZeroMQ message.
@@ -189,7 +189,7 @@ class Program:
         self.send({"type": kind, "id": number, **fields})
         return number
 
-    # -- hearing --------------------------------------------------------------------------------------
+    # -- hearing -----------------------------------------------------------------------------------
 
     def _hear(self, until: float) -> None:
         """Take one ZeroMQ message of the program."""
@@ -332,7 +332,7 @@ class Program:
         number = self.request(kind, **fields)
         return self.expect("error", id=number, code=ANY, message=ANY)
 
-    # -- sessions -------------------------------------------------------------------------------------
+    # -- sessions ----------------------------------------------------------------------------------
 
     def hello(self, patience: float | None = None) -> Fields:
         """Return the program's next ``hello``; what it said before on that connection is
@@ -395,7 +395,7 @@ class Program:
         """The identity under which the socket knows the connection."""
         return self._peer
 
-    # -- the process ----------------------------------------------------------------------------------
+    # -- the process -------------------------------------------------------------------------------
 
     def command(self, **fields: Any) -> None:
         """Write a command for the conformer of an experiment."""

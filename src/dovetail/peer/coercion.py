@@ -122,7 +122,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        # One that is larger than any option can be, or of no kind that travels, is refused where it is read.
+        # Values too large, or of a kind that cannot travel, are refused where they are read.
         return nested(value) if value.size <= MOST and value.dtype.kind in "biufUO" else value
     if isinstance(value, str | bytes | bytearray | memoryview | Mapping | set | frozenset):
         return value

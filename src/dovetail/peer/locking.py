@@ -48,7 +48,7 @@ def take(file: int) -> None:
 
 
 def lock(path: Path, mode: int = 0o644) -> int:
-    """Open, and create if needed, a file that one process at a time may have; return its descriptor.
+    """Open or create a file that one process at a time may have; return its descriptor.
 
     Raises:
         BlockingIOError: another process has it.

@@ -288,7 +288,7 @@ class Client(_Curve):
         self._public = self._pair()
         self._shared = _agree(keys.raw(self._key.server), self._short)
         box = self._counted(b"CurveZMQHELLO---", self._shared, bytes(64))
-        # The zeros make the question longer than its answer, which is of no use against others then.
+        # The zeros make the question longer than its answer, so it amplifies nothing.
         self.out += zmtp.command(b"HELLO", _VERSION + bytes(72) + self._public + box)
 
     def _shake(self, name: bytes, data: bytes) -> None:

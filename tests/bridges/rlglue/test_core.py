@@ -405,7 +405,7 @@ def test_a_crowd_of_silent_connections() -> None:
             each.close()
         assert kept == sorted(kept), "the oldest make room"
         roles = 3
-        assert port_module.STRANGERS - roles <= sum(kept) <= port_module.STRANGERS
+        assert port_module.UNANNOUNCED - roles <= sum(kept) <= port_module.UNANNOUNCED
 
 
 def test_a_core_says_which_programs_are_missing(

@@ -145,7 +145,7 @@ class AgentHost(BaseHost):
         self._crashed(thought.play, thought.decision, thought.seq, DovetailError(text), out)
         return out[0]
 
-    # -- decisions ----------------------------------------------------------------------------------
+    # -- decisions ---------------------------------------------------------------------------------
 
     def _turn(self, message: m.AgentStart | m.AgentStep, out: list[m.Message]) -> None:
         key = (message.episode, message.seat)
@@ -361,7 +361,7 @@ class AgentHost(BaseHost):
         """Return how an agent failed at an ``end``, once."""
         return self._failures.pop(id(agent), (agent, None))[1]
 
-    # -- everything else -----------------------------------------------------------------------------
+    # -- everything else ---------------------------------------------------------------------------
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
         self._finish_batch(out)

@@ -36,7 +36,7 @@ class TurnBased(VectorEnvironment):
         self.outcomes: Column = np.full((slots, spec.seats), np.nan)
         """By seat, where the episode is over and has scores."""
 
-    # -- what a game adds ----------------------------------------------------------------------------
+    # -- what a game adds --------------------------------------------------------------------------
 
     @abstractmethod
     def begin(self, slots: Column, seeds: Column) -> None:
@@ -63,7 +63,7 @@ class TurnBased(VectorEnvironment):
             total: the legal actions of all of them.
         """
 
-    # -- a vector environment ------------------------------------------------------------------------
+    # -- a vector environment ----------------------------------------------------------------------
 
     def init(self) -> Spec:
         return self.spec
