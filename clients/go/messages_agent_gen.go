@@ -89,7 +89,7 @@ type Init struct {
 	Instance int64
 	// The environment's description of the game.
 	Spec Spec
-	// Whether the agent may send `lookahead`.
+	// True if the agent may send `lookahead`.
 	Lookahead bool
 	// The name of the offer that the instance was made from.
 	Agent string
@@ -145,11 +145,11 @@ type AgentStart struct {
 	Scene any
 	// The seat's clock; nil if none runs.
 	Clock *Clock
-	// What the seat earned before its first decision.
+	// The seat's reward before its first decision.
 	Reward float64
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
-	// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+	// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
 	Think bool
 }
 
@@ -203,7 +203,7 @@ type AgentStep struct {
 	Clock *Clock
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
-	// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+	// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
 	Think bool
 }
 
@@ -440,10 +440,10 @@ func (m *Actions) wire(w *wire) {
 
 func (*Actions) kind() string { return "actions" }
 
-// Thoughts is part of Action. What an agent thinks at a decision, for watchers; opponents do not
+// Thoughts is part of Action. An agent's evaluation at a decision, for watchers; opponents do not
 // get it.
 type Thoughts struct {
-	// What each legal action is worth, in their order, in the agent's own unit: NaN if unknown, empty
+	// The value of each legal action, in their order, in the agent's own unit: NaN if unknown, empty
 	// if all are.
 	Values []float64
 	// With what probability the agent plays each legal action, in their order; empty if unknown.
@@ -473,8 +473,8 @@ type Action struct {
 	Action any
 	// How many earlier answers to this decision were illegal; for bridges that ask their player again.
 	Refused int64
-	// What the agent measured since its last answer, such as `loss`; goes into the result of the
-	// episode.
+	// Figures that the agent measured since its last answer, such as `loss`; they go into the result
+	// of the episode.
 	Measures map[string]float64
 	// For watchers, if the decision asks for it with `think`.
 	Thoughts *Thoughts

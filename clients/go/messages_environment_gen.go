@@ -47,7 +47,7 @@ type Open struct {
 	// To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an ordinary
 	// match.
 	Slots int64
-	// Whether the `turns` of the group need `afterstates`.
+	// True if the `turns` of the group need `afterstates`.
 	Afterstates bool
 }
 
@@ -77,13 +77,13 @@ type EnvironmentStart struct {
 	Seed int64
 	// For each seat, what to add to its views; empty if no seat wants anything.
 	Wants [][]Want
-	// Whether to add the public `text` to each turn.
+	// True to add the public `text` to each turn.
 	Watched bool
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
-	// Whether to add the public `scene` to each turn, too.
+	// True to add the public `scene` to each turn, too.
 	Scenes bool
-	// Whether `watched` and `scenes` hold for this turn only.
+	// True if `watched` and `scenes` hold for this turn only.
 	Once bool
 }
 
@@ -114,11 +114,11 @@ type EnvironmentStep struct {
 	Actions []SeatValue
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
-	// Whether to add the public `text` from this step's turn on, whatever `start` said.
+	// True to add the public `text` from this step's turn on, whatever `start` said.
 	Watched bool
 	// The same for the public `scene`.
 	Scenes bool
-	// Whether `watched` and `scenes` hold for the turn that answers this step only, and change nothing
+	// True if `watched` and `scenes` hold for the turn that answers this step only, and change nothing
 	// else.
 	Once bool
 }
@@ -158,7 +158,7 @@ func (*Close) kind() string { return "close" }
 func (m *Close) seq() int64 { return m.Seq }
 
 // EnvironmentLookahead is the message "lookahead" to an environment. Asks what would follow from
-// actions, as far as a seat can know; answered with `reply`.
+// actions, given what a seat can know; answered with `reply`.
 type EnvironmentLookahead struct {
 	// To be returned in the `reply`.
 	ID int64
@@ -257,7 +257,7 @@ func (*EnvironmentSteps) kind() string { return "steps" }
 
 func (m *EnvironmentSteps) seq() int64 { return m.Seq }
 
-// Turns is the message "turns" from an environment. What a batch led to, in every slot that it
+// Turns is the message "turns" from an environment. The result of a batch, in every slot that it
 // named; SPEC.md says what each column must hold.
 type Turns struct {
 	// The group.
@@ -286,7 +286,7 @@ type Turns struct {
 	// Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are
 	// none.
 	Outcomes any
-	// What went wrong where `over` is 3, in the same order.
+	// The error where `over` is 3, in the same order.
 	Faults []Fault
 	// Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; nil is
 	// as `over` says.
@@ -323,9 +323,9 @@ type Turn struct {
 	ToAct []int
 	// A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat.
 	Seats []View
-	// Whether the rules ended the episode.
+	// True if the rules ended the episode.
 	Terminated bool
-	// Whether a limit outside the rules ended the episode.
+	// True if a limit outside the rules ended the episode.
 	Truncated bool
 	// At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
 	Outcome []float64

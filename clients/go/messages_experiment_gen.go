@@ -70,12 +70,12 @@ type Run struct {
 	Seeds []int64
 	// The index of the first episode, to continue an earlier run.
 	FirstIndex int64
-	// Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
+	// True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
 	// rotation share an environment seed.
 	Rotate bool
 	// How often an interrupted episode is played again. Nil stands for 1.
 	Retries *int64
-	// Whether watching is forbidden.
+	// True if watching is forbidden.
 	Secret bool
 	// The mode of each of `agents`, if they differ; empty for `mode` for all.
 	Modes []Mode
@@ -89,7 +89,7 @@ type Run struct {
 	// Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0 for
 	// never.
 	SaveEvery int64
-	// Whether every watcher may see what the agents think; otherwise only this experiment may.
+	// True if every watcher may see what the agents think; otherwise only this experiment may.
 	Thoughts bool
 	// In a stepwise run: whether each turn has the position as text. Watchers get it in any case. Nil
 	// stands for true.
@@ -122,22 +122,22 @@ type Run struct {
 	// (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`). Empty
 	// stands for CrashInterrupt.
 	OnCrash Crash
-	// Whether agents may ask the environment what would follow; see `lookahead`.
+	// True if agents may ask the environment what would follow; see `lookahead`.
 	Lookahead bool
 	// Episodes in progress at once, up to the agents' capacity; each is a separate match. Zero stands
 	// for 1.
 	Concurrency int
-	// Whether the turns of many episodes share a message, if environment, agents and the other fields
+	// True if the turns of many episodes share a message, if environment, agents and the other fields
 	// allow it; see Stacked turns in SPEC.md.
 	Stacked bool
-	// Whether agents may change (`learn`) or must not (`evaluate`). Empty stands for ModeLearn.
+	// True if agents may change (`learn`) or must not (`evaluate`). Empty stands for ModeLearn.
 	Mode Mode
 	// Seconds for any answer without a clock; nil waits forever. Zero stands for 60, math.Inf(1) for
 	// nil.
 	AnswerTimeout float64
-	// Whether to check observations, legal actions and rewards against the declared spaces and range.
+	// True to check observations, legal actions and rewards against the declared spaces and range.
 	Check bool
-	// Whether the experiment drives the run with `start` and `step`.
+	// True if the experiment drives the run with `start` and `step`.
 	Stepwise bool
 	// Without `openings`: the number of first turns with random legal actions.
 	OpeningTurns int64
@@ -251,7 +251,7 @@ type ExperimentStart struct {
 	ID int64
 	// The run; the sender must own it.
 	Run int64
-	// Whether to truncate an episode in progress first, without blame or outcome.
+	// True to truncate an episode in progress first, without blame or outcome.
 	Abandon bool
 }
 
@@ -310,9 +310,9 @@ type Watch struct {
 	Run *int64
 	// False unsubscribes. Nil stands for true.
 	On *bool
-	// Whether turns bring the `scene` that all may see; begins with the present turns.
+	// True if turns bring the `scene` that all may see; begins with the present turns.
 	Scenes bool
-	// Whether turns bring what the agents think, where the run allows it.
+	// True if turns bring what the agents think, where the run allows it.
 	Thoughts bool
 	// Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
 	Every float64
@@ -351,7 +351,7 @@ type ExperimentCreate struct {
 	// Seconds after which the request fails; nil waits forever. Zero stands for 120, math.Inf(1) for
 	// nil.
 	Timeout float64
-	// Whether other experiments may use the instance, too.
+	// True if other experiments may use the instance, too.
 	Shared bool
 }
 
@@ -378,7 +378,7 @@ type ExperimentMessage struct {
 	ID int64
 	// The instance to pass it to.
 	Instance *int64
-	// Or the run to whose first environment to pass it.
+	// Or a run, whose first environment gets it.
 	Run *int64
 	// Any value that the two sides understand; the `reply` carries the answer.
 	Body any
@@ -465,9 +465,9 @@ type Episode struct {
 	Turns int
 	// False if the episode was interrupted and does not count.
 	Scored bool
-	// Whether the broker plays an interrupted episode again under the same index.
+	// True if the broker plays an interrupted episode again under the same index.
 	WillRetry bool
-	// What went wrong, if anything.
+	// The error, if there is one.
 	Message string
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -505,7 +505,7 @@ func (m *Episode) seq() int64 { return m.Seq }
 type Episodes struct {
 	// The run.
 	Run int64
-	// What would otherwise be an `episode` each, in the same order.
+	// Results that would otherwise be an `episode` each, in the same order.
 	Results []Episode
 	// From the broker: the frame's number in this session; see SPEC.md, Delivery.
 	Seq int64
@@ -600,11 +600,11 @@ type WatchedTurn struct {
 	Rewards []float64
 	// Seat and observation, in games of perfect information.
 	Observations []SeatValue
-	// What the agents are called, by seat.
+	// The agents' names, by seat.
 	Agents []string
-	// Whether the rules ended the episode.
+	// True if the rules ended the episode.
 	Terminated bool
-	// Whether the environment truncated the episode.
+	// True if the environment truncated the episode.
 	Truncated bool
 	// At the end: a score per seat.
 	Outcome []float64
@@ -620,7 +620,7 @@ type WatchedTurn struct {
 	Environment string
 	// Per seat, what is left when this is sent; empty without a clock, and at the end.
 	Clocks []Clock
-	// Seats whose clock runs; those of the others stand.
+	// Seats whose clocks are running.
 	Running []int64
 }
 

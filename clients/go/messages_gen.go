@@ -19,7 +19,7 @@ const (
 	CodeHelloFirst = "hello-first"
 	// The protocol version is not the broker's.
 	CodeVersion = "version"
-	// The access token is missing or wrong, the key may not do that, or what is named belongs to
+	// The access token is missing or wrong, the key may not do that, or the thing named belongs to
 	// another.
 	CodeAccess = "access"
 	// Another peer uses this name.
@@ -49,7 +49,7 @@ const (
 // DefaultLimits are those of a receiver that names none.
 var DefaultLimits = Limits{Frame: 16777216, Depth: 32, Elements: 100000}
 
-// Role says what a peer is.
+// Role says the role of a peer.
 type Role string
 
 // The words of Role.
@@ -66,7 +66,7 @@ const (
 
 var formRole = oneOf(RoleEnvironment, RoleAgent, RoleExperiment, RoleObserver)
 
-// Mode says whether an agent may change during an episode.
+// Mode says the permission of an agent to change during an episode.
 type Mode string
 
 // The words of Mode.
@@ -79,7 +79,7 @@ const (
 
 var formMode = oneOf(ModeLearn, ModeEvaluate)
 
-// Want says what the environment adds to a seat's decisions on request.
+// Want says an addition to a seat's decisions, on request.
 type Want string
 
 // The words of Want.
@@ -94,7 +94,7 @@ const (
 
 var formWant = oneOf(WantAfterstates, WantText, WantScene)
 
-// Breach says what a late or illegal answer costs.
+// Breach says the cost of a late or illegal answer.
 type Breach string
 
 // The words of Breach.
@@ -109,7 +109,7 @@ const (
 
 var formBreach = oneOf(BreachForfeit, BreachRandom, BreachTruncate)
 
-// Crash says what it costs that an agent fails at a decision.
+// Crash says the cost of an agent's failure at a decision.
 type Crash string
 
 // The words of Crash.
@@ -124,7 +124,7 @@ const (
 
 var formCrash = oneOf(CrashInterrupt, CrashForfeit, CrashTruncate)
 
-// AgentLost says what happens if an agent's program does not come back.
+// AgentLost says the consequence if an agent's program does not come back.
 type AgentLost string
 
 // The words of AgentLost.
@@ -149,7 +149,7 @@ var formAgentLost = oneOf(
 	AgentLostSubstitute,
 )
 
-// Reason says why an episode ended.
+// Reason says the reason of an episode's end.
 type Reason string
 
 // The words of Reason.
@@ -186,7 +186,7 @@ var formReason = oneOf(
 	ReasonEnvironmentFailed,
 )
 
-// DoneReason says why a run is over.
+// DoneReason says the reason of a run's end.
 type DoneReason string
 
 // The words of DoneReason.
@@ -225,7 +225,7 @@ type Offer struct {
 	Instance bool
 	// For environments: the possible numbers of seats.
 	Seats []int
-	// Whether it can play in groups; see SPEC.md, Stacked turns.
+	// True if it can play in groups; see SPEC.md, Stacked turns.
 	Stacked bool
 }
 
@@ -240,8 +240,8 @@ func (m *Offer) wire(w *wire) {
 	opt(w, "stacked", &m.Stacked, false, boolean)
 }
 
-// Limits is part of Welcome. What a receiver reads; it refuses a larger frame with the error
-// `limit`.
+// Limits is part of Welcome. The largest frame that a receiver reads; it refuses a larger one with
+// the error `limit`.
 type Limits struct {
 	// Bytes. Zero stands for 16777216.
 	Frame int
@@ -264,11 +264,11 @@ func (m *Limits) wire(w *wire) {
 type Hello struct {
 	// The protocol version that the peer speaks.
 	Version int
-	// What the peer is, for the whole session.
+	// The peer's role, for the whole session.
 	Role Role
 	// Unique among connected peers; the broker chooses a name if it is empty.
 	Name string
-	// What environments and agents can make; empty for other roles.
+	// The types that environments and agents can make; empty for other roles.
 	Offers []Offer
 	// The broker's access token, if it has one.
 	Token *string
@@ -302,7 +302,7 @@ type Welcome struct {
 	Session string
 	// The peer's name: its own, or one that the broker chose.
 	Name string
-	// Whether the session that `resume` named continues; if false, everything of an earlier session is
+	// True if the session that `resume` named continues; if false, everything of an earlier session is
 	// gone.
 	Resumed bool
 	// The protocol version that the broker speaks.
@@ -462,11 +462,11 @@ type Spec struct {
 	// The discount factor that the game suggests to learners; the broker does not discount. Nil stands
 	// for 1.
 	Discount *float64
-	// Whether watchers may see every seat's observations. Nil stands for true.
+	// True if watchers may see every seat's observations. Nil stands for true.
 	PerfectInformation *bool
-	// Whether chance plays a part after the start: equal actions may lead to different turns.
+	// True if chance plays a part after the start: equal actions may lead to different turns.
 	Chance bool
-	// Whether the environment can provide afterstates.
+	// True if the environment can provide afterstates.
 	Afterstates bool
 	// When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
 	Forfeit *[2]float64
@@ -497,8 +497,7 @@ func (m *Spec) wire(w *wire) {
 
 func (*Spec) kind() string { return "spec" }
 
-// Fault is part of Turns and Actions. What failed in one slot of a batch, while the others
-// continue.
+// Fault is part of Turns and Actions. A failure in one slot of a batch; the others continue.
 type Fault struct {
 	// The slot.
 	Slot int64
@@ -527,7 +526,7 @@ type View struct {
 	Legal []int64
 	// The same as a bit mask, in its place; see [Mask].
 	LegalMask []byte
-	// What the seat earned in this transition.
+	// The seat's reward for this transition.
 	Reward float64
 	// If wanted: an array with one row per legal action, in the same order.
 	Afterstates any
@@ -552,14 +551,14 @@ func (m *View) wire(w *wire) {
 	orNil(w, "truncated", &m.Truncated, boolean)
 }
 
-// Clock is part of AgentStart, AgentStep, AgentSteps and WatchedTurn. What a seat may use and what
-// its last answer took, in seconds of the broker's clock.
+// Clock is part of AgentStart, AgentStep, AgentSteps and WatchedTurn. The time that a seat has, and
+// that of its last answer, in seconds of the broker's clock.
 type Clock struct {
 	// The limit of this decision; nil if there is none.
 	Decision *float64
-	// What is left for the rest of the episode, including this decision; nil if there is no limit.
+	// The time left for the rest of the episode, including this decision; nil if there is no limit.
 	Left *float64
-	// What the seat's last answer took; nil before the first.
+	// The time of the seat's last answer; nil before the first.
 	Last *float64
 }
 
@@ -577,9 +576,9 @@ type Preview struct {
 	Seats []View
 	// The sum of each seat's rewards along the line.
 	Rewards []float64
-	// Whether the rules would end the episode.
+	// True if the rules would end the episode.
 	Terminated bool
-	// Whether a limit outside the rules would end it.
+	// True if a limit outside the rules would end it.
 	Truncated bool
 	// At the end: a score per seat.
 	Outcome []float64

@@ -1,4 +1,5 @@
-"""Writes down what the Python types know: SPEC.md's tables, schema.json, vectors/, the clients' messages.
+"""Writes down what the Python types know: SPEC.md's tables, schema.json, vectors/, the clients'
+messages.
 
 ``make generate`` writes the files; ``make check`` fails if one is out of date.
 """

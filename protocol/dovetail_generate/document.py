@@ -186,7 +186,8 @@ _NAMES = {"id", "match", "episode", "seat", "run", "instance"}
 
 
 def _fields(fields: list[FieldRow], known: Mapping[FieldRow, str] | None = None) -> Iterator[str]:
-    """Yield the table of some fields; those that are ``known`` from another table are named only."""
+    """Yield the table of some fields; those that are ``known`` from another table are named
+    only."""
     fields = [field for field in fields if field.name != "seq"]  # said once, as "numbered"
     if not fields:
         yield "No fields."
@@ -304,7 +305,8 @@ TABLES: dict[str, tuple[Mapping[Any, Mapping[str, str]], str]] = {
     ),
     "a run": (
         states.RUN,
-        "any other request gets `wrong-state`; one about a run that is over, `unknown`; `cancel` also "
+        "any other request gets `wrong-state`; one about a run that is over, `unknown`; `cancel` "
+        "also "
         "stands for the loss of the experiment or the broker",
     ),
 }
@@ -321,7 +323,7 @@ EVENTS = {
     "finished": "no episode is left",
     "failed": "the run cannot continue",
 }
-"""What moves a state without being a message, and when."""
+"""Events that move a state without being a message, and their time."""
 
 
 def _machines() -> Iterator[str]:
@@ -361,7 +363,8 @@ def _session_drawn() -> Iterator[str]:
 
 
 def _episode_drawn() -> Iterator[str]:
-    """Yield both sides of an episode in one picture: what the environment is at, and what a seat."""
+    """Yield both sides of an episode in one picture: what the environment is at, and what a
+    seat."""
     yield "```mermaid"
     yield "stateDiagram-v2"
     for name, about, table in (

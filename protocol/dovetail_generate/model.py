@@ -19,7 +19,8 @@ from dovetail.protocol import codec, errors, messages, scenes, spaces
 
 ROLES = ("environment", "agent", "experiment", "observer")
 
-# -- types ------------------------------------------------------------------------------------------
+# -- types
+# ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,8 @@ class Scalar:
     """A value without parts.
 
     ``payload`` is any value that passes through unopened; ``legal`` a list of action numbers, a bit
-    mask or nil; ``space`` a map whose ``space`` names its kind; ``bound`` a number or nested arrays of
-    numbers.
+    mask or nil; ``space`` a map whose ``space`` names its kind; ``bound`` a number or nested arrays
+    of numbers.
     """
 
     kind: Literal[
@@ -46,7 +47,7 @@ class Scalar:
     minimum: float | None = None
     maximum: float | None = None
     exclusive: bool = False
-    """Whether ``minimum`` itself is excluded."""
+    """True if ``minimum`` itself is excluded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ class Reference:
 
 Type = Scalar | Array | TupleOf | Map | Optional | OneOf | Reference
 
-# -- declarations -----------------------------------------------------------------------------------
+# -- declarations
+# -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Field:
     type: Type
     required: bool
     default: Any
-    """A plain Python value; None for nil and for a required field.  A record's default is ``{}``."""
+    """A plain Python value; None for nil and for a required field, ``{}`` for a record."""
     meaning: str
 
 
@@ -149,7 +151,8 @@ class Contract:
         return next(each for each in self.records if each.name == name)
 
 
-# -- from the source --------------------------------------------------------------------------------
+# -- from the source
+# --------------------------------------------------------------------------------
 
 _SCALARS: dict[str, Scalar] = {
     "int": Scalar("integer"),
@@ -229,7 +232,8 @@ class Declaration:
 def declarations(
     module: types.ModuleType,
 ) -> dict[str, tuple[type[msgspec.Struct], str, list[Declaration]]]:
-    """Return the structs of a module by name: each with its summary and its fields, inherited ones first.
+    """Return the structs of a module by name: each with its summary and its fields, inherited ones
+    first.
 
     Raises:
         ValueError: a field has no docstring.

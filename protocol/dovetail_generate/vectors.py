@@ -41,7 +41,8 @@ def valid_vectors() -> str:
         for name, value in examples.values()
     ]
     return _dump(
-        "Frames that the receiver must read as the JSON says. Another encoder may order keys otherwise "
+        "Frames that the receiver must read as the JSON says. Another encoder may order keys "
+        "otherwise "
         "and write shorter or longer headers.",
         messages=said,
         values=bare,
@@ -60,7 +61,8 @@ def member_vectors() -> str:
         for space, value, member in examples.members()
     ]
     return _dump(
-        "Spaces, values, and whether the value is in the space (S8.1); both as the bytes and the JSON "
+        "Spaces, values, and whether the value is in the space (S8.1); both as the bytes and the "
+        "JSON "
         "reading of a frame.",
         members=entries,
     )

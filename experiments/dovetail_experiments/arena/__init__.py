@@ -1,1 +1,2 @@
-"""A standing competition: who plays whom, what was played, and who leads; docs/arena.md describes it."""
+"""A standing competition: who plays whom, what was played, and who leads; docs/arena.md describes
+it."""

@@ -34,7 +34,7 @@ UNREADABLE = (
     *(OSError, EOFError, ValueError, RuntimeError, RecursionError, OverflowError),
     *(zipfile.BadZipFile, zlib.error, struct.error, sa.exc.SQLAlchemyError),
 )
-"""What reading an archive raises that is damaged, encrypted, or was made to do harm."""
+"""The exceptions of reading an archive that is damaged, encrypted, or was made to do harm."""
 _State = Literal["active", "paused", "banned"]
 _Int = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 _Text = Annotated[str, Meta(max_length=1 << 16)]
@@ -52,8 +52,8 @@ CHECKED: dict[tuple[str, str], Any] = {
 def export(file: Path, arena: Arena, archive: Path) -> None:
     """Write an arena into an archive; the arena may be running.
 
-    Entrants keep their access tokens, of which the archive has only hashes, or their keys. Then the archive has
-    the broker's key, too, so that they need not change theirs, and is its user's alone.
+    Entrants keep their access tokens, of which the archive has only hashes, or their keys. Then the
+    archive has the broker's key, too, so that they need not change theirs, and is its user's alone.
 
     Raises:
         DovetailError: the archive exists, or cannot be written.
@@ -143,7 +143,8 @@ def _fill(given: Unpacked, path: Path, tables: list[sa.Table]) -> None:
     version = rows[0]["version"] if len(rows) == 1 else None
     if version not in range(1, s.VERSION + 1):
         raise DovetailError(
-            f"the archive has version {version} of an arena's tables; this program reads {s.VERSION}"
+            f"the archive has version {version} of an arena's tables; this program reads "
+            f"{s.VERSION}"
         )
     with ArenaStore(path, create=True):
         pass
@@ -157,7 +158,8 @@ def _fill(given: Unpacked, path: Path, tables: list[sa.Table]) -> None:
             wrong = connection.execute(sa.text("PRAGMA foreign_key_check")).first()
             if wrong is not None:
                 raise DovetailError(
-                    f"{given.path} is not whole: a row of {wrong[0]} names one of {wrong[2]} that is not there"
+                    f"{given.path} is not whole: a row of {wrong[0]} names one of {wrong[2]} that "
+                    "is not there"
                 )
     finally:
         engine.dispose()

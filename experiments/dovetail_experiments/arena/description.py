@@ -23,11 +23,13 @@ from dovetail_experiments.files.checking import configured, named, parametrised
 from dovetail_experiments.files.file import Mistake, Seed, located, table
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
-"""What entrants, ladders and baselines may be called: it stands in addresses of pages and in labels."""
+"""The form of names of entrants, ladders and baselines, which stand in addresses of pages and in
+labels."""
 JOURNAL, TOKEN = "journal", "token"
 """Files in an arena's folder: every game, and the access token of its broker and its operator."""
 BROKER_KEY, OWN_KEY = "broker.key", "arena.key"
-"""Files in the folder of an arena with keys: the broker's key, and that of the arena's own programs."""
+"""Files in the folder of an arena with keys: the broker's key, and that of the arena's own
+programs."""
 OWN = ":arena"
 """The name of that key; no invited entrant is called so."""
 Positive = Annotated[int, Meta(ge=1)]
@@ -53,7 +55,8 @@ class Ladder(
 
     name: str
     game: str
-    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command``
+    offers."""
     configuration: dict[str, Any] = {}
     seats: Positive = 2
     command: list[str] | None = None
@@ -62,17 +65,18 @@ class Ladder(
     answer_timeout: Annotated[float, Meta(gt=0)] = 30.0
     """Seconds for any answer without a clock."""
     openings: Annotated[int, Meta(ge=0)] = 0
-    """How many first turns are drawn from the seed, the same in all games of a unit."""
+    """Number of random first turns, the same in all games of a unit."""
     entrants: list[str] = msgspec.field(default_factory=lambda: ["*"])
-    """Who may enter; ``*`` is everyone who has been invited."""
+    """The entrants that are admitted; ``*`` is everyone who has been invited."""
     programs: Positive = 8
-    """How many programs of an entrant may play at once; newcomers play first, so more would keep others waiting."""
+    """How many programs of an entrant may play at once; newcomers play first, so more would keep
+    others waiting."""
     mode: Literal["evaluate", "learn"] = "evaluate"
-    """Whether agents may change by what they play."""
+    """True if agents may change by what they play."""
     window: Positive | None = None
-    """How many units the table is of, the latest; for agents that learn."""
+    """Rate only the latest ``window`` units; for agents that learn."""
     pinned: str = ""
-    """The baseline whose rating is 0 in the table; the mean of all agents is if it names none."""
+    """The baseline fixed at rating 0; if empty, the mean is."""
     width: Annotated[float, Meta(gt=0)] = 1.0
     """How far apart opponents are, in standard deviations of all ratings."""
     uniform: Share = 0.1
@@ -85,16 +89,17 @@ class Ladder(
 
     @property
     def offered(self) -> str:
-        """What the program that plays the game calls it."""
+        """The name of the game in the program that plays it."""
         return self.game if self.command else offered_name(self.game, "environment")
 
     @property
     def players(self) -> int:
-        """How many meet in a unit; a game of one seat is played by two, each alone on the same seed."""
+        """How many meet in a unit; a game of one seat is played by two, each alone on the same
+        seed."""
         return max(2, self.seats)
 
     def admits(self, entrant: str) -> bool:
-        """Whether an entrant may play here."""
+        """Return whether an entrant may play here."""
         return "*" in self.entrants or entrant in self.entrants
 
 
@@ -129,7 +134,8 @@ class Arena(Struct, frozen=True, forbid_unknown_fields=True):
     faults: Positive = 3
     """How many losses by fault in a row pause an agent."""
     keys: bool = False
-    """Whether each entrant has a pair of keys instead of an access token, and everything is encrypted."""
+    """True if each entrant has a pair of keys instead of an access token, and everything is
+    encrypted."""
     insecure: bool = False
     """Listen beyond this machine although nothing is encrypted."""
 
@@ -155,7 +161,8 @@ def read(path: Path) -> Arena:
     """Return the arena that a file describes.
 
     Raises:
-        DovetailError: the file cannot be read or does not describe an arena; one line says what and where.
+        DovetailError: the file cannot be read or does not describe an arena; one line says what and
+            where.
     """
     found = table(path, {})
     try:
@@ -170,7 +177,8 @@ def read(path: Path) -> Arena:
         names = [each.name for each in ladder.baselines]
         if ladder.pinned and (ladder.pinned not in names or ladder.seats > 2):
             raise DovetailError(
-                f"{path}: the ladder {ladder.name!r} pins {ladder.pinned!r}; name one of its baselines, in a "
+                f"{path}: the ladder {ladder.name!r} pins {ladder.pinned!r}; name one of its "
+                "baselines, in a "
                 "game of at most two seats"
             )
         for name in names:
@@ -217,7 +225,8 @@ def _dated(path: Path, seasons: list[SeasonPlan]) -> None:
     ]
     if dates != sorted(dates):
         raise DovetailError(
-            f"{path}: the seasons are not in order; each must begin after the final of the one before"
+            f"{path}: the seasons are not in order; each must begin after the final of the one "
+            "before"
         )
 
 

@@ -1,4 +1,4 @@
-"""Who may play in an arena, by what they show; and the log of what happened to them."""
+"""The entrants of an arena, their credentials, and the log of events."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ class Entrants(ArenaTables):
     """The entrants and the log in an arena's database."""
 
     def invite(self, name: str) -> str:
-        """Return a new access token of an entrant; an earlier one, or its key, is void from now on."""
+        """Return a new access token of an entrant; an earlier one, or its key, is void from now
+        on."""
         token = secrets.token_hex(24)
         self._admit(name, _hash(token))
         return token
 
     def admit(self, name: str, public: str) -> None:
-        """Let an entrant in with a public key; an earlier key, or its access token, is void from now on.
+        """Let an entrant in with a public key; an earlier key, or its access token, is void from
+        now on.
 
         Raises:
             DovetailError: the key is another entrant's.
@@ -58,7 +60,8 @@ class Entrants(ArenaTables):
             return found
 
     def shown(self, name: str) -> str | None:
-        """Return the hash of an entrant's access token, or its public key; None if it may not enter."""
+        """Return the hash of an entrant's access token, or its public key; None if it may not
+        enter."""
         e = s.entrants.c
         query = sa.select(e.token).where(e.name == name, e.state != "banned")
         with self._reader.begin() as connection:
@@ -66,7 +69,8 @@ class Entrants(ArenaTables):
             return found
 
     def keys(self) -> dict[str, tuple[str, bool]]:
-        """Return the public key of each entrant that has one, and whether it may use it, by name."""
+        """Return the public key of each entrant that has one, and whether it may use it, by
+        name."""
         e = s.entrants.c
         with self._reader.begin() as connection:
             rows = connection.execute(sa.select(e.name, e.token, e.state).order_by(e.name))
@@ -129,7 +133,8 @@ class Entrants(ArenaTables):
     def log(
         self, last: int = 50, about: Sequence[str] | None = None
     ) -> list[tuple[float, str, str, str]]:
-        """Return the latest lines of the log, or those about some, the oldest first: when, what, whom, text."""
+        """Return the latest lines of the log, or those about some, the oldest first: when, what,
+        whom, text."""
         query = sa.select(s.log).order_by(s.log.c.id.desc()).limit(last)
         if about is not None:
             query = query.where(s.log.c.about.in_(about))

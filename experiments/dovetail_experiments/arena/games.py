@@ -1,4 +1,4 @@
-"""What a game of a unit was worth, and the points of a unit.  Pure."""
+"""The score of a game, and the points of a unit.  Pure."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def game(episode: Episode, number: int, seating: list[int]) -> ArenaGame | None:
 
 
 def forfeited(number: int, seating: list[int], blame: int, message: str) -> ArenaGame:
-    """Return a game that was not played because a program refused it or had left; ``blame`` is its seat."""
+    """Return a game that was not played because a program refused it or had left; ``blame`` is its
+    seat."""
     seats = len(seating)
     nothing = [0.0] * seats
     return ArenaGame(
@@ -104,7 +105,8 @@ def _lost(seats: int, blame: int | None) -> list[float]:
 
 
 def worth(played: Sequence[ArenaGame], players: int) -> list[float]:
-    """Return the points of each player of a unit: the mean over its games, 1 for first to 0 for last.
+    """Return the points of each player of a unit: the mean over its games, 1 for first to 0 for
+    last.
 
     In games of one seat each player has one game of its own, and the returns are compared.
     """

@@ -1,9 +1,10 @@
-"""Who plays whom next.  Pure.
+"""The choice of the next pairing.  Pure.
 
-Pairing with the nearest opponent alone learns most from each game and makes the intervals of the table
-too narrow, because the ratings that choose the opponents contain the errors that the games should
-average out (docs/decisions/0032-the-arena.md has figures).  A wide Gaussian with a share of opponents
-sampled uniformly keeps their coverage (tests/experiments/arena/test_pairing.py measures it).
+Pairing with the nearest opponent alone learns most from each game and makes the intervals of the
+table too narrow, because the ratings that choose the opponents contain the errors that the games
+should average out (docs/decisions/0032-the-arena.md has figures).  A wide Gaussian with a share of
+opponents sampled uniformly keeps their coverage (tests/experiments/arena/test_pairing.py measures
+it).
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class Candidate:
     mu: float
     """Its rating, on any scale."""
     free: bool = True
-    """Whether it could begin at once. Who is busy is drawn as an opponent, too, and waited for: otherwise those
-    who happen to end at the same time would meet again and again."""
+    """True if it could begin at once. Who is busy is drawn as an opponent, too, and waited for:
+    otherwise those who happen to end at the same time would meet again and again."""
 
 
 def choose(
@@ -79,8 +80,8 @@ def choose(
 def round_robin(entrants: Mapping[int, str], size: int, rng: random.Random) -> list[list[int]]:
     """Return the units of a final, in random order.
 
-    In games of two, everyone meets everyone else once. Where more meet in a game, players meet in random groups,
-    in as many rounds as everyone needs to have sat with as many others as there are.
+    In games of two, everyone meets everyone else once. Where more meet in a game, players meet in
+    random groups, in as many rounds as everyone needs to have sat with as many others as there are.
 
     Args:
         entrants: by player, as of ``Candidate``.

@@ -1,4 +1,5 @@
-"""The arena's own programs: an environment for each game and the baselines, started again if they end."""
+"""The arena's own programs: an environment for each game and the baselines, started again if they
+end."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Programs:
         self._own = own
         self._folder = folder
         self.known: dict[str, str] = {}
-        """Whose each baseline's token or public key is; they are made at each start."""
+        """The owner of each baseline's token or public key; they are made at each start."""
         self._environments: dict[str, Ladder] = {}
         self._baselines: dict[str, tuple[Baseline, str | Path]] = {}
         for ladder in arena.ladders:
@@ -60,7 +61,7 @@ class Programs:
                     self._baselines[name] = each, token
                     self.known[token] = who
         self._mark = secrets.token_hex(4)
-        """What no entrant knows of the names of our programs, so that none takes them before they do."""
+        """A secret in the names of the arena's programs, so that no entrant takes them first."""
         self._again: dict[str, float] = {}
 
     @contextmanager

@@ -1,4 +1,5 @@
-"""The referee: finds out who is there, pairs them, has units played at the broker and writes down the results."""
+"""The referee: finds out who is there, pairs them, has units played at the broker and writes down
+the results."""
 
 from __future__ import annotations
 
@@ -31,22 +32,22 @@ LOOK = 0.5
 CREATING = 30.0
 """Seconds within which a program must make an agent of a type that it offers."""
 TRIES = 3
-"""How often a unit is begun that fails without a player's fault before it is dropped."""
+"""Attempts at a pairing that fails through no player's fault."""
 REST = 2 * LOOK
 """Seconds for which a ladder rests after a unit that could not be played."""
 AGAIN = 30.0
 """Seconds until a program that failed at that is asked again."""
 
 TRIAL, TRIAL_MOST = 60.0, 3600.0
-"""Seconds until an agent that is paused for its faults may play against a baseline to show that it is mended; twice
-as many after each time that it is not, up to so many."""
+"""Delay before a paused agent gets a trial game; doubles after each failure, up to the maximum."""
 
 Where = tuple[str, str]
 """A peer and what it offers."""
 
 
 def entrant(peer: Mapping[str, Any]) -> str:
-    """Return whose a peer in the catalogue is; no entrant's name for the arena's environments and pages.
+    """Return whose a peer in the catalogue is; no entrant's name for the arena's environments and
+    pages.
 
     All that the arena knows of identities: the broker says whose access token or key a peer showed.
     """
@@ -54,7 +55,8 @@ def entrant(peer: Mapping[str, Any]) -> str:
 
 
 def baseline(ladder: Ladder, name: str) -> str:
-    """Return the entrant whose token a baseline's program shows; no invited entrant is called so."""
+    """Return the entrant whose token a baseline's program shows; no invited entrant is called
+    so."""
     return f"baseline:{ladder.name}/{name}"
 
 
@@ -115,7 +117,8 @@ class Referee:
         """Ladders whose first unit has been checked against what the game declares."""
         self._turns: dict[str, int] = {}
         self._trials: dict[int, tuple[float, float]] = {}
-        """By player paused for its faults, when its next trial begins, and seconds until the one after."""
+        """By player paused for its faults, when its next trial begins, and seconds until the one
+        after."""
         self._begun: dict[str, int] = {}
         """By ladder, when its latest unit began, counted in units of all ladders."""
         self._rests: dict[str, float] = {}
@@ -141,7 +144,7 @@ class Referee:
         return len(self._playing)
 
     def step(self, timeout: float = 0.05) -> None:
-        """Do what is to be done now, then wait for the broker for so many seconds.
+        """Do what is due now, then wait ``timeout`` seconds for the broker.
 
         Raises:
             DovetailError: the broker is gone, or the store cannot be written.
@@ -198,7 +201,8 @@ class Referee:
         self._tell()
 
     def _tell(self) -> None:
-        """Send the program of each agent that is paused or banned a notice, and another one when it is back."""
+        """Send the program of each agent that is paused or banned a notice, and another one when it
+        is back."""
         for number, instance in self._reach.items():
             player = self._players[number]
             out = player.state != "active"
@@ -218,7 +222,8 @@ class Referee:
     def _entered(
         self, offers: Iterable[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]
     ) -> list[tuple[Ladder, Mapping[str, Any], Mapping[str, Any], int]]:
-        """Return the offers that enter ladders: ladder, peer, offer and player, the first that connected in front.
+        """Return the offers that enter ladders: ladder, peer, offer and player, the first that
+        connected in front.
 
         Of each entrant's programs no more than the ladder's ``programs`` enter.
         """
@@ -256,7 +261,8 @@ class Referee:
     def _enters(
         self, ladder: Ladder, peer: Mapping[str, Any], offered: str
     ) -> tuple[str, str, str] | None:
-        """Return the ladder, entrant and program that an offer is in a ladder, None if it is none there."""
+        """Return the ladder, entrant and program that an offer is in a ladder, None if it is none
+        there."""
         who = entrant(peer)
         program, at, only = offered.partition("@")
         own = {baseline(ladder, each.name): each for each in ladder.baselines}
@@ -314,7 +320,7 @@ class Referee:
         ]
 
     def _busy(self, player: int) -> bool:
-        """Whether an agent plays, in this ladder or in another."""
+        """Return whether an agent plays, in this ladder or in another."""
         return any(
             self._seats[player] == self._seats.get(each)
             for match in self._playing.values()
@@ -370,7 +376,8 @@ class Referee:
             self._planned.append(self._store.plan(number, ladder.name, self._arena.seed, chosen))
 
     def _trial(self, ladder: Ladder) -> ArenaUnit | None:
-        """Return games that do not count, between an agent that was paused for its faults and baselines."""
+        """Return games that do not count, between an agent that was paused for its faults and
+        baselines."""
         now = time.monotonic()
         free = [p.id for p in self._there(ladder.name) if not p.entrant and not self._busy(p.id)]
         for number, each in self._players.items():
@@ -448,7 +455,8 @@ class Referee:
                     **ladder.rules(),
                     check=ladder.name not in self._checked,
                     opening_turns=ladder.openings,
-                    # The last part numbers attempts: a journal's reader then leaves earlier ones out.
+                    # The last part numbers attempts: a journal's reader then leaves earlier ones
+                    # out.
                     label=f"{ladder.name}/{unit.id}{part}/{attempt}",
                     names=[self._players[player].name for player in players],
                 )
@@ -511,7 +519,8 @@ def _counted(match: _Match) -> list[ArenaGame] | None:
         counts = None if episode is None else game(episode, number, seating)
         done = match.runs[number if alone else 0].done
         if counts is None and done is not None and done.blame is not None:
-            # Those who leave in the middle of a unit, or refuse it, lose what was still to be played.
+            # Those who leave in the middle of a unit, or refuse it, lose what was still to be
+            # played.
             seat = seating.index(number if alone else done.blame)
             counts = forfeited(number, seating, seat, done.message)
         if counts is None:

@@ -40,7 +40,7 @@ class FinishedUnit:
     ratings: list[Rating]
     games: list[ArenaGame]
     software: str = ""
-    """What the arena was that played it."""
+    """The software of the arena that played it."""
 
 
 def units(connection: sa.Connection, which: sa.Select[Any]) -> list[FinishedUnit]:

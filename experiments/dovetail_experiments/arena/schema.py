@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 VERSION = 3
-"""Version 1 knew no finals: ``seasons`` had no column ``final``; 2 did not know which code played a unit."""
+"""Version 1 knew no finals: ``seasons`` had no column ``final``; 2 did not know which code played a
+unit."""
 
 metadata = sa.MetaData()
 
@@ -21,7 +22,8 @@ entrants = sa.Table(
     sa.Column("state", sa.String, nullable=False, server_default="active"),
     sa.Column("why", sa.Text, nullable=False, server_default=""),
 )
-"""Who may connect agents; ``token`` is the SHA-256 of the access token, in hexadecimal, or a public key."""
+"""The entrants that may connect agents; ``token`` is the SHA-256 of the access token, in
+hexadecimal, or a public key."""
 
 players = sa.Table(
     "players",
@@ -36,7 +38,8 @@ players = sa.Table(
     sa.Column("entered", sa.Float, nullable=False),
     sa.UniqueConstraint("ladder", "entrant", "program"),
 )
-"""A program in a ladder; a baseline has no ``entrant``. ``faults`` counts losses by fault in a row."""
+"""A program in a ladder; a baseline has no ``entrant``. ``faults`` counts losses by fault in a
+row."""
 
 seasons = sa.Table(
     "seasons",
@@ -63,9 +66,9 @@ units = sa.Table(
     sa.Column("dropped", sa.Text),
     sa.Column("software", sa.String, nullable=False, server_default=""),
 )
-"""Games that count together: all rotations of the same players, on one seed. ``played`` numbers those that
-count in the order in which they ended; ``dropped`` says why another will not be played, and ``software``
-what the arena was that played it."""
+"""Games that count together: all rotations of the same players, on one seed. ``played`` numbers
+those that count in the order in which they ended; ``dropped`` says why another will not be played,
+and ``software`` what the arena was that played it."""
 
 places = sa.Table(
     "places",
@@ -116,4 +119,5 @@ log = sa.Table(
     sa.Column("about", sa.String, nullable=False, server_default=""),
     sa.Column("text", sa.Text, nullable=False, server_default=""),
 )
-"""What was done to whom and why: pauses, bans, notes, seasons; times in seconds since 1970, UTC."""
+"""The events of the arena, with their subjects and reasons: pauses, bans, notes, seasons; times in
+seconds since 1970, UTC."""

@@ -1,7 +1,7 @@
 """Signing in on the page by a key that stays where it is.
 
-The page shows a code to one browser. The key's holder connects to the broker as a program whose name has the
-code, and the broker tells the page whose key that program has shown.
+The page shows a code to one browser. The key's holder connects to the broker as a program whose
+name has the code, and the broker tells the page whose key that program has shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ CODE = re.compile(r"[0-9a-f]{16}")
 
 
 def code(secret: str) -> str:
-    """Return the code that a page shows which has a secret in its form; it does not give the secret away."""
+    """Return the code that a page shows which has a secret in its form; it does not give the secret
+    away."""
     return hashlib.sha256(f"sign in {secret}".encode(errors="replace")).hexdigest()[:16]
 
 

@@ -19,7 +19,7 @@ from dovetail_experiments.statistics.units import key
 
 
 class StandingsRow(Struct):
-    """What a player reached."""
+    """The results of a player."""
 
     player: int
     name: str
@@ -52,7 +52,7 @@ class LadderTable(Struct):
     played: int
     """How many were played."""
     warning: str = ""
-    """What to say if they were played by different software."""
+    """A note if they were played by different software."""
 
 
 def standings(store: ArenaStore, ladder: Ladder, season: int, seed: int) -> LadderTable:

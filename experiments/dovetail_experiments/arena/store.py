@@ -1,7 +1,9 @@
-"""The arena's one file: its seasons and players, and with what it inherits entrants, the log and units.
+"""The arena's one file: its seasons and players, and with what it inherits entrants, the log and
+units.
 
-Each change is one transaction, so that a program killed between two of them leaves a whole state: a unit is
-planned, and is played again until it stands there with all its games and the ratings after it.
+Each change is one transaction, so that a program killed between two of them leaves a whole state: a
+unit is planned, and is played again until it stands there with all its games and the ratings after
+it.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class LadderPlayer:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         return named(self.entrant, self.program)
 
 
@@ -136,7 +138,8 @@ class ArenaStore(Entrants, ArenaUnits):
     def final(self, seed: int, ladders: Mapping[str, int], rounds: int = 1) -> dict[str, int]:
         """Begin the final of the season, a round robin; return how many units each ladder plays.
 
-        Everyone plays who has played in the season and is not paused or banned. Units under way still count.
+        Everyone plays who has played in the season and is not paused or banned. Units under way
+        still count.
 
         Args:
             seed: the arena's.
@@ -149,7 +152,8 @@ class ArenaStore(Entrants, ArenaUnits):
         season = self.season()
         if season.final is not None:
             raise DovetailError(
-                f"the final of season {season.name!r} has begun already; begin another season after it"
+                f"the final of season {season.name!r} has begun already; begin another season "
+                "after it"
             )
         counts, found = self.counts(season.number), {}
         master = self.master(season.number, seed)
@@ -240,7 +244,8 @@ class ArenaStore(Entrants, ArenaUnits):
 
 
 def _for_owner(path: Path) -> None:
-    """Make the folder and the file of an arena for its owner alone; keep others out of those that are there."""
+    """Make the folder and the file of an arena for its owner alone; keep others out of those that
+    are there."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     for each in path.parent.glob(f"{path.name}*"):  # what SQLite makes beside it has its mode
@@ -255,7 +260,8 @@ _STEPS = {
 
 
 def _upgrade(connection: sa.Connection) -> int:
-    """Bring tables of an earlier version up to date, unless another program just has; return the version."""
+    """Bring tables of an earlier version up to date, unless another program just has; return the
+    version."""
     found = int(connection.execute(sa.select(s.arena.c.version)).scalar_one())
     while found in _STEPS:
         connection.execute(sa.text(_STEPS[found]))

@@ -59,7 +59,8 @@ class ArenaUnits(ArenaTables):
             return int(connection.execute(sa.select(s.units.c.tries).where(mine)).scalar_one())
 
     def drop(self, unit: ArenaUnit, why: str, tries: int = 0, attempt: int | None = None) -> None:
-        """Give a planned unit up, if it was tried so often, and not begun again since ``attempt``."""
+        """Give a planned unit up, if it was tried so often, and not begun again since
+        ``attempt``."""
         u = s.units.c
         with self._writing() as connection:
             connection.execute(
@@ -83,7 +84,8 @@ class ArenaUnits(ArenaTables):
             unit: as planned.
             played: its games.
             most: how many losses by fault in a row pause a player.
-            attempt: of the unit, as ``begin`` returned it; nothing is recorded if another has begun since.
+            attempt: of the unit, as ``begin`` returned it; nothing is recorded if another has begun
+                since.
         """
         points = worth(played, len(unit.players))
         p, u = s.players.c, s.units.c
@@ -122,13 +124,17 @@ class ArenaUnits(ArenaTables):
                         last = game if game.fault == place else last
                 connection.execute(sa.update(s.players).where(mine).values(faults=faults))
                 if last is not None:
-                    text = f"{most} losses by fault in a row, the last in unit {unit.id}: {last.reason}"
+                    text = (
+                        f"{most} losses by fault in a row, the last in unit {unit.id}: "
+                        f"{last.reason}"
+                    )
                     text += f" ({last.message})" if last.message else ""
                     _pause(connection, mine & (p.faults >= most), text)
         return [rated[str(who)] for who in unit.players]
 
     def tried(self, player: int, fault: str) -> None:
-        """Take how an agent that was paused for its faults did against a baseline; it is back if ``fault`` is empty."""
+        """Take how an agent that was paused for its faults did against a baseline; it is back if
+        ``fault`` is empty."""
         mine = (s.players.c.id == player) & (s.players.c.state == "paused")
         with self._writing() as connection:
             if fault:
@@ -175,7 +181,7 @@ class ArenaUnits(ArenaTables):
             season: its number.
             ladder: its name.
             player: only those of this player.
-            last: only so many, the latest.
+            last: the number of units, the latest; None for all.
         """
         u = s.units.c
         query = sa.select(u.id).where(u.season == season, u.ladder == ladder, u.played.is_not(None))

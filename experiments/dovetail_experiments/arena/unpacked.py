@@ -1,4 +1,4 @@
-"""What an archive unpacks to, read within limits."""
+"""The content of an archive, read within limits."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from dovetail.protocol.errors import DovetailError
 
 RATIO, LEAST = 60, 16 << 20
-"""How many times the archive's own size it may unpack to, and how many bytes a small one may; JSON and journals shrink
-to a tenth or a thirtieth."""
+"""How many times the archive's own size it may unpack to, and how many bytes a small one may; JSON
+and journals shrink to a tenth or a thirtieth."""
 LINE = 1 << 20
 """Bytes of a line."""
 PART = 1 << 16
@@ -52,12 +52,13 @@ class Unpacked:
                 self._left -= len(part)
                 if self._left < 0:
                     raise DovetailError(
-                        f"{self.path} unpacks to more than {self._most:,} bytes, too much for an archive of its size"
+                        f"{self.path} unpacks to more than {self._most:,} bytes, too much for an "
+                        "archive of its size"
                     )
                 yield part
 
     def whole(self, name: str, most: int) -> bytes:
-        """Return the content of a file of at most so many bytes.
+        """Return the content of a file of limited size.
 
         Raises:
             DovetailError: it is longer, or the archive unpacks to too much.

@@ -17,7 +17,8 @@ COMMANDS = {
     ),
     "bench": (
         "dovetail_experiments.commands.experiments",
-        "Measure turns per second and compare them with bare references; needs a checkout of the project.",
+        "Measure turns per second and compare them with bare references; needs a checkout of the "
+        "project.",
     ),
     "results": (
         "dovetail_experiments.commands.results",
@@ -33,7 +34,8 @@ COMMANDS = {
     ),
     "report": (
         "dovetail_experiments.commands.results",
-        "Write OUT/report.html: one page with everything that was played (so far, if it is still running).",
+        "Write OUT/report.html: one page with everything that was played (so far, if it is still "
+        "running).",
     ),
     "states": (
         "dovetail_experiments.commands.results",

@@ -68,7 +68,8 @@ def add(app: typer.Typer) -> None:
         _Group,
         name="arena",
         help="Run and operate a standing competition.\n\n"
-        "`dovetail arena FILE` runs the arena that FILE describes; the other commands are for its operator "
+        "`dovetail arena FILE` runs the arena that FILE describes; the other commands are for its "
+        "operator "
         "and work whether or not it runs.",
     )
     for each in (run, invite, standings, pause, resume, ban, note, final, season, log, export):
@@ -98,8 +99,10 @@ def run(
     arena = _read(file)
     if not (arena.keys or arena.insecure or loopback(arena.bind)):
         raise UsageError(
-            f"other machines reach {arena.bind}, and nothing is encrypted; set `keys = true`, or bind "
-            "tcp://127.0.0.1 and use a tunnel such as `ssh -L`, or set `insecure = true` in a network that you "
+            f"other machines reach {arena.bind}, and nothing is encrypted; set `keys = true`, or "
+            "bind "
+            "tcp://127.0.0.1 and use a tunnel such as `ssh -L`, or set `insecure = true` in a "
+            "network that you "
             "trust"
         )
     check(file, arena)
@@ -111,7 +114,8 @@ def run(
         journal = Journal(where / JOURNAL)
     except InUse as error:
         raise DovetailError(
-            f"the arena {arena.name} is already running: another process uses {error.path}; stop that one "
+            f"the arena {arena.name} is already running: another process uses {error.path}; stop "
+            "that one "
             f"first, or set another `folder` in a copy of {file}"
         ) from None
     token = _token(file, arena)
@@ -320,8 +324,9 @@ def final(
 ) -> None:
     """End the season with a round robin of all agents that have played in it and are not paused.
 
-    No other unit begins. Units of an agent that is away wait for it; pause it to drop them. When all are played,
-    the season is over and its tables stay. `dovetail arena season` begins another one.
+    No other unit begins. Units of an agent that is away wait for it; pause it to drop them. When
+    all are played, the season is over and its tables stay. `dovetail arena season` begins another
+    one.
 
     Example: dovetail arena final --rounds 2
     """
@@ -395,7 +400,8 @@ def sign_in(
 ) -> None:
     """Sign your browser in on the arena's page with your key, which stays on this machine.
 
-    It takes the same environment variables as your agents. Stop it with Ctrl-C once you are signed in.
+    It takes the same environment variables as your agents. Stop it with Ctrl-C once you are signed
+    in.
 
     Example: dovetail arena sign-in 3f9c01d2ab74e655
     """
@@ -413,7 +419,8 @@ def sign_in(
     )
 
 
-# -- parts ------------------------------------------------------------------------------------------
+# -- parts
+# ------------------------------------------------------------------------------------------
 
 
 def _stopped() -> threading.Event:

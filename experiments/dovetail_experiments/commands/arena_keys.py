@@ -14,7 +14,8 @@ from dovetail_experiments.arena.store import ArenaStore
 
 
 class Entrance:
-    """Who may connect: the arena's programs, its baselines, and the entrants that the store has now.
+    """The keys that may connect: the arena's programs, its baselines, and the entrants that the
+    store has now.
 
     Args:
         where: the arena's folder; the broker's key and the arena's are made there if they are not.
@@ -58,7 +59,8 @@ class Entrance:
 
 
 class Tokens:
-    """Whose access token each is: the arena's baselines', and those of the entrants that the store has now.
+    """The owner of each access token: the arena's baselines', and those of the entrants that the
+    store has now.
 
     Args:
         store: the arena's.
@@ -72,11 +74,13 @@ class Tokens:
         self._known = store.tokens()
 
     def entrant(self, given: str) -> str | None:
-        """Return whose access token this is; None if it is unknown or revoked, or its entrant is banned."""
+        """Return whose access token this is; None if it is unknown or revoked, or its entrant is
+        banned."""
         return self._baselines.get(given) or self._store.entrant(given)
 
     def revoked(self) -> bool:
-        """Look at the store from time to time; return whether its tokens have changed, so that one may be void."""
+        """Look at the store from time to time; return whether its tokens have changed, so that one
+        may be void."""
         now = time.monotonic()
         if now - self._looked < LOOK:
             return False

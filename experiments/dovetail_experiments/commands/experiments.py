@@ -61,7 +61,8 @@ def run(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Database for results, as an SQLAlchemy URL; default: a SQLite file in the folder.",
+            help="Database for results, as an SQLAlchemy URL; default: a SQLite file in the "
+            "folder.",
         ),
     ] = None,
     connect: MaybeConnect = None,
@@ -94,7 +95,8 @@ def run(
         typer.Option(
             metavar="N",
             min=0,
-            help="Divide the episodes among N brokers, each on its own core with its own programs; 0 for one on "
+            help="Divide the episodes among N brokers, each on its own core with its own "
+            "programs; 0 for one on "
             "each core. For files without learning.",
             show_default="1, or as the file says",
         ),
@@ -153,7 +155,8 @@ def run(
                 results.write((done.folder / RESULTS).read_text(encoding="utf-8"))
     except KeyboardInterrupt:
         warn(
-            "interrupted; run the same command with --resume to continue after the last finished stage"
+            "interrupted; run the same command with --resume to continue after the last finished "
+            "stage"
         )
         raise
 
@@ -187,7 +190,8 @@ def located(file: Path) -> Path:
     close = difflib.get_close_matches(file.stem, found, 1)
     meant = f"did you mean the packaged {close[0]!r}? " if close else ""
     raise UsageError(
-        f"experiment file {file} does not exist; {meant}these come with Dovetail: {', '.join(found)}"
+        f"experiment file {file} does not exist; {meant}these come with Dovetail: "
+        f"{', '.join(found)}"
     )
 
 
@@ -214,7 +218,8 @@ def demo() -> None:
 
 
 def bench(context: typer.Context) -> None:
-    """Measure turns per second and compare them with bare references; needs a checkout of the project.
+    """Measure turns per second and compare them with bare references; needs a checkout of the
+    project.
 
     Example: dovetail bench
     """

@@ -112,7 +112,8 @@ def play(
             raise UsageError(f"seat {seat} does not exist; {env} has seats 0 to {seats - 1}")
         if seats == 1 and against:
             raise UsageError(
-                f"{env} has only one seat, which is yours; remove --against, or write an experiment file to let an agent play"
+                f"{env} has only one seat, which is yours; remove --against, or write an "
+                "experiment file to let an agent play"
             )
         print(f"seed {seed}")
         human = experiment.create("human", seed=seed, peer=human_at)

@@ -141,11 +141,13 @@ def report(
         int,
         typer.Option(
             min=0,
-            help="Games of each tournament and evaluation whose moves are compared with exact values.",
+            help="Games of each tournament and evaluation whose moves are compared with exact "
+            "values.",
         ),
     ] = 50,
 ) -> None:
-    """Write OUT/report.html: one page with everything that was played (so far, if it is still running).
+    """Write OUT/report.html: one page with everything that was played (so far, if it is still
+    running).
 
     Example: dovetail report out/connect_four_two_learners
     """

@@ -38,7 +38,8 @@ def seats(env: str, configuration: dict[str, Any], *, local: bool) -> int:
 
 
 Place = tuple["Experiment", str, str, str | None]
-"""The experiment, the names of environment and opponent in it, and the program that creates humans."""
+"""The experiment, the names of environment and opponent in it, and the program that creates
+humans."""
 
 
 @contextmanager
@@ -96,7 +97,7 @@ class _Both:
 
     @property
     def departed(self) -> bool:
-        """Whether the broker has sent ``bye``."""
+        """Return whether the broker has sent ``bye``."""
         return self._link.departed
 
     def send(self, messages: Sequence[m.Message]) -> None:

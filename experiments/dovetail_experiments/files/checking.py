@@ -33,7 +33,8 @@ from dovetail_experiments.stages.schedule import Stage, stages
 
 
 def check(plan: SweepPlan) -> None:
-    """Check what a plan sets in each environment and agent that is written in Python and on this machine.
+    """Check what a plan sets in each environment and agent that is written in Python and on this
+    machine.
 
     Raises:
         DovetailError: a name or an option is wrong; one line says where and what.
@@ -66,7 +67,8 @@ def _check(file: ExperimentFile) -> None:
 
 
 def seating(file: ExperimentFile, game: type[Any]) -> None:
-    """Check that the agents of each stage can play the game, which would otherwise be found when it begins.
+    """Check that the agents of each stage can play the game, which would otherwise be found when it
+    begins.
 
     Args:
         file: the experiment.
@@ -131,7 +133,8 @@ def _enough(file: ExperimentFile, stage: Stage, count: int) -> None:
     if isinstance(part, Pairing) and part.sprt is not None and 2 * count < stage.episodes:
         raise Mistake(
             f"{part.tournament}: sprt counts each opening once, so {count} openings decide within "
-            f"{2 * count} games; set episodes = {2 * count}, or give openings for all {stage.episodes}",
+            f"{2 * count} games; set episodes = {2 * count}, or give openings for all "
+            f"{stage.episodes}",
             *place_of(file, part),
             "episodes",
         )
@@ -155,7 +158,8 @@ def first_states(file: ExperimentFile) -> dict[str, bytes]:
 
 
 def written(file: ExperimentFile, part: PlayPart) -> openings.Book | None:
-    """Return the openings that are written out or in a file that is named; None if they are to be drawn.
+    """Return the openings that are written out or in a file that is named; None if they are to be
+    drawn.
 
     Raises:
         Mistake: the file cannot be read, or a line is not an opening.

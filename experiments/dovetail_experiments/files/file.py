@@ -41,12 +41,14 @@ class EnvironmentPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[environment]``."""
 
     name: str
-    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
+    """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command``
+    offers."""
     configuration: dict[str, Any] = {}
     command: list[str] | None = None
     """A program in any language that offers ``name``; as for agents."""
     hosted: bool = False
-    """Whether it runs inside the broker's process instead of its own; faster, with the same results."""
+    """True if it runs inside the broker's process instead of its own; faster, with the same
+    results."""
 
 
 class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,15 +60,16 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     seed: Seed | None = None
     """Derived from the experiment's seed and the agent's name if not given."""
     command: list[str] | None = None
-    """A program in any language that offers ``type``; ``{address}`` stands for the broker's, which is also in
-    the environment variable DOVETAIL_BROKER."""
+    """A program in any language that offers ``type``; ``{address}`` stands for the broker's, which
+    is also in the environment variable DOVETAIL_BROKER."""
     state: str | None = None
     """A file with a saved state to begin from."""
     register: list[str] = []
-    """What its parameters may name, each ``KIND:NAME=FILE.py:THING`` as for ``dovetail agent --register``."""
+    """Names that its parameters may use, each ``KIND:NAME=FILE.py:THING`` as for ``dovetail agent
+    --register``."""
     hosted: bool = False
-    """Whether it runs inside the broker's process; for agents that answer at once, since nothing else plays
-    while it thinks."""
+    """True if it runs inside the broker's process; for agents that answer at once, since nothing
+    else plays while it thinks."""
 
 
 Openings = Annotated[int, Meta(ge=0)] | str | list[list[Any]]
@@ -98,7 +101,7 @@ class PartRules(
 
     clock: ClockPart = ClockPart()
     check: bool | None = None
-    """Whether all episodes or none are checked against the game's declarations; by default the
+    """True if all episodes or none are checked against the game's declarations; by default the
     first ones are."""
 
     def rules(self) -> dict[str, Any]:
@@ -114,7 +117,7 @@ class PlayPart(PartRules, frozen=True, kw_only=True):
     """Agents by seat; an agent may have several."""
     episodes: Positive = 100
     rotate: bool = False
-    """Whether every agent moves to the next seat in each episode."""
+    """True if every agent moves to the next seat in each episode."""
     seed: Seed | None = None
     """The master seed; by default derived from the experiment's seed and the name."""
     openings: Openings = 0
@@ -178,11 +181,12 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     rounds: Positive | None = None
     """Of a Swiss tournament; as many as a knockout would have if not given."""
     challengers: Positive = 1
-    """Of a gauntlet: so many of the first players meet the others, who do not meet each other."""
+    """Of a gauntlet: the number of first players that meet the others, who do not meet each
+    other."""
     sprt: SprtPart | None = None
     """Ends a meeting when it is decided."""
     best_of: Positive | None = None
-    """Ends a meeting when a player has more than half of the points of so many games."""
+    """Ends a meeting when a player has more than half of the points of this many games."""
     openings: Openings = "auto"
     parallel: Annotated[int, Meta(ge=0)] = 1
     """Meetings at once; 0 for one on each core."""
@@ -223,7 +227,7 @@ class Tournament(PartRules, frozen=True, kw_only=True):
 
     @property
     def snapshots(self) -> bool:
-        """Whether players are named that exist only after a league."""
+        """Return whether players are named that exist only after a league."""
         return any("@" in name for name in self.players)
 
     def pairing(self, players: Sequence[str], number: int, seed: int) -> Pairing:
@@ -266,7 +270,8 @@ class League(PartRules, frozen=True, kw_only=True):
     """Agents that are opponents from the beginning; they do not learn."""
     seats: Annotated[int, Meta(ge=2)] = 2
     policy: Policy = "uniform"
-    """Who is the next opponent: the latest snapshot, any with equal chance, or those who win most."""
+    """The choice of the next opponent: the latest snapshot, any with equal chance, or those who win
+    most."""
     episodes: Positive = 1000
     block: Positive = 100
     """Episodes against the same opponent."""
@@ -290,7 +295,7 @@ class Block(PlayPart, frozen=True, kw_only=True):
 
     league: str
     last: bool
-    """Whether the learner's state joins the pool after it."""
+    """True if the learner's state joins the pool after it."""
 
 
 Part = PlayPart | League | Tournament
@@ -303,9 +308,11 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     pin: bool = False
     """Keep all on one core; faster where turns are short, for waking a core costs more."""
     transport: Literal["ipc", "tcp"] = "ipc"
-    """What they talk over: a Unix socket, or a loopback port, since not every ZeroMQ has the former."""
+    """The connection between them: a Unix socket, or a loopback port, since not every ZeroMQ has
+    the former."""
     shards: Positive = 1
-    """How many brokers share the episodes, each on its own core with its own peers; for files without learning."""
+    """How many brokers share the episodes, each on its own core with its own peers; for files
+    without learning."""
 
 
 class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -328,7 +335,8 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     seed: Seed = 0
     processes: ProcessesPart = ProcessesPart()
     secret: Secret | None = None
-    """What all seeds are derived from together with ``seed``; empty for ``seed`` alone.  See ``sealing``."""
+    """The secret from which all seeds are derived, together with ``seed``; empty for ``seed``
+    alone.  See ``sealing``."""
     derivation: Annotated[int, Meta(ge=1, le=2)] = 2
     """How seeds are derived (SPEC.md, Seeds); 1 repeats what former versions played."""
 
@@ -431,13 +439,15 @@ def located(source: Source) -> Iterator[None]:
 
 
 def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
-    """Return the experiment in a file, with some of its keys overridden, without its seeds and sweep.
+    """Return the experiment in a file, with some of its keys overridden, without its seeds and
+    sweep.
 
     An override's key is a path such as ``seed`` or ``agents.first.parameters.hidden`` or
     ``phases.0.episodes``.
 
     Raises:
-        DovetailError: the file cannot be read or is not an experiment; one line says what and where.
+        DovetailError: the file cannot be read or is not an experiment; one line says what and
+            where.
     """
     found = table(path, overrides or {})
     source = Source(path, tuple(overrides or ()))
@@ -447,7 +457,8 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
 def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tables of a file, with some of its keys overridden.
 
-    Paths in it that begin with ``./`` start at its folder.  Those of ``overrides`` are the command line's.
+    Paths in it that begin with ``./`` start at its folder.  Those of ``overrides`` are the command
+    line's.
 
     Raises:
         DovetailError: the file cannot be read, or is not TOML.
@@ -457,7 +468,8 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
     except OSError as error:
         raise DovetailError(f"cannot read {path}: {error.strerror}") from None
     if path.suffix == ".json":
-        # Only a run writes JSON (``experiment.json``), and since derivation 2 it names the derivation.
+        # Only a run writes JSON (``experiment.json``), and since derivation 2 it names the
+        # derivation.
         found.setdefault("derivation", 1)
     found = beside(found, path.parent)
     with located(Source(path, tuple(overrides))):
@@ -491,7 +503,8 @@ def made(source: Source, table: Mapping[str, Any], settings: Mapping[str, Any]) 
 
 
 def place_of(file: ExperimentFile, part: Part) -> tuple[str, int]:
-    """Return the place in a file of a part, or of what a stage is played for: a list, and the number there."""
+    """Return the place in a file of a part, or of what a stage is played for: a list, and the
+    number there."""
     if isinstance(part, Pairing | Tournament):
         name = part.tournament if isinstance(part, Pairing) else part.name
         return _numbered("tournaments", file.tournaments, name)
@@ -516,7 +529,8 @@ class _Named(Protocol):
 def _mistakes(file: ExperimentFile) -> Iterator[Mistake]:
     if not (file.phases or file.tournaments or file.leagues or file.evaluations):
         yield Mistake(
-            "there is nothing to play; add [[phases]], [[leagues]], [[evaluations]] or [[tournaments]]"
+            "there is nothing to play; add [[phases]], [[leagues]], [[evaluations]] or "
+            "[[tournaments]]"
         )
     for what, seated, *steps in _seated(file):
         for name in seated:
@@ -590,7 +604,8 @@ def _contradictions(file: ExperimentFile) -> Iterator[Mistake]:
         for name in tournament.players:
             if "@" in name and base(name) not in learners:
                 yield Mistake(
-                    f"{tournament.name!r}: {name!r} is a snapshot, but no league trains {base(name)!r}",
+                    f"{tournament.name!r}: {name!r} is a snapshot, but no league trains "
+                    f"{base(name)!r}",
                     "tournaments",
                     number,
                     "players",

@@ -18,7 +18,8 @@ from dovetail_experiments.statistics.units import key
 Line = list[list[Any]]
 """The joint actions of each turn."""
 PLIES = 4
-"""Plies that are drawn where nothing else is said; more if the game has too few different positions after them."""
+"""Plies that are drawn where nothing else is said; more if the game has too few different positions
+after them."""
 MOST_PLIES = 10
 TRIES = 4
 """Openings that are drawn at most for each one that is needed."""
@@ -58,8 +59,8 @@ def draw(
 ) -> Book:
     """Draw openings uniformly among the legal actions, without repeating a position.
 
-    Finished positions are drawn again. The agents are seated, but never asked. Fewer than ``count`` are
-    returned if the game does not have so many.
+    Finished positions are drawn again. The agents are seated, but never asked. Fewer than ``count``
+    are returned if the game does not have enough.
 
     Args:
         experiment: where.
@@ -169,10 +170,11 @@ def problem(
 
 
 def read(path: Path) -> Book:
-    """Read openings: a line each, of action numbers between spaces, or of a JSON array with an entry per turn.
+    """Read openings: a line each, of action numbers between spaces, or of a JSON array with an
+    entry per turn.
 
-    An entry is an action, or an array with the actions of all seats that act at once. Empty lines and
-    those that begin with # do not count.
+    An entry is an action, or an array with the actions of all seats that act at once. Empty lines
+    and those that begin with # do not count.
 
     Raises:
         DovetailError: the file cannot be read, or a line is not an opening.

@@ -1,9 +1,10 @@
 """Secrets of experiments: what keeps agents from finding an experiment's seed by counting.
 
-A seed in a file is a small number, and whatever was derived from it lets an agent recognise it.  Where
-code takes part that Dovetail did not bring, the file's secret is derived with it.  A file may name its
-own; otherwise the experiment gets one of this account's: the same each time, so that the same file and
-seed give the same episodes.  What a run leaves names it (``experiment.json``), for other machines.
+A seed in a file is a small number, and whatever was derived from it lets an agent recognise
+it.  Where code takes part that Dovetail did not bring, the file's secret is derived with it.  A
+file may name its own; otherwise the experiment gets one of this account's: the same each time, so
+that the same file and seed give the same episodes.  A run's ``experiment.json`` names it, for other
+machines.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _FORM = re.compile("[0-9a-f]{32}")
 
 
 def prepared(path: Path, overrides: Mapping[str, Any] | None) -> SweepPlan:
-    """Return what an experiment file asks for, with its derivation and, if it needs one, its secret.
+    """Return what an experiment file asks for, with its derivation and, if it needs one, its
+    secret.
 
     Raises:
         DovetailError: the file or the account's secret cannot be read.

@@ -38,7 +38,7 @@ class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
     low: int | float
     high: int | float
     log: bool = False
-    """Whether orders of magnitude are equally likely."""
+    """True if orders of magnitude are equally likely."""
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -48,7 +48,7 @@ class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def whole(self) -> bool:
-        """Whether it has integers only."""
+        """Return whether it has integers only."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def draw(self, rng: random.Random) -> int | float:
@@ -62,7 +62,8 @@ class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Objective(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a search maximises: an agent's mean in the last playing of an evaluation, over the seeds."""
+    """The objective of a search: an agent's mean in the last playing of an evaluation, over the
+    seeds."""
 
     evaluation: str
     agent: str
@@ -72,7 +73,8 @@ class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[sweep]``."""
 
     parameters: dict[str, Annotated[list[Any], Meta(min_length=1)] | ValueRange]
-    """By key of the file, such as ``agents.first.parameters.hidden``: its values, or their range."""
+    """By key of the file, such as ``agents.first.parameters.hidden``: its values, or their
+    range."""
     method: Literal["grid", "random", "optuna"] = "grid"
     trials: Positive = 20
     """Sets of values that are tried; of a grid, all are."""
@@ -117,14 +119,14 @@ class Trial:
 
     @property
     def title(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         parts = [f"seed {self.file.seed}"]
         return ", ".join([self.variant, *parts] if self.variant else parts)
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """What a file asks for."""
+    """The executions that a file describes."""
 
     source: Source
     table: dict[str, Any]
@@ -139,12 +141,12 @@ class SweepPlan:
 
     @property
     def alone(self) -> bool:
-        """Whether it is one execution only."""
+        """Return whether it is one execution only."""
         return self.sweep is None and len(self.seeds) == 1
 
     @property
     def objective(self) -> Objective | None:
-        """What its search maximises, if it is one by Optuna."""
+        """The objective of its search, if Optuna runs one."""
         return None if self.sweep is None else self.sweep.objective
 
     def trials(self, settings: Mapping[str, Any], first: int) -> list[Trial]:
@@ -196,7 +198,8 @@ class SweepPlan:
         ]
 
     def corners(self) -> list[dict[str, Any]]:
-        """Return sets that have every value and every end of a range once, to check them before playing."""
+        """Return sets that have every value and every end of a range once, to check them before
+        playing."""
         if self.sweep is None:
             return [{}]
         parameters = self.sweep.parameters
@@ -368,7 +371,8 @@ def _check(sweep: SweepPart, base: ExperimentFile) -> None:
     if aim.agent not in seats:
         hint = meant(aim.agent, seats) or f"; it seats {', '.join(seats)}"
         raise Mistake(
-            f"[sweep] objective: the evaluation {aim.evaluation!r} does not seat {aim.agent!r}{hint}",
+            f"[sweep] objective: the evaluation {aim.evaluation!r} does not seat "
+            f"{aim.agent!r}{hint}",
             "sweep",
             "objective",
             "agent",

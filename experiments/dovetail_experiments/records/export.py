@@ -17,7 +17,7 @@ from dovetail_experiments.records.records import CHUNK, plain
 
 Row = Mapping[str, Any]
 FORMATS = ("csv", "jsonl", "json", "parquet")
-"""What rows can be written as."""
+"""The formats of rows."""
 
 
 def rows(path: Path, columns: list[str], given: Iterable[Row], form: str | None = None) -> int:

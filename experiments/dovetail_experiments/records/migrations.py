@@ -28,8 +28,8 @@ def version(connection: sa.Connection) -> int:
 def upgrade(connection: sa.Connection, url: str) -> None:
     """Create the tables of an empty database, or bring those of an older version up to date.
 
-    All of it happens in the transaction of ``connection``: if anything fails, nothing has changed.  Errors
-    name the database by ``url``, which has no password.
+    All of it happens in the transaction of ``connection``: if anything fails, nothing has
+    changed.  Errors name the database by ``url``, which has no password.
 
     Raises:
         DovetailError: a newer version of Dovetail wrote the database, or a row is damaged.
@@ -47,7 +47,8 @@ def upgrade(connection: sa.Connection, url: str) -> None:
             STEPS[step](connection)
         except (ValueError, LookupError, TypeError) as error:
             raise DovetailError(
-                f"cannot upgrade {url} from version {found} to {s.VERSION}: a row does not have the "
+                f"cannot upgrade {url} from version {found} to {s.VERSION}: a row does not have "
+                "the "
                 f"form of that version ({type(error).__name__}: {error}); nothing was changed"
             ) from None
     connection.execute(sa.delete(s.schema))
@@ -160,7 +161,8 @@ def _from_2(connection: sa.Connection) -> None:
 
 
 def _from_3(connection: sa.Connection) -> None:
-    """Add which attempt may write an execution, and have SQLite count ids, so that none is used again."""
+    """Add which attempt may write an execution, and have SQLite count ids, so that none is used
+    again."""
     for column in (s.executions.c.attempt, s.executions.c.writer):
         _add(connection, column)
     if connection.dialect.name != "sqlite":  # others count them anyway
@@ -194,7 +196,8 @@ def _counted(connection: sa.Connection, table: sa.Table) -> None:
 
 
 def _run(connection: sa.Connection, statement: str, *names: str) -> None:
-    """Execute a statement that SQLAlchemy has no builder for, with names quoted as the database does."""
+    """Execute a statement that SQLAlchemy has no builder for, with names quoted as the database
+    does."""
     quote = connection.dialect.identifier_preparer.quote_identifier
     connection.execute(sa.text(statement.format(*map(quote, names))))
 

@@ -40,7 +40,7 @@ TABLES = (
     *("results", "executions", "settings", "stages", "seatings", "episodes", "seats", "measures"),
     "states",
 )
-"""What can be read; ``results`` is a view."""
+"""The tables that can be read; ``results`` is a view."""
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "!=": operator.ne,
@@ -95,7 +95,8 @@ class Records:
         self.url = url_of(where)
         if isinstance(where, str | Path) and Path(where).is_dir() and not _exists(self.url):
             raise DovetailError(
-                f"{where} has no {FILE}; name the folder that `dovetail run` wrote, such as out/NAME"
+                f"{where} has no {FILE}; name the folder that `dovetail run` wrote, such as "
+                "out/NAME"
             )
         self._engine = database.reading(self.url)
         meta = sa.MetaData()
@@ -130,7 +131,8 @@ class Records:
         return self._engine.begin()
 
     def columns(self, table: str = "results") -> list[str]:
-        """Return the columns of a table that can be read; ``states`` has sizes in place of bytes."""
+        """Return the columns of a table that can be read; ``states`` has sizes in place of
+        bytes."""
         names = [each.name for each in self._table(table).columns]
         return ["bytes" if name == "state" and table == "states" else name for name in names]
 
@@ -150,9 +152,9 @@ class Records:
             columns: only these, in this order.
             where: conditions such as ``agent=td`` or ``trained>=1000``; all must hold.
             by: instead of rows, groups by these columns with ``count`` (their number), the means of
-                ``return``, ``score``, ``turns``, ``seconds`` and ``value`` that the table has, and as
-                ``with_score`` and so on the number of rows that have one.
-            limit: at most so many.
+                ``return``, ``score``, ``turns``, ``seconds`` and ``value`` that the table has, and
+                as ``with_score`` and so on the number of rows that have one.
+            limit: the number of rows at most.
 
         Raises:
             DovetailError: there is no such table or column, or a condition has the wrong form.

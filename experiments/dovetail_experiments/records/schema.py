@@ -39,8 +39,8 @@ executions = sa.Table(
 )
 """An experiment file played once, with one seed; times in seconds since 1970, UTC.
 
-Only the last ``attempt`` to play it may write, which is that of ``writer``.  SQLite would give an id
-that was deleted to the next row, unless it counts: what a writer holds must never become another's.
+Only the last ``attempt`` to play it may write, which is that of ``writer``.  SQLite would give an
+id that was deleted to the next row, unless it counts: a writer's id must never become another's.
 """
 
 settings = sa.Table(
@@ -50,7 +50,7 @@ settings = sa.Table(
     sa.Column("key", sa.String, primary_key=True),
     sa.Column("value", sa.String, nullable=False),
 )
-"""What a sweep set in an execution: a key of the file, and its value as text."""
+"""A setting of a sweep in an execution: a key of the file, and its value as text."""
 
 stages = sa.Table(
     "stages",
@@ -117,7 +117,7 @@ seats = sa.Table(
     sa.Column("ignored", sa.Integer, nullable=False, server_default="0"),
     sa.Column("refused", sa.Integer, nullable=False, server_default="0"),
 )
-"""What one seat did in one episode; ``score`` is its part of the outcome, if there is one."""
+"""The results of one seat in one episode; ``score`` is its part of the outcome, if there is one."""
 
 measures = sa.Table(
     "measures",
@@ -127,7 +127,7 @@ measures = sa.Table(
     sa.Column("name", sa.String, primary_key=True),
     sa.Column("value", sa.Float),
 )
-"""What agents reported: the mean over the episode, NULL where it is not finite."""
+"""The agents' measures: the mean over the episode, NULL where it is not finite."""
 
 states = sa.Table(
     "states",

@@ -29,7 +29,8 @@ SHOWN = 40
 FEW = 20
 """Entries of a table, or elements of a list, that are listed if they differ; more are summed up."""
 MOST = 2**30
-"""Bytes of an array up to which its numbers are compared; of longer ones, the bytes as they were saved."""
+"""Bytes of an array up to which its numbers are compared; of longer ones, the bytes as they were
+saved."""
 
 
 def differences(one: bytes, other: bytes) -> list[str]:
@@ -128,7 +129,8 @@ def _differ(path: str, one: Any, other: Any) -> Iterator[str]:
 
 
 def _entries(path: str, one: dict[Any, Any], other: dict[Any, Any]) -> Iterator[str]:
-    """Yield a line for each entry that differs if they are few, and one line for all of them otherwise."""
+    """Yield a line for each entry that differs if they are few, and one line for all of them
+    otherwise."""
     lines: list[str] = []
     only, apart, known = [0, 0], 0.0, 0
     both = one.keys() & other.keys()
@@ -149,7 +151,8 @@ def _entries(path: str, one: dict[Any, Any], other: dict[Any, Any]) -> Iterator[
         return
     most = f", by {apart:g} at most" if known else ""
     yield (
-        f"{path or 'the state'}: {only[0]:,} entries only in the first, {only[1]:,} only in the second; "
+        f"{path or 'the state'}: {only[0]:,} entries only in the first, {only[1]:,} only in the "
+        "second; "
         f"{changed:,} of {len(both):,} in both differ{most}"
     )
 
@@ -159,7 +162,8 @@ def _order(key: Any) -> tuple[int, Any]:
 
 
 def _apart(one: Any, other: Any) -> float | None:
-    """Return the largest difference of the numbers in two values; None if they have none to compare."""
+    """Return the largest difference of the numbers in two values; None if they have none to
+    compare."""
     first, second = _array(one), _array(other)
     if first is not None and second is not None:
         if first.shape != second.shape or not first.size:
@@ -208,7 +212,8 @@ def _saved_array(dtype: Any, shape: Any, data: Any, packed: Any) -> np.ndarray[A
 
 
 def _table(saved: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a table by state and action, as ``general.q_learning.table`` saves it; None if it is something else."""
+    """Return a table by state and action, as ``general.q_learning.table`` saves it; None if it is
+    something else."""
     if saved.keys() != {"actions", "states", "keys", "places", "values", "visits"}:
         return None
     keys, actions = saved["keys"], saved["actions"]

@@ -64,7 +64,8 @@ class Store:
         variant: str = "",
         settings: Mapping[str, str] | None = None,
     ) -> int:
-        """Record that an experiment starts, which this store then writes; return the execution's number.
+        """Record that an experiment starts, which this store then writes; return the execution's
+        number.
 
         Args:
             name: the experiment's.
@@ -119,12 +120,14 @@ class Store:
         return found
 
     def take(self, execution: int) -> int:
-        """Take an execution over from those who wrote it before; return the number of this attempt."""
+        """Take an execution over from those who wrote it before; return the number of this
+        attempt."""
         with self._writing() as connection:
             return self._take(connection, execution)
 
     def withdraw(self, execution: int) -> bool:
-        """Remove an execution of which no episode was played, as if it had not begun; return whether."""
+        """Remove an execution of which no episode was played, as if it had not begun; return
+        whether."""
         if execution not in self._attempts:  # it did not begin
             return True
         self.flush()
@@ -171,7 +174,8 @@ class Store:
             self._waiting = []
             what = "removed" if row is None else f"resumed by {row.writer}"
             raise TakenOver(
-                f"execution {execution} in {database.shown(self.url)} was {what}, so attempt {mine} "
+                f"execution {execution} in {database.shown(self.url)} was {what}, so attempt "
+                f"{mine} "
                 "may not write there any more; what was played since is not counted"
             )
 
@@ -199,7 +203,8 @@ class Store:
             return float(connection.execute(query).scalar_one())
 
     def interrupted(self, name: str) -> tuple[int, str] | None:
-        """Return the last execution of a name that did not finish, if there is one, and its file."""
+        """Return the last execution of a name that did not finish, if there is one, and its
+        file."""
         query = (
             sa.select(s.executions.c.id, s.executions.c.file)
             .where(s.executions.c.name == name)
@@ -211,7 +216,8 @@ class Store:
         return None if row is None else (int(row.id), str(row.file))
 
     def latest(self, name: str) -> tuple[int, str] | None:
-        """Return the last finished execution of a name that is not part of a sweep, and its file."""
+        """Return the last finished execution of a name that is not part of a sweep, and its
+        file."""
         query = (
             sa.select(s.executions.c.id, s.executions.c.file)
             .where(s.executions.c.name == name)
@@ -224,7 +230,8 @@ class Store:
         return None if row is None else (int(row.id), str(row.file))
 
     def finished_rows(self, execution: int) -> list[tuple[str, str, int, int]]:
-        """Return kind, name, trained episodes and id of the finished stages of an execution, in order."""
+        """Return kind, name, trained episodes and id of the finished stages of an execution, in
+        order."""
         c = s.stages.c
         query = (
             sa.select(c.kind, c.name, c.trained, c.id)
@@ -255,7 +262,8 @@ class Store:
             )
 
     def last(self, name: str, file: str) -> tuple[int, bool] | None:
-        """Return the last execution of exactly this file, and whether it finished, if there is one."""
+        """Return the last execution of exactly this file, and whether it finished, if there is
+        one."""
         return next(self._like(name, file), None)
 
     def _like(self, name: str, file: str) -> Iterator[tuple[int, bool]]:

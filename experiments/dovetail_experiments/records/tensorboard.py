@@ -17,7 +17,8 @@ MARK = "dovetail.txt"
 
 
 def write(records: Records, logdir: Path) -> Iterator[tuple[Path, int]]:
-    """Write the logs of each execution into a folder of its own; yield it with its number of values.
+    """Write the logs of each execution into a folder of its own; yield it with its number of
+    values.
 
     Steps of evaluations are the learning episodes before them; those of measures are the episodes
     of the execution's learning phases.  Logs that were written before are replaced.

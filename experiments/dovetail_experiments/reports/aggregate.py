@@ -1,4 +1,5 @@
-"""Statistics over the runs of a method: means, interquartile means, bootstrap bands, comparisons.  Pure.
+"""Statistics over the runs of a method: means, interquartile means, bootstrap bands,
+comparisons.  Pure.
 
 The unit is the run, that is the seed of a whole training, never the episode.  Definitions are those
 of Agarwal and others, "Deep reinforcement learning at the edge of the statistical precipice"
@@ -41,11 +42,12 @@ class Band:
     """The mean of the middle half; with three runs or fewer it is the mean."""
     iqm_low: float
     iqm_high: float
-    """Of the interquartile mean, by bootstrap; not finite for fewer than ``FEW`` runs, or equal ones."""
+    """Of the interquartile mean, by bootstrap; not finite for fewer than ``FEW`` runs, or equal
+    ones."""
 
     @property
     def note(self) -> str:
-        """What to say beside it."""
+        """A note beside it."""
         if self.runs == 1:
             return "one run: no interval"
         if math.isnan(self.low):
@@ -101,7 +103,8 @@ def student(values: ArrayLike) -> tuple[float, float]:
 def bootstrap(
     matrix: ArrayLike, statistic: Statistic, seed: int = 0, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """Return the 95 % percentile interval of a statistic, resampling the runs of each task by themselves.
+    """Return the 95 % percentile interval of a statistic, resampling the runs of each task by
+    themselves.
 
     NaN if the runs of each task are equal: they do not show how much runs vary.
     """
@@ -119,7 +122,8 @@ def bootstrap(
 
 
 def improvement(x: ArrayLike, y: ArrayLike) -> float:
-    """Return the probability that a run of ``x`` is better than one of ``y``, ties half; mean over tasks."""
+    """Return the probability that a run of ``x`` is better than one of ``y``, ties half; mean over
+    tasks."""
     return _better(_matrix(x), _matrix(y))
 
 
@@ -129,7 +133,8 @@ def _better(first: Matrix, second: Matrix) -> float:
 
 
 def improvement_band(x: ArrayLike, y: ArrayLike, seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of ``improvement``; NaN if no sample differs from another."""
+    """Return the 95 % bootstrap interval of ``improvement``; NaN if no sample differs from
+    another."""
     first, second = (_matrix(each) for each in (x, y))
     rng = np.random.default_rng(seed)
     columns = np.arange(first.shape[1])
@@ -176,7 +181,8 @@ class Comparison:
 
 
 def compare(x: Sequence[float], y: Sequence[float], seed: int = 0) -> Comparison | None:
-    """Compare two methods; value i of both comes from the same seed.  None for fewer than two pairs."""
+    """Compare two methods; value i of both comes from the same seed.  None for fewer than two
+    pairs."""
     if len(x) != len(y):
         raise ValueError(f"{len(x)} and {len(y)} values are not pairs")
     n = len(x)
@@ -211,7 +217,8 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def reached(curve: Mapping[int, float], level: float) -> int | None:
-    """Return the first number of episodes after which a curve is at ``level`` or above; None if never."""
+    """Return the first number of episodes after which a curve is at ``level`` or above; None if
+    never."""
     return next((at for at in sorted(curve) if curve[at] >= level), None)
 
 

@@ -10,12 +10,13 @@ from dovetail.protocol.scenes import Card, Cell, Piece, Scene
 OWNERS = ("#ffffff", "#222222", "#d55e00", "#0072b2", "#e69f00", "#009e73")
 """Colours of the seats, those of the page (Okabe and Ito)."""
 INKS = ("#111111", "#ffffff")
-"""What is written on light pieces, and on dark ones."""
+"""The colours of text on light pieces, and on dark ones."""
 SIGNS = (
     *("", "M-.45 0a.45 .45 0 1 0 .9 0a.45 .45 0 1 0 -.9 0", "M-.5 0H.5", "M-.5 0H.5M0-.5V.5"),
     *("M0-.55L.5 .35H-.5Z", "M-.4-.4H.4V.4H-.4Z"),
 )
-"""What tells the discs of the seats apart beside their colours, in a box from -1 to 1; those of the page."""
+"""Marks that tell the discs of the seats apart beside their colours, in a box from -1 to 1; those
+of the page."""
 MARKS = {"last": "#e69f00", "win": "#009e73", "danger": "#d55e00"}
 CELLS = {
     "square": "#eee8d8",
@@ -34,7 +35,7 @@ MARGIN = 0.1
 
 
 def svg(scene: Scene, width: float = 220.0) -> Xml.Element:
-    """Return a scene as an SVG element, so many pixels wide at most."""
+    """Return a scene as an SVG element of limited width, in pixels."""
     cards = _rows(scene.cards)
     board = (scene.width, scene.height)
     wide = max(board[0], 10.0 if cards else 0.0, 1.0)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from dovetail_games import amazons, connect_four, dots
 
 Values = dict[int, int]
-"""By legal action what it leads to for the side to move: 1 a win, 0 a draw, -1 a loss, if both sides
-play perfectly from there."""
+"""By legal action what it leads to for the side to move: 1 a win, 0 a draw, -1 a loss, if both
+sides play perfectly from there."""
 
 EMPTY = 28
 """Squares without a disc in Connect Four, at most: earlier positions may take seconds."""
@@ -64,7 +64,8 @@ def amazons_values(board: amazons.AmazonsBoard) -> Values | None:
 
 
 def dots_values(board: dots.DotsBoard) -> Values | None:
-    """Return the values of a position of dots and boxes with at most ``LINES`` lines left; else None."""
+    """Return the values of a position of dots and boxes with at most ``LINES`` lines left; else
+    None."""
     from dovetail_agents.games.dots.perfect import ending
 
     if board.over or len(board.free) > LINES:

@@ -23,7 +23,7 @@ WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class RecordedGame:
-    """What the record knows of a label of the journal."""
+    """The record's entry for a label of the journal."""
 
     experiment: str
     stage: str
@@ -124,7 +124,8 @@ def _actions(record: EpisodeRecord) -> list[str]:
 
 
 def _labels(record: EpisodeRecord) -> dict[tuple[int, int], str]:
-    """Return the names of actions by turn and seat, by playing the game again; empty if that fails."""
+    """Return the names of actions by turn and seat, by playing the game again; empty if that
+    fails."""
     found: dict[tuple[int, int], str] = {}
     try:
         for (number, joint), (environment, turn) in zip(

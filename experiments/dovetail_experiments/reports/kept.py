@@ -20,14 +20,17 @@ GAMES = 50
 """Of each evaluation and tournament: a position takes some ten milliseconds."""
 
 NOTE = (
-    "Of {count} games at most of each tournament and of each evaluation's last round, drawn at random. A position counts if some of its actions keep its value (win, draw or loss, if both "
-    "sides play perfectly from there) and some do not; Connect Four counts from its last 28 squares on, Amazons from the last 10, dots from the last 12 "
+    "Of {count} games at most of each tournament and of each evaluation's last round, drawn at "
+    "random. A position counts if some of its actions keep its value (win, draw or loss, if both "
+    "sides play perfectly from there) and some do not; Connect Four counts from its last 28 "
+    "squares on, Amazons from the last 10, dots from the last 12 "
     "lines. 95 % intervals over games."
 )
 
 
 def decisions(record: EpisodeRecord) -> Iterator[tuple[int, bool]]:
-    """Yield the decisions of a game in positions where it matters: the seat, and whether it kept the value.
+    """Yield the decisions of a game in positions where it matters: the seat, and whether it kept
+    the value.
 
     Raises:
         DovetailError: the environment is not installed, or plays differently.
@@ -106,7 +109,7 @@ def _groups(
 def _sample(
     journal: Path, wanted: dict[str, tuple[str, games.RecordedGame]], most: int
 ) -> list[tuple[str, EpisodeRecord, games.RecordedGame]]:
-    """Return so many games of each group, each as likely as another (reservoir sampling)."""
+    """Return up to ``most`` games of each group, each as likely as another (reservoir sampling)."""
     rng = random.Random(0)
     kept: dict[str, list[tuple[str, EpisodeRecord, games.RecordedGame]]] = {}
     seen: dict[str, int] = {}

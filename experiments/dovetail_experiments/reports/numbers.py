@@ -18,11 +18,12 @@ from dovetail_experiments.statistics.censored import Censored
 def numbers(
     file: ExperimentFile, played: Sequence[StageResult], software: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the results of an execution: a row for each agent and seat of each stage, and standings.
+    """Return the results of an execution: a row for each agent and seat of each stage, and
+    standings.
 
     Args:
         file: what was played.
-        played: as far as it was played.
+        played: as it was played.
         software: what played it, as the stages record it.
     """
     return {
@@ -56,7 +57,8 @@ def conduct(played: Sequence[StageResult]) -> list[dict[str, Any]]:
 
 
 def endings(played: Sequence[StageResult]) -> list[dict[str, Any]]:
-    """Return how often episodes ended for each reason, by whose fault, and whether they were played again."""
+    """Return how often episodes ended for each reason, by whose fault, and whether they were played
+    again."""
     counts = Counter(
         (episode.reason, episode.will_retry, -1 if episode.blame is None else episode.blame)
         for each in played

@@ -18,7 +18,8 @@ NARROWEST = 100
 """Columns that a text has at least, so that notes below small tables stay readable."""
 WIDEST = 10_000
 LOCK = ".lock"
-"""The file of an experiment's folder that the process which writes there has locked; its number is in it."""
+"""The file of an experiment's folder that the process which writes there has locked; its number is
+in it."""
 
 
 @contextmanager
@@ -56,7 +57,8 @@ def _writer(path: Path) -> str:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file atomically: if interrupted, the old file remains, and if two programs write it, one of theirs.
+    """Write a file atomically: if interrupted, the old file remains, and if two programs write it,
+    one of theirs.
 
     Raises:
         DovetailError: it cannot be written.

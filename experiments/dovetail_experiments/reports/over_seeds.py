@@ -24,7 +24,10 @@ from dovetail_experiments.reports.plot import SeedCurves, curves_over_runs
 COLUMNS = (
     "mean: 95 % by Student's t over seeds; IQM: interquartile mean, 95 % by bootstrap over seeds"
 )
-COMPARED = "; P: probability that a run is better than one of the first variant; p: paired by seed, adjusted (Holm)"
+COMPARED = (
+    "; P: probability that a run is better than one of the first variant; p: paired by "
+    "seed, adjusted (Holm)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ class VariantRow:
 
     @property
     def left_out(self) -> str:
-        """What to say of games that are in no mean."""
+        """A note on games that are in no mean."""
         count = self.series.left_out
         return f"{count:,} games without a {self.series.measure} left out" if count else ""
 
@@ -116,8 +119,8 @@ def series(
 ) -> list[Series]:
     """Return what the evaluations of some executions measured, in the order of the executions.
 
-    Only learners are shown, if there are any. An agent's series in an evaluation are all of scores, or, if
-    any of its games has none, all of returns, so that they can be compared.
+    Only learners are shown, if there are any. An agent's series in an evaluation are all of scores,
+    or, if any of its games has none, all of returns, so that they can be compared.
 
     Args:
         records: where they are.
@@ -224,7 +227,8 @@ def tables(groups: Sequence[Sequence[VariantRow]]) -> list[Table]:
         first = group[0].series
         table = Table(
             title=Text(
-                f"{first.agent} in {first.evaluation}, after the last episode: {first.measure} over seeds",
+                f"{first.agent} in {first.evaluation}, after the last episode: {first.measure} "
+                "over seeds",
                 "table.title",
             ),
             title_justify="left",
@@ -330,7 +334,8 @@ def best(found: Sequence[Series], aim: Objective | None) -> Text | None:
     top = max(sets, key=lambda each: each.mean)
     return Text(
         f"best of {len(sets)} sets for {top.agent} in {top.evaluation}: {top.variant} "
-        f"({top.measure} {top.mean:.3f}; the best of many looks better than it is: play it again with other seeds)"
+        f"({top.measure} {top.mean:.3f}; the best of many looks better than it is: play it again "
+        "with other seeds)"
     )
 
 
@@ -340,7 +345,8 @@ def _interval(low: float, high: float) -> str:
 
 
 def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[str]) -> list[Path]:
-    """Write learning curves over seeds, a picture for each evaluation and agent; return the files."""
+    """Write learning curves over seeds, a picture for each evaluation and agent; return the
+    files."""
     groups: dict[tuple[str, str], list[Series]] = {}
     for each in found:
         if len(each.trained) > 1:

@@ -38,13 +38,15 @@ CUTS = 8
 """Points of a curve of ratings."""
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1d2430; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
+  color: #1d2430; }
 h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #d5dae1; }
 table { border-collapse: collapse; margin: .6rem 0 .2rem; font-size: 14px; }
 th, td { padding: .2rem .7rem; text-align: right; white-space: nowrap; }
 th { border-bottom: 1px solid #8892a0; } tr:nth-child(even) td { background: #f5f7f9; }
 td:first-child, th:first-child, td.text, th.text { text-align: left; }
-caption { text-align: left; font-weight: 600; } .note { color: #5a6472; font-size: 13px; white-space: pre-line; }
+caption { text-align: left; font-weight: 600; }
+.note { color: #5a6472; font-size: 13px; white-space: pre-line; }
 pre { background: #f5f7f9; padding: .6rem .8rem; overflow-x: auto; }
 .scroll { overflow-x: auto; } .frames { display: flex; flex-wrap: wrap; gap: 1rem; }
 figure { margin: 0; } figcaption { font-size: 13px; color: #5a6472; }
@@ -153,7 +155,8 @@ def _overview(body: Xml.Element, sources: Sequence[PageSource], command: str) ->
             "p",
             f"{what} still running, or interrupted: {stages}, and only those are shown."
             if len(sources) > 1
-            else f"{what} is still running, or was interrupted: {stages}, and only those are shown.",
+            else f"{what} is still running, or was interrupted: {stages}, and only those are "
+            "shown.",
             "note",
         )
     _rows(body, ("", ""), rows, text=(0, 1))
@@ -175,7 +178,8 @@ def _results(body: Xml.Element, last: PageSource) -> None:
             _add(
                 body,
                 "p",
-                "Until all meetings are played, take these intervals as preliminary: they do not allow for "
+                "Until all meetings are played, take these intervals as preliminary: they do not "
+                "allow for "
                 "looking again and again.",
                 "note",
             )
@@ -202,7 +206,8 @@ def _results(body: Xml.Element, last: PageSource) -> None:
 def ratings(
     file: ExperimentFile, played: Sequence[StageResult], tournament: Tournament
 ) -> dict[str, list[tuple[float, float]]]:
-    """Return the ratings of players after shares of the games of each meeting; empty if there are none."""
+    """Return the ratings of players after shares of the games of each meeting; empty if there are
+    none."""
     if tournament.seats != 2 or tournament.format != "round-robin":
         return {}
     curves: dict[str, list[tuple[float, float]]] = {}
@@ -224,7 +229,8 @@ def ratings(
 
 
 def _kept(body: Xml.Element, last: PageSource, most: int) -> None:
-    """The share of moves that keep the value of the position, in games that are solved near the end."""
+    """The share of moves that keep the value of the position, in games that are solved near the
+    end."""
     if not last.journal.is_file():
         return
     found = kept.table(last.journal, last.row["id"], last.played, most)
@@ -240,7 +246,7 @@ def _conduct(body: Xml.Element, last: PageSource) -> None:
 
 
 def _measures(body: Xml.Element, last: PageSource) -> None:
-    """What agents measured while they learned, over the episodes of all phases."""
+    """The agents' measures while they learned, over the episodes of all phases."""
     found: dict[str, list[tuple[float, float]]] = {}
     order = 0
     for each in last.played:

@@ -12,7 +12,7 @@ from dovetail_experiments.statistics import Estimate
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """An estimate after so many learning episodes."""
+    """An estimate after a number of learning episodes."""
 
     trained: int
     estimate: Estimate

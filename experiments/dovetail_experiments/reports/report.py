@@ -19,7 +19,8 @@ Curves = dict[str, list[CurvePoint]]
 
 
 def write(file: ExperimentFile, played: Sequence[StageResult], folder: Path) -> None:
-    """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, pictures of them."""
+    """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, pictures
+    of them."""
     rows = [(each.stage, t) for each in played for t in tallies(each)]
     tournaments = [standings(file, each, played) for each in file.tournaments]
     tables = [standings_table(each, full=True) for each in tournaments]

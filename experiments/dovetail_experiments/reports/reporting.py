@@ -32,7 +32,8 @@ def make(folder: Path, where: Where | None = None, exact: int = kept.GAMES) -> P
     Args:
         folder: of the experiment, with its journals; the report goes there.
         where: its record, if it is in another place.
-        exact: games of each tournament and evaluation that are compared with exact values; 0 for none.
+        exact: games of each tournament and evaluation that are compared with exact values; 0 for
+            none.
 
     Raises:
         DovetailError: there is no record, it is empty, or the report cannot be written.
@@ -89,7 +90,8 @@ def file_of(row: Mapping[str, Any]) -> ExperimentFile:
         return stored(row["file"])
     except msgspec.DecodeError as error:
         raise DovetailError(
-            f"execution {row['id']} was played by a Dovetail whose files this one cannot read: {error}"
+            f"execution {row['id']} was played by a Dovetail whose files this one cannot read: "
+            f"{error}"
         ) from None
 
 
@@ -118,7 +120,7 @@ def _command(folder: Path, source: PageSource) -> str:
 
 
 def _asked(folder: Path) -> tuple[float | None, Objective | None]:
-    """Return the level of ``[report]`` and the objective of ``[sweep]``, as far as they are given."""
+    """Return the level of ``[report]`` and the objective of ``[sweep]``, where they are given."""
     try:
         given = msgspec.json.decode((folder / AGAIN).read_bytes(), type=Keys)
     except (OSError, msgspec.DecodeError):

@@ -58,7 +58,8 @@ def conduct(found: Sequence[Row]) -> Sheet:
 
 
 def endings(found: Sequence[Row], played: Sequence[StageResult]) -> Sheet:
-    """Return how episodes ended, from ``numbers.endings``, and the first messages of those that say why."""
+    """Return how episodes ended, from ``numbers.endings``, and the first messages of those that say
+    why."""
     rows = [
         (
             f"{row['reason']}, played again" if row["again"] else row["reason"],

@@ -35,7 +35,7 @@ _Superiority = Callable[[str, str], float]
 
 @dataclass(slots=True)
 class Standing:
-    """What a player reached."""
+    """The results of a player."""
 
     player: str
     wins: int = 0
@@ -56,7 +56,8 @@ class Standing:
     next_best: float = math.nan
     """The likelihood that it is stronger than the next."""
     nash: tuple[float, float] | None = None
-    """In a complete round robin: its share of the Nash equilibrium, and its score against it, less one half."""
+    """In a complete round robin: its share of the Nash equilibrium, and its score against it, less
+    one half."""
     capped: Censored | None = None
     """Of one seat with a cap: what the returns would be without it."""
 
@@ -100,7 +101,7 @@ class Standings:
 def standings(
     file: ExperimentFile, tournament: Tournament, played: Sequence[StageResult]
 ) -> Standings:
-    """Return the standings of a tournament, as far as it was played."""
+    """Return the standings of what was played of a tournament."""
     mine = [
         each
         for each in played
@@ -139,7 +140,8 @@ def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Unit
     trials = sum(_only_trial(units) for _, units in found)
     if trials:
         notes.append(
-            f"{trials} meeting{'s' * (trials != 1)} began with a round that was played twice, which "
+            f"{trials} meeting{'s' * (trials != 1)} began with a round that was played twice, "
+            "which "
             "showed that the players are deterministic; it counts once"
         )
     breaches: Counter[str] = Counter()
@@ -214,7 +216,8 @@ def _caption(
 
 
 def _score(rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Units]]) -> None:
-    """Set the scores of two seats: means over units, in which each meeting weighs what its games do."""
+    """Set the scores of two seats: means over units, in which each meeting weighs what its games
+    do."""
     parts: dict[str, list[tuple[int, list[float]]]] = {name: [] for name in rows}
     for each, units in found:
         count = sum(len(unit.games) for unit in units.units)
@@ -289,7 +292,7 @@ def _repetition(played: StageResult, units: Units) -> str:
 
 
 def _only_trial(units: Units) -> bool:
-    """Whether one round was played twice, and the rest with openings are all different."""
+    """Return whether one round was played twice, and the rest with openings are all different."""
     found = units.distinct
     size = units.players if units.rotate else 1
     opened = sum(bool(game.opening) for game in units.finished)
@@ -422,7 +425,8 @@ def _alone(tournament: Tournament, mine: Sequence[StageResult]) -> Standings:
         missing = max(len(a), len(b)) - len(both)
         if missing:
             notes.append(
-                f"{one.player} - {other.player}: {missing} games without one on the same seed are not compared"
+                f"{one.player} - {other.player}: {missing} games without one on the same seed are "
+                "not compared"
             )
     caption = "mean return; 95 % over episodes (Student's t); differences on the same seeds"
     if any(row.truncated for row in rows):

@@ -21,8 +21,9 @@ from dovetail_experiments.statistics.tallies import interrupted, left_out
 def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = False) -> Table:
     """Return a table with a row for each agent and seat of each stage.
 
-    Results are shares of games won, or mean returns in games without winners, with 95 % intervals. Where
-    games repeat, a line says how many are distinct. T counts truncated games, which are in no share.
+    Results are shares of games won, or mean returns in games without winners, with 95 % intervals.
+    Where games repeat, a line says how many are distinct. T counts truncated games, which are in no
+    share.
 
     Args:
         title: above the table.
@@ -66,7 +67,8 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
             notes[f"{stage.part.name}: {tally.agent}: {described(uncut)}"] = None
     if cut:
         notes[
-            "T: truncated games, left out of what is won; returns count as far as they got, so that "
+            "T: truncated games, left out of what is won; returns count as far as they got, so "
+            "that "
             "their mean has no interval"
         ] = None
     table.caption = "\n".join(notes) or None
@@ -89,7 +91,8 @@ def standings_table(found: Standings, *, full: bool = False) -> Table:
 
     Args:
         found: the standings.
-        full: also pairs by their score and points against each opponent, which does not fit a narrow terminal.
+        full: also pairs by their score and points against each opponent, which does not fit a
+            narrow terminal.
     """
     if found.seats == 1:
         return _alone_table(found)
@@ -139,7 +142,8 @@ def _alone_table(found: Standings) -> Table:
             f"{one} - {other}: {d.value:+.3g} ({d.low:.3g}..{d.high:.3g}), t {each.t:.2f}, "
             f"p {each.p:.3g} (Wilcoxon {each.wilcoxon:.3g})"
             if d.known
-            else f"{one} - {other}: {d.value:+.3g}, the same on every seed: no interval and no t test "
+            else f"{one} - {other}: {d.value:+.3g}, the same on every seed: no interval and no t "
+            "test "
             f"(Wilcoxon p {each.wilcoxon:.3g})"
         )
     table = Table(

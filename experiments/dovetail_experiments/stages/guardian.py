@@ -1,7 +1,7 @@
 """A guardian: kills the programs of this process if it is killed and cannot do so itself.
 
-It is a shell that reads a pipe of which this process alone has the other end, so that it learns of its
-death on every system, however it came.
+It is a shell that reads a pipe of which this process alone has the other end, so that it learns of
+its death on every system, however it came.
 """
 
 from __future__ import annotations

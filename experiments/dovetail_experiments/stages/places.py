@@ -100,7 +100,8 @@ class Deployment:
         return "" if self.logs is None else f"; the logs of all programs are in {self.logs}"
 
     def _traceback(self, agent: str) -> str:
-        """Return where an agent's program has printed a traceback, if it has, to be put behind an error."""
+        """Return where an agent's program has printed a traceback, if it has, to be put behind an
+        error."""
         log = None if self.logs is None else self.logs / f"{file_name(f'agent-{agent}')}.log"
         if log is None or not log.exists() or "Traceback" not in log.read_text("utf-8", "replace"):
             return ""
@@ -219,10 +220,11 @@ def in_shards(
     logs: Path,
     give_up: float | None = GIVE_UP,
 ) -> Iterator[Deployment]:
-    """Start so many brokers, each with its own environment and agents, and each with all of it on one core.
+    """Start several brokers, each with its own environment and agents, and each with all of it on
+    one core.
 
-    The second shard's journal and logs have ``shard-2`` in their names, and so on; other arguments as
-    of ``own_processes``.
+    The second shard's journal and logs have ``shard-2`` in their names, and so on; other arguments
+    as of ``own_processes``.
     """
     cores: list[int | None] = [None]
     if hasattr(os, "sched_getaffinity"):
@@ -252,7 +254,8 @@ def journal_of(journal: Path, shard: int) -> Path:
 
 
 def journals(journal: Path) -> list[Path]:
-    """Return the journals that there are of those which shards write, the first shard's in front."""
+    """Return the journals that there are of those which shards write, the first shard's in
+    front."""
     others = sorted(journal.parent.glob(f"{journal.stem}.shard-*{journal.suffix}"))
     return [each for each in (journal, *others) if each.exists()]
 
@@ -294,7 +297,8 @@ def _started(
             logs=logs,
             broker=_hosted(file),
         ) as processes,
-        # A call that waits for the broker also notices that a program, including the broker, has ended.
+        # A call that waits for the broker also notices that a program, including the broker, has
+        # ended.
         Experiment.connect(
             processes.address,
             name="experiment",
@@ -402,7 +406,8 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
 
     if file.environment.command is not None:
         raise Mistake(
-            "[environment]: a program started by command cannot play in process; remove --in-process",
+            "[environment]: a program started by command cannot play in process; remove "
+            "--in-process",
             "environment",
             "command",
         )
@@ -413,7 +418,8 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
         part = file.agents[name]
         if part.command is not None:
             raise Mistake(
-                f"[agents.{name}]: a program started by command cannot play in process; remove --in-process",
+                f"[agents.{name}]: a program started by command cannot play in process; remove "
+                "--in-process",
                 "agents",
                 name,
                 "command",

@@ -1,4 +1,5 @@
-"""Plays the stages of an experiment: runs at the broker, several at once, results into the store."""
+"""Plays the stages of an experiment: runs at the broker, several at once, results into the
+store."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ class Playing:
         self._tried: set[str] = set()
         self._done: list[StageResult] = []
         self._jobs: list[_Job] = []
-        """What is played at the moment."""
+        """The title of what is in progress."""
 
     def play(self) -> list[StageResult]:
         """Play everything that was not played before; return all stages with their results.
@@ -151,7 +152,8 @@ class Playing:
     def _take_over(self, todo: Sequence[Stage], finished: dict[int, int]) -> None:
         """Copy the results of stages from the execution that is extended, if it has them.
 
-        All before anything is played, so that what is interrupted can be resumed without that execution.
+        All before anything is played, so that what is interrupted can be resumed without that
+        execution.
         """
         for stage in todo:
             rows = self._taken_over.get((stage.kind, stage.part.name, stage.trained))
@@ -178,7 +180,7 @@ class Playing:
         )
 
     def _together(self, batch: Sequence[Stage], stage: Stage, finished: dict[int, int]) -> bool:
-        """Whether a stage can be played at the same time as others."""
+        """Return whether a stage can be played at the same time as others."""
         one, other = batch[0].part, stage.part
         if not (isinstance(one, Pairing) and isinstance(other, Pairing)):
             return False
@@ -409,7 +411,8 @@ class Playing:
 
 
 def _separable(stage: Stage) -> bool:
-    """Whether the first episodes of a stage can be a run of their own, without a change of its results.
+    """Return whether the first episodes of a stage can be a run of their own, without a change of
+    its results.
 
     Learners that play several at once would learn from them in another order.
     """
@@ -421,7 +424,10 @@ def _separable(stage: Stage) -> bool:
 def _said(episode: Episode) -> str:
     """Return how an episode ended."""
     points = episode.outcome or [seat.total for seat in episode.seats]
-    ended = f"episode {episode.index} with seed {episode.seed} {episode.reason} after {episode.turns} turns"
+    ended = (
+        f"episode {episode.index} with seed {episode.seed} {episode.reason} after "
+        f"{episode.turns} turns"
+    )
     result = ", ".join(
         f"{seat.agent} {point:g}" for seat, point in zip(episode.seats, points, strict=True)
     )
@@ -448,12 +454,12 @@ def _stopping(stage: Stage) -> Stopping | None:
 
 
 def _failed(episode: Episode) -> bool:
-    """Whether an episode could not be played; one that a substitute played could."""
+    """Return whether an episode could not be played; one that a substitute played could."""
     return not (episode.scored or episode.will_retry or substituted(episode))
 
 
 def _repeats(job: _Job) -> bool:
-    """Whether every seating played the same game in both rounds of the trial."""
+    """Return whether every seating played the same game in both rounds of the trial."""
     part = job.stage.part
     found = games(job.counted, len(part.seats), rotate=part.rotate)
     known = [game for game in found if game.digest]

@@ -29,28 +29,31 @@ log = logging.getLogger("dovetail")
 READY = 60.0
 """Seconds within which a broker must listen, on a busy machine too."""
 LISTENS = "broker ready at "
-"""What the broker prints before its address once it listens."""
+"""The broker's output before its address once it listens."""
 GRACE = 5.0
 """Seconds that a program has to stop before it is killed."""
 ORDINARY = re.compile(
     rf"{LISTENS}|(environment|agent) .+ ready at .+ as |dovetail: waiting for a broker at "
 )
-"""What programs print when nothing is wrong, so that it does not explain why one has ended."""
+"""Normal output, ignored when explaining an exit."""
 
 
 class Processes:
-    """A broker and other programs around it; leaving the context stops them all, the death of this process too.
+    """A broker and other programs around it; leaving the context stops them all, the death of this
+    process too.
 
     What the broker has in progress ends with it: its starter plays from a store, and a journal that
-    brought back the sessions of programs that are gone would stand in the way of those started next.
+    brought back the sessions of programs that are gone would stand in the way of those started
+    next.
 
     Args:
         pin: keep all of them, and this program, on one core.
         core: on Linux, keep all of them, but not this program, on this core.
         journal: file that records episodes; None keeps no journal.
-        tcp: whether the broker listens at a loopback port instead of a Unix socket, which not all clients speak.
-        logs: the folder for what each program prints, in ``NAME.log``, in place of the logs that are there;
-            None keeps them only as long as the programs run.
+        tcp: whether the broker listens at a loopback port instead of a Unix socket, which not all
+            clients speak.
+        logs: the folder for what each program prints, in ``NAME.log``, in place of the logs that
+            are there; None keeps them only as long as the programs run.
         broker: more arguments for ``dovetail broker``.
         address: of a broker that runs already; none is started then.
 
@@ -98,7 +101,8 @@ class Processes:
                     self.address,
                     "--grace",
                     "2",
-                    # Its runs end with the program that started it, whose store says what to play again.
+                    # Its runs end with the program that started it, whose store says what to play
+                    # again.
                     "--no-durable",
                     "--finish",
                     "0",
@@ -144,8 +148,8 @@ class Processes:
     ) -> None:
         """Start any program; ``{address}`` in its arguments stands for the broker's address.
 
-        The environment variable DOVETAIL_BROKER has it too; DOVETAIL_TOKEN has ``token``, and DOVETAIL_KEY
-        the file ``key``, if they are given.
+        The environment variable DOVETAIL_BROKER has it too; DOVETAIL_TOKEN has ``token``, and
+        DOVETAIL_KEY the file ``key``, if they are given.
 
         Raises:
             DovetailError: it cannot be started.
@@ -181,13 +185,15 @@ class Processes:
         """Check that all are still running.
 
         Raises:
-            DovetailError: a program has ended; the line says how, and gives its last output and its log.
+            DovetailError: a program has ended; the line says how, and gives its last output and its
+                log.
         """
         for text in self.ended().values():
             raise DovetailError(text)
 
     def ended(self) -> dict[str, str]:
-        """Return the programs that have ended, and how each did, in one line with its last words and its log."""
+        """Return the programs that have ended, and how each did, in one line with its last words
+        and its log."""
         found = {}
         for name, process in self._running.items():
             code = process.poll()
@@ -206,7 +212,8 @@ class Processes:
         return {name: process.pid for name, process in self._running.items()}
 
     def stop(self) -> None:
-        """Stop all, in reverse order of their start; what they have started and left behind is killed.
+        """Stop all, in reverse order of their start; what they have started and left behind is
+        killed.
 
         In a forked child nothing happens.
         """

@@ -97,7 +97,8 @@ class Display:
         self._count(played)
 
     def finish(self, played: StageResult) -> None:
-        """A stage is over; summarise it in one line, and the tournament that it is part of in another."""
+        """A stage is over; summarise it in one line, and the tournament that it is part of in
+        another."""
         stage, episodes = played.stage, played.episodes
         seconds = time.monotonic() - self._began.pop(stage.number)
         self._bars.remove_task(self._tasks.pop(stage.number))
@@ -126,7 +127,8 @@ class Display:
     def _count(self, played: StageResult) -> str:
         """Add a meeting to its tournament; return the points so far, without intervals.
 
-        An interval for a fixed number of games would not hold for someone who looks after every meeting.
+        An interval for a fixed number of games would not hold for someone who looks after every
+        meeting.
         """
         part = played.stage.part
         if not isinstance(part, Pairing) or len(part.seats) == 1:

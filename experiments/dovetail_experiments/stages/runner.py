@@ -69,10 +69,10 @@ class RunnerOptions:
     """How many brokers share the episodes; what the file says if None."""
 
     def sharded(self, file: ExperimentFile) -> int:
-        """Return in how many shards to play an experiment.
+        """Return the number of shards in which to play an experiment.
 
         Raises:
-            DovetailError: it cannot be played in so many.
+            DovetailError: it cannot be played in that number.
         """
         count = file.processes.shards if self.shards is None else self.shards
         if count == 1:
@@ -218,7 +218,8 @@ def to_resume(results: Store, file: ExperimentFile, where: str) -> int:
 
 
 def touched(file: ExperimentFile, since: float) -> list[str]:
-    """Return the files with the user's own environments and agents that were written after a time."""
+    """Return the files with the user's own environments and agents that were written after a
+    time."""
     names = [file.environment.name, *(each.type for each in file.agents.values())]
     paths = dict.fromkeys(name.rpartition(":")[0] for name in names)
     return [
@@ -231,8 +232,8 @@ def touched(file: ExperimentFile, since: float) -> list[str]:
 def changes(old: Any, new: Any, path: str = "") -> list[str]:
     """Return the keys at which two files differ, in the order of the old one.
 
-    >>> changes({"seed": 1, "agents": {"a": {"type": "td"}}}, {"seed": 2, "agents": {"a": {"type": "random"}}})
-    ['seed', 'agents.a.type']
+    >>> changes({"seed": 1, "agents": {"a": {"type": "td"}}}, {"seed": 2, "agents": {"a": {"type":
+    "random"}}}) ['seed', 'agents.a.type']
     """
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return [] if old == new else [path]
@@ -270,9 +271,10 @@ class ExecutionEntry:
 
     number: int
     file: str
-    """The experiment as JSON, as the store knows it; a copy in a worker may be written otherwise."""
+    """The experiment as JSON, as the store knows it; a copy in a worker may be written
+    otherwise."""
     begun: bool
-    """Whether it is there already, and is resumed."""
+    """True if it is there already, and is resumed."""
     again: Again
     trial: int | None = None
     variant: str = ""
@@ -367,7 +369,8 @@ def play(
 
 @contextmanager
 def _entered(entry: ExecutionEntry, results: Store, journal: Path) -> Iterator[None]:
-    """Take an execution back out of the store if it fails before its first episode, with its journals."""
+    """Take an execution back out of the store if it fails before its first episode, with its
+    journals."""
     known = {*places.journals(journal)}
     try:
         yield

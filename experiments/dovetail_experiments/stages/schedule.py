@@ -43,7 +43,7 @@ class Stage:
 
     @property
     def mode(self) -> Mode:
-        """Whether any agent may change."""
+        """Return whether any agent may change."""
         if isinstance(self.part, Block):
             return "learn"
         return self.part.mode if isinstance(self.part, Phase) else "evaluate"
@@ -152,7 +152,8 @@ def more(file: ExperimentFile, played: Sequence[StageResult]) -> list[Stage]:
 
 
 def _due(block: StageResult, played: Sequence[StageResult]) -> bool:
-    """Whether evaluations follow a block: its learner was saved, and none was played since."""
+    """Return whether evaluations follow a block: its learner was saved, and none was played
+    since."""
     part = block.stage.part
     return isinstance(part, Block) and part.last and played[-1] is block
 

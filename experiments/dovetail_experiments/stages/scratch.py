@@ -1,4 +1,5 @@
-"""A temporary folder that does not outlive the process which made it by much, even if that is killed."""
+"""A temporary folder that does not outlive the process which made it by much, even if that is
+killed."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ SLICE = 0.002
 
 
 def refusal(file: ExperimentFile, shards: int) -> str:
-    """Return why an experiment cannot be played in so many shards; empty if it can."""
+    """Return why an experiment cannot be played in shards; empty if it can."""
     learning = [
         *(phase.name for phase in file.phases if phase.mode == "learn"),
         *(league.name for league in file.leagues),
@@ -67,7 +67,7 @@ class Shard:
     stop: Callable[[], None] = _nothing
     """Stops its programs."""
     lost: bool = False
-    """Whether it has failed; the others play what it was asked for."""
+    """True if it has failed; the others play what it was asked for."""
     owed: int = 0
     """Episodes that it was asked for and that are not over."""
     numbers: dict[int | str, int] = field(default_factory=dict)
@@ -134,7 +134,8 @@ class Shards:
                 self.fail(shard, error)
 
     def fail(self, shard: Shard, error: DovetailError) -> None:
-        """Play without a shard, which has raised an error, unless that is the file's or it was the last.
+        """Play without a shard, which has raised an error, unless that is the file's or it was the
+        last.
 
         Raises:
             DovetailError: the error, or why a program of the shard has ended, which explains more.
@@ -159,7 +160,8 @@ class Shards:
     def run(
         self, environment: str, agents: Sequence[int | str], **options: Unpack[RunOptions]
     ) -> DealtRun:
-        """Play episodes without learning; ``concurrency`` is that of each shard, the rest as of ``Experiment.run``."""
+        """Play episodes without learning; ``concurrency`` is that of each shard, the rest as of
+        ``Experiment.run``."""
         return DealtRun(self, environment, agents, options)
 
 
@@ -192,7 +194,8 @@ class DealtRun:
         self._deal()
 
     def poll(self, timeout: float | None = None) -> list[Episode] | None:
-        """Return the results that are due, waiting briefly for the first; None once all were returned.
+        """Return the results that are due, waiting briefly for the first; None once all were
+        returned.
 
         Raises:
             DovetailError: a run failed, or a broker is gone.
@@ -223,8 +226,8 @@ class DealtRun:
     def _deal(self) -> None:
         """Give a chunk to each shard that will soon have less to do than it can.
 
-        Chunks grow with what was dealt, so that not much more than needed is begun of a meeting that
-        is decided early; and they shrink with what is left, so that the shards end together.
+        Chunks grow with what was dealt, so that not much more than needed is begun of a meeting
+        that is decided early; and they shrink with what is left, so that the shards end together.
         """
         concurrency = self._options.get("concurrency", 1)
         while self._returned:

@@ -1,4 +1,5 @@
-"""Play what an experiment file asks for: once, with several seeds, or as a sweep, several at once."""
+"""Play what an experiment file asks for: once, with several seeds, or as a sweep, several at
+once."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class TrialRunner:
     executions: list[int]
     """Their numbers in the store, in the order of the trials."""
     series: list[Series]
-    """What the evaluations measured, over the seeds."""
+    """The evaluations' results, over the seeds."""
 
 
 def execute(

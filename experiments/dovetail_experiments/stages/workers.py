@@ -19,10 +19,11 @@ from dovetail.peer.child_processes import ends_with_this
 def workers(
     count: int, begin: Callable[..., object] | None = None, arguments: tuple[Any, ...] = ()
 ) -> Iterator[ProcessPoolExecutor]:
-    """Open so many processes; an error or an interrupt within the block ends their work, the end of this process as well.
+    """Open a number of processes; an error or an interrupt within the block ends their work, the
+    end of this process as well.
 
-    They do not hear Ctrl-C, which a terminal sends to all: a worker that is still importing would print a
-    traceback, and one at work would take the next piece.
+    They do not hear Ctrl-C, which a terminal sends to all: a worker that is still importing would
+    print a traceback, and one at work would take the next piece.
 
     Args:
         count: of processes.
@@ -42,7 +43,8 @@ def workers(
 
 
 def _begin(parent: int, begin: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
-    """Have a worker end with its parent: one that is killed cannot end it, and its successor may work already.
+    """Have a worker end with its parent: one that is killed cannot end it, and its successor may
+    work already.
 
     At once, without a word to its own programs, which end with it in the same way.
     """
@@ -66,7 +68,7 @@ def _end() -> None:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Let the processes that start within the block not hear Ctrl-C; here it waits for the block's end."""
+    """Block SIGINT while starting workers."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

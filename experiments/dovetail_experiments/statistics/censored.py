@@ -1,4 +1,5 @@
-"""Values cut off at a cap: estimates of what they would have been, and what can be said without a model.  Pure."""
+"""Values cut off at a cap: estimates of what they would have been, and what can be said without a
+model.  Pure."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Estimate:
 
     @property
     def known(self) -> bool:
-        """Whether there is an interval."""
+        """Return whether there is an interval."""
         return not (math.isnan(self.low) or math.isnan(self.high))
 
 

@@ -20,7 +20,8 @@ class ExactPosition:
     """A decision as the seat that has to make it knows it."""
 
     knows: str
-    """OpenSpiel's information state as text; equal for all positions that the seat cannot tell apart.
+    """OpenSpiel's information state as text; equal for all positions that the seat cannot tell
+    apart.
 
     Of perfect information, it is the observation: positions count once, however they came about."""
     seat: int
@@ -41,12 +42,12 @@ LARGEST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Exactly:
-    """What a policy is worth against opponents who know it."""
+    """The value of a policy against opponents who know it."""
 
     values: tuple[float, ...]
-    """What each seat gets if all follow the policy."""
+    """The value of each seat if all follow the policy."""
     best: tuple[float, ...]
-    """What each seat would get from its best response to the others' policy."""
+    """The value of each seat's best response to the others' policy."""
 
     @property
     def nash_conv(self) -> float:
@@ -63,7 +64,8 @@ def evaluate(game: str, policy: Policy) -> Exactly:
     """Return the values of a policy that all seats follow, and of the best responses to it.
 
     Args:
-        game: an OpenSpiel game with turns, such as ``kuhn_poker``, ``leduc_poker`` or ``tic_tac_toe``.
+        game: an OpenSpiel game with turns, such as ``kuhn_poker``, ``leduc_poker`` or
+            ``tic_tac_toe``.
         policy: called once for each information state.
 
     Raises:
@@ -179,8 +181,8 @@ def policy_of(
         agent: the agent; it must neither look ahead nor keep a memory of the episode.
         spec: of the environment as which the agent knows the game.
         see: what the environment shows at a decision.
-        samples: how often the agent is asked; 1 for one that is deterministic. The chances of one that
-            is not are those that it showed, so that exploitability is estimated, from above.
+        samples: how often the agent is asked; 1 for one that is deterministic. The chances of one
+            that is not are those that it showed, so that exploitability is estimated, from above.
         seed: of its random choices.
     """
     for seat in range(spec.seats):
@@ -229,7 +231,8 @@ def _fill(row: Any, chances: Mapping[int, float], legal: Sequence[int], knows: s
     given = [float(chances.get(action, 0.0)) for action in legal]
     if min(given) < 0 or abs(sum(given) - 1) > 1e-6:
         raise DovetailError(
-            f"the policy at {knows!r} does not give the legal actions {list(legal)} chances that sum to 1"
+            f"the policy at {knows!r} does not give the legal actions {list(legal)} chances that "
+            "sum to 1"
         )
     row[:] = 0
     for action, chance in zip(legal, given, strict=True):

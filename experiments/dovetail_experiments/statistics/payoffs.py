@@ -11,7 +11,8 @@ from dovetail_experiments.statistics.ratings import Floats
 
 
 def nash_averaging(payoffs: Floats) -> tuple[Floats, Floats]:
-    """Return the equilibrium of greatest entropy and each player's payoff against it (Balduzzi et al. 2018).
+    """Return the equilibrium of greatest entropy and each player's payoff against it (Balduzzi et
+    al. 2018).
 
     A player of the equilibrium gets 0; one that is worth less gets a negative payoff, however
     often it beats weak players.
@@ -58,8 +59,8 @@ def _negative_entropy(p: Floats) -> tuple[float, Floats]:
 def alpha_rank(payoffs: Floats, alpha: float = 10.0, population: int = 50) -> Floats:
     """Return how much of the time a population spends on each player (Omidshafiei et al. 2019).
 
-    Single mutants invade a population of one player; the fixation probabilities are those of Fermi's
-    rule with the payoffs of mutant and resident against each other.
+    Single mutants invade a population of one player; the fixation probabilities are those of
+    Fermi's rule with the payoffs of mutant and resident against each other.
 
     Args:
         payoffs: n x n: what the row gets from the column.

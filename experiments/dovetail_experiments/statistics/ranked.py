@@ -1,4 +1,4 @@
-"""Ratings from the order of more than two players: Plackett and Luce's model, and ladders.  Pure."""
+"""Ratings from the order of several players: Plackett and Luce's model, and ladders.  Pure."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def plackett_luce(
 ) -> dict[str, float]:
     """Return Elo ratings with mean 0 from games of any number of players.
 
-    A tied group counts in each of its orders, all with equal weight; beyond six tied players in so many
-    orders drawn at random.
+    A tied group counts in each of its orders, all with equal weight; beyond six tied players in a
+    random sample of the orders.
 
     Args:
         players: all of them.
@@ -71,7 +71,7 @@ class _Model:
         self.start = np.zeros(len(players))
 
     def ratings(self, counts: Floats | None = None) -> dict[str, float]:
-        """Return the ratings if each unit counts so many times."""
+        """Return the ratings with a weight for each unit."""
         from scipy.optimize import minimize
 
         tables = [
@@ -107,7 +107,8 @@ class _Model:
 
 
 def _orders(places: Mapping[int, float]) -> list[tuple[int, ...]]:
-    """Return the orders of a game, all equally likely; if there are too many, some of them drawn at random.
+    """Return the orders of a game, all equally likely; if there are too many, some of them drawn at
+    random.
 
     The draw follows from the places alone, so equal games have equal orders.
     """
@@ -121,7 +122,8 @@ def _orders(places: Mapping[int, float]) -> list[tuple[int, ...]]:
             for choice in itertools.product(*(itertools.permutations(g) for g in groups))
         ]
     rng = random.Random(derive(0, "orders", str(groups)))
-    # All rotations of a draw: each player is equally often in each place, so that equal players stay equal.
+    # All rotations of a draw: each player is equally often in each place, so that equal players
+    # stay equal.
     rotations = min(math.lcm(*map(len, groups)), ORDERS)
     found = []
     for _ in range(ORDERS // rotations):
@@ -168,14 +170,15 @@ def ranked(
 
 
 def _alike(games: Sequence[Ranking], others: Sequence[Ranking]) -> bool:
-    """Whether two units have the same games, in any order."""
+    """Return whether two units have the same games, in any order."""
     return sorted(sorted(each.items()) for each in games) == sorted(
         sorted(each.items()) for each in others
     )
 
 
 def ladder(games: Sequence[Ranking]) -> dict[str, tuple[float, float]]:
-    """Return openskill's mu and sigma of each player, from games in the order in which they were played.
+    """Return openskill's mu and sigma of each player, from games in the order in which they were
+    played.
 
     For ladders whose players come and go. The result depends on that order, and sigma is not an
     interval; ``ranked`` is for final tables.
@@ -189,7 +192,8 @@ def ladder(games: Sequence[Ranking]) -> dict[str, tuple[float, float]]:
 def after(
     before: Mapping[str, tuple[float, float]], game: Ranking
 ) -> dict[str, tuple[float, float]]:
-    """Return openskill's mu and sigma of a game's players after it; newcomers begin with its defaults."""
+    """Return openskill's mu and sigma of a game's players after it; newcomers begin with its
+    defaults."""
     from openskill.models import PlackettLuce
 
     model = PlackettLuce()

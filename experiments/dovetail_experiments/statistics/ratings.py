@@ -1,4 +1,5 @@
-"""Ratings of many players from games of two: Bradley and Terry's model, intervals from pairs.  Pure."""
+"""Ratings of many players from games of two: Bradley and Terry's model, intervals from
+pairs.  Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from dovetail_experiments.statistics.scores import Sample
 Pair = tuple[str, str]
 Floats = NDArray[np.float64]
 PRIOR = 0.5
-"""Drawn games that each pairing is taken to have played in addition, so that ratings stay finite."""
+"""Drawn games that each pairing is taken to have played in addition, so that ratings stay
+finite."""
 SCALE = 400 / math.log(10)
 """Elo for each unit of the logistic scale."""
 
@@ -45,7 +47,8 @@ class Ratings:
         return normal((self.elo[one].value - self.elo[other].value) / math.sqrt(variance))
 
     def around(self, name: str) -> dict[str, Estimate]:
-        """Return the ratings less that of one player, whose own becomes 0; other components stay as they are."""
+        """Return the ratings less that of one player, whose own becomes 0; other components stay as
+        they are."""
         found = dict(self.elo)
         pinned = self.players.index(name)
         v = self.covariance
@@ -129,8 +132,9 @@ def ratings(
         players: all of them.
         meetings: by player and opponent, the scores of the first in pairs of games.
         prior: drawn games added to each pairing.
-        sparse: whether most players have met most others seldom or never. The variance is then that of
-            what the model leaves unexplained, over all pairings together: one by one they say too little.
+        sparse: whether most players have met most others seldom or never. The variance is then that
+            of what the model leaves unexplained, over all pairings together: one by one they say
+            too little.
     """
     n = len(players)
     index = {name: number for number, name in enumerate(players)}
@@ -192,8 +196,8 @@ def _variance(sample: Sample, chance: float) -> float:
 def _residuals(sample: Sample, chance: float, units: float) -> float:
     """Return the sum of the squared differences between points and expected points of all pairs.
 
-    One more unit is spread over all pairings, in each evenly over the possible scores, so that a ladder of
-    equal units does not pretend certainty.
+    One more unit is spread over all pairings, in each evenly over the possible scores, so that a
+    ladder of equal units does not pretend certainty.
 
     Args:
         sample: the pairs of a pairing.
@@ -212,7 +216,8 @@ def _residuals(sample: Sample, chance: float, units: float) -> float:
 
 
 def _root(variance: float) -> float:
-    """Return a standard deviation: 0 where rounding left a little less than no variance, NaN for NaN."""
+    """Return a standard deviation: 0 where rounding left a little less than no variance, NaN for
+    NaN."""
     return float(np.sqrt(np.maximum(0.0, variance)))
 
 

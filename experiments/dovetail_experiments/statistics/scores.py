@@ -1,4 +1,5 @@
-"""Scores of two players over games or pairs of games: Elo, intervals, likelihood of superiority.  Pure.
+"""Scores of two players over games or pairs of games: Elo, intervals, likelihood of
+superiority.  Pure.
 
 A pair is one opening played twice with the seats swapped; its score is one of 0, 1/4, 1/2, 3/4, 1.
 Formulas as in fastchess, but for ``interval``, which has the right coverage for few pairs too.
@@ -104,7 +105,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """What fastchess prints of a sample."""
+    """The figures that fastchess prints of a sample."""
 
     elo: Estimate
     elo_error: float
@@ -152,8 +153,8 @@ def interval(sample: Sample) -> Estimate:
 def stratified(parts: Sequence[tuple[float, Sample]]) -> Estimate:
     """Return the mean of several samples' scores, each with its weight, with its 95 % interval.
 
-    ``interval`` for parts that do not weigh what their units do; Welch and Satterthwaite's degrees of
-    freedom. None if a part has fewer than two units.
+    ``interval`` for parts that do not weigh what their units do; Welch and Satterthwaite's degrees
+    of freedom. None if a part has fewer than two units.
 
     Args:
         parts: weights, which sum to 1, and samples.
@@ -172,7 +173,8 @@ def stratified(parts: Sequence[tuple[float, Sample]]) -> Estimate:
 
 
 def at_any_time(sample: Sample, alpha: float = 0.05) -> Estimate:
-    """Return the mean score with an interval that may be looked at after every pair; from ten pairs on.
+    """Return the mean score with an interval that may be looked at after every pair; from ten pairs
+    on.
 
     The asymptotic confidence sequence of Waudby-Smith et al. (2021), tightest at 50 pairs.
     """
@@ -203,7 +205,8 @@ def superiority(sample: Sample) -> float:
 
 
 def points(places: Sequence[float]) -> list[float]:
-    """Return the points of each seat from scores, the highest best: 1 for the first, 0 for the last.
+    """Return the points of each seat from scores, the highest best: 1 for the first, 0 for the
+    last.
 
     Seats with equal scores share the mean of their places.
 

@@ -1,4 +1,5 @@
-"""The sequential probability ratio test between two ratings (Wald 1945), on games or on pairs.  Pure.
+"""The sequential probability ratio test between two ratings (Wald 1945), on games or on
+pairs.  Pure.
 
 The likelihoods are those of a multinomial whose mean is constrained (Van den Bergh, "The
 generalized likelihood ratio test for expectations", 2020), as fastchess and fishtest use them.
@@ -20,10 +21,10 @@ Model = Literal["normalised", "logistic", "bayesian"]
 Verdict = Literal["continues", "H0", "H1"]
 Floats = NDArray[np.float64]
 MOST = {"normalised": 200, "logistic": 1000, "bayesian": 1000}
-"""Bounds of Elo by model: beyond them the iteration for the constrained likelihood does not start, or the
-expected score is so near to 0 or 1 that the likelihood has no root."""
+"""Bounds of Elo by model: beyond them the iteration for the constrained likelihood does not start,
+or the expected score is so near to 0 or 1 that the likelihood has no root."""
 EMPTY = 0.001
-"""What a cell without a game counts, so that no likelihood is zero."""
+"""The count of a cell without a game, so that no likelihood is zero."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What each agent did in each seat.  Pure."""
+"""The results of each agent in each seat.  Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dovetail_experiments.statistics.units import Distinct, distinct, key
 
 @dataclass(slots=True)
 class Tally:
-    """What one agent did in one seat."""
+    """The results of one agent in one seat."""
 
     agent: str
     seat: int
@@ -41,7 +41,7 @@ class Tally:
     played: list[tuple[str, str, float | None, float]] = field(default_factory=list)
     """Of each episode the opening, a digest of the actions, whether it was won, and the return."""
     cut: list[bool] = field(default_factory=list)
-    """Whether each episode was truncated without an outcome."""
+    """True if each episode was truncated without an outcome."""
 
     @property
     def games(self) -> int:
@@ -60,12 +60,13 @@ class Tally:
 
     @property
     def repeats(self) -> bool:
-        """Whether equal games were played that count once only."""
+        """Return whether equal games were played that count once only."""
         return len(self._units()) < len(self.played)
 
     @property
     def win_rate(self) -> Estimate:
-        """The share of outcomes that are wins, equal games counting once; without an interval if all are equal."""
+        """The share of outcomes that are wins, equal games counting once; without an interval if
+        all are equal."""
         if not self.repeats:
             return wilson(self.wins, self.decided)
         won = [_mean(w for _, _, w, _ in unit if w is not None) for unit in self._units(True)]
@@ -75,7 +76,8 @@ class Tally:
     def mean_return(self) -> Estimate:
         """The mean of the returns, equal games counting once.
 
-        Without an interval if all are equal, or if some were cut off: it is not where the mean would be.
+        Without an interval if all are equal, or if some were cut off: it is not where the mean
+        would be.
         """
         values = self.returns or []
         if self.repeats:
@@ -85,7 +87,8 @@ class Tally:
 
     @property
     def uncut(self) -> Censored | None:
-        """What the returns would be if none had been cut off; None if none was, or equal games repeat."""
+        """The estimate of the returns if none had been cut off; None if none was, or equal games
+        repeat."""
         values = self.returns or []
         if self.decided or not any(self.cut) or self.repeats:
             return None
@@ -109,7 +112,8 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def result_of(outcome: Sequence[float], seat: int) -> str:
-    """Return ``win``, ``draw`` or ``loss``: a seat wins alone at the top, and draws if it shares it."""
+    """Return ``win``, ``draw`` or ``loss``: a seat wins alone at the top, and draws if it shares
+    it."""
     best = max(outcome)
     if outcome[seat] < best:
         return "loss"

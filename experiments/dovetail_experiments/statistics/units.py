@@ -1,4 +1,4 @@
-"""The units of all intervals: pairs, rotations and seeds, and how many games are distinct.  Pure."""
+"""The units of all intervals: pairs, rotations and seeds, and counts of distinct games.  Pure."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ class ScoredGame:
     digest: str
     """Of its actions; empty if unknown."""
     opening: str
-    """What identifies the first actions that the broker played; empty if there were none."""
+    """The identity of the first actions, which the broker played; empty if there were none."""
     points: tuple[float, ...] | None
-    """By player, 1 for the first place to 0 for the last; None if the game was truncated or is not scored."""
+    """By player, 1 for the first place to 0 for the last; None if the game was truncated or is not
+    scored."""
     returns: tuple[float, ...]
     """By player."""
     truncated: bool
 
     @property
     def signature(self) -> Hashable:
-        """What equal games share; unknown actions are unlike any others."""
+        """The key that equal games share; unknown actions are unlike any others."""
         return (self.seating, self.digest or self.index)
 
 
@@ -89,11 +90,12 @@ class Distinct:
     games: int
     distinct: int
     effective: float
-    """Kish's effective number of games: their number squared, by the sum of the squared multiplicities."""
+    """Kish's effective number of games: their number squared, by the sum of the squared
+    multiplicities."""
 
     @property
     def repeats(self) -> bool:
-        """Whether any game was played more than once."""
+        """Return whether any game was played more than once."""
         return self.distinct < self.games
 
 

@@ -1,8 +1,8 @@
 """C++: aggregates with the contract's defaults, and one ``visit`` each for reading and writing.
 
-``include/dovetail`` has the enumerations, the spaces' structs and the messages.  ``src/fields.hpp`` lists
-the fields for the visitors of ``src/reader.hpp`` and ``src/writer.hpp``, and which message a type names.
-``src/messages.cpp`` builds the code that reads and writes each of them.
+``include/dovetail`` has the enumerations, the spaces' structs and the messages.  ``src/fields.hpp``
+lists the fields for the visitors of ``src/reader.hpp`` and ``src/writer.hpp``, and which message a
+type names. ``src/messages.cpp`` builds the code that reads and writes each of them.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def _listed(words: list[str], last: str) -> str:
 
 
 def _zero_is_valid(kind: Type, field: str) -> bool:
-    """Whether Go's zero value is a value of the type that a program may mean."""
+    """Return whether Go's zero value is a value of the type that a program may mean."""
     match kind:
         case Scalar(kind="integer" | "number", minimum=low, exclusive=exclusive):
             return low is None or low < 0 or (low == 0 and not exclusive)
@@ -94,7 +94,8 @@ class _Emitter:
         self.roles: dict[str, set[str]] = {name: set() for name in self.records}
         inner = {part for each in self.records.values() for part in self._parts(each)}
         for record in self.records.values():
-            # What neither travels by itself nor is part of another record is in the body of a reply.
+            # What neither travels by itself nor is part of another record is in the body of a
+            # reply.
             free = not record.to_broker + record.to_peer and record.name not in inner
             for part in self._within(record):
                 if record.to_broker or free:
@@ -318,7 +319,10 @@ class _Emitter:
     def messages(self, role: str) -> Iterator[str]:
         """Yield the messages of one role, and the function that makes an empty one to it."""
         received = [each for each in self.records.values() if role in each.to_peer]
-        yield f"// to{camel(role)} returns an empty message of a kind that an {role} receives, or nil."
+        yield (
+            f"// to{camel(role)} returns an empty message of a kind that an {role} receives, or "
+            "nil."
+        )
         yield from _switch(f"to{camel(role)}", "Message", received)
         yield from self.of({role})
 

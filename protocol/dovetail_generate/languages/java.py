@@ -1,8 +1,8 @@
 """Java: records nested in ``Message``, ``Space`` and ``Scene``, and an enum per enumeration.
 
-A record has ``of`` with its required fields, ``withX`` for each field that has a default, ``toWire``,
-which leaves defaults out, and ``read``.  Code that uses nothing else still compiles when a record
-gains an optional field.  ``Encodable``, ``Fields`` and ``Reader`` are written by hand.
+A record has ``of`` with its required fields, ``withX`` for each field that has a default,
+``toWire``, which leaves defaults out, and ``read``.  Code that uses nothing else still compiles
+when a record gains an optional field.  ``Encodable``, ``Fields`` and ``Reader`` are written by hand.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _INDEXES = frozenset(("seat", "seats", "to_act", "blame"))
 _UNSIGNED = frozenset(("number",))
 """Fields that may hold any integer of 64 bits, signed or not (SPEC.md, Types)."""
 _RESERVED = re.compile(
-    "abstract|boolean|byte|case|catch|char|clone|const|default|do|double|enum|extends|final|finalize|float|goto"
-    "|hashCode|int|interface|long|native|new|notify|package|private|protected|public|short|static|strictfp|super"
-    "|switch|synchronized|this|throws?|toString|transient|void|volatile|wait"
+    "abstract|boolean|byte|case|catch|char|clone|const|default|do|double|enum|extends|final|finalize"
+    "|float|goto|hashCode|int|interface|long|native|new|notify|package|private|protected|public|short|static"
+    "|strictfp|super|switch|synchronized|this|throws?|toString|transient|void|volatile|wait"
 )
 """Names that a component of a record cannot have, besides the keywords that Python has, too."""
 _AS = {"AgentStart": "AgentStep"}
@@ -68,7 +68,8 @@ _ARRAYS = {
     "number": ("double[]", "Reader.NUMBERS"),
 }
 
-# -- names and types --------------------------------------------------------------------------------
+# -- names and types
+# --------------------------------------------------------------------------------
 
 
 def _name(wire: str) -> str:
@@ -165,7 +166,8 @@ def _default(kind: Type, field: str, value: Any) -> str:
     raise NotImplementedError(f"Java has no default {value!r} of {kind}")
 
 
-# -- text -------------------------------------------------------------------------------------------
+# -- text
+# -------------------------------------------------------------------------------------------
 
 
 def _javadoc(summary: str, width: int, tags: Iterable[tuple[str, str]] = ()) -> str:
@@ -187,7 +189,8 @@ def _words(text: str) -> str:
 
 
 def _list(head: str, items: list[str], tail: str, width: int, *, column: bool = False) -> str:
-    """Write a list in one line or, if that is too long, in several; in a column, with one item each."""
+    """Write a list in one line or, if that is too long, in several; in a column, with one item
+    each."""
     line = f"{head}{', '.join(items)}{tail}"
     if len(line) <= width:
         return line
@@ -201,7 +204,8 @@ def _block(items: Iterable[str], spaces: int, separator: str = "") -> str:
     return indent(f"{separator}\n".join(items), " " * spaces)
 
 
-# -- records ----------------------------------------------------------------------------------------
+# -- records
+# ----------------------------------------------------------------------------------------
 
 
 def _as(record: RecordType, other: RecordType) -> str:
@@ -300,7 +304,8 @@ static {record.name} read(Object value) {{
 }}"""
 
 
-# -- files ------------------------------------------------------------------------------------------
+# -- files
+# ------------------------------------------------------------------------------------------
 
 
 def _enumeration(enumeration: Enumeration) -> str:

@@ -1,4 +1,4 @@
-"""What emitters of several languages need: wrapped comments and the casings of names."""
+"""Helpers of several emitters: wrapped comments and the casings of names."""
 
 from __future__ import annotations
 
@@ -29,5 +29,6 @@ def camel(name: str) -> str:
 
 
 def snake(name: str) -> str:
-    """Return ``EnvironmentStart`` and ``illegal-action`` as ``environment_start`` and ``illegal_action``."""
+    """Return ``EnvironmentStart`` and ``illegal-action`` as ``environment_start`` and
+    ``illegal_action``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).replace("-", "_").lower()

@@ -52,8 +52,8 @@ HEAD = f"""// {MARK}
 /**
  * The messages of the contract and their parts, with the names of SPEC.md.
  *
- * Fields that may be left out of what is sent are marked with `?`.  What is received has all its fields, those that
- * were left out with their defaults; `Complete` is the type of that.
+ * Fields that a sender may leave out are marked with `?`.  A received message has all its fields,
+ * with defaults for those that were left out; `Complete` is its type.
  * @module
  */
 
@@ -153,7 +153,8 @@ class _Emitter:
             records += [each for each in self.records if each.name in inner]
         return found
 
-    # -- types --------------------------------------------------------------------------------------
+    # -- types
+    # --------------------------------------------------------------------------------------
 
     def type(self, type_: Type, wide: bool) -> str:
         match type_:
@@ -189,7 +190,8 @@ class _Emitter:
         mark = "?" if optional else ""
         return [*_doc(field.meaning, "  ", tags), f"  {field.name}{mark}: {type_};"]
 
-    # -- readers ------------------------------------------------------------------------------------
+    # -- readers
+    # ------------------------------------------------------------------------------------
 
     def reader(self, type_: Type, wide: bool) -> str:
         match type_:
@@ -234,7 +236,8 @@ class _Emitter:
             default = f"{field.type.name}.complete({{}})"
         return f"  {field.name}: s.optional({reader}, {default}),"
 
-    # -- declarations -------------------------------------------------------------------------------
+    # -- declarations
+    # -------------------------------------------------------------------------------
 
     def enumeration(self, each: Enumeration) -> list[str]:
         lines = ["", *_doc(each.summary), f"export type {each.name} ="]

@@ -61,7 +61,7 @@ class BrokerConnection(Protocol):
 
     @property
     def departed(self) -> bool:
-        """Whether the broker has sent ``bye``."""
+        """Return whether the broker has sent ``bye``."""
         ...
 
     def send(self, messages: Sequence[m.Message]) -> None:
@@ -82,7 +82,8 @@ class BrokerConnection(Protocol):
 
 
 class RunFailed(DovetailError):
-    """A run that ended early; ``code`` is one of SPEC.md's error codes, or one of a later version."""
+    """A run that ended early; ``code`` is one of SPEC.md's error codes, or one of a later
+    version."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -106,7 +107,7 @@ class RunHandle:
         self.done: m.Done | None = None
         """How the run ended, once it has."""
         self.problems: list[str] = []
-        """What went wrong, in one line each."""
+        """Errors, in one line each."""
         self._experiment = experiment
         self._asked_for = ""
         """How this experiment itself ended the run, if it did."""
@@ -134,7 +135,8 @@ class RunHandle:
             raise
 
     async def finished(self) -> Results:
-        """Return all results, once the run is over; as ``wait``, for programs with an event loop."""
+        """Return all results, once the run is over; as ``wait``, for programs with an event
+        loop."""
         return self._played(Results([each async for each in self]))
 
     def __iter__(self) -> Iterator[m.Episode]:
@@ -208,7 +210,7 @@ class RunHandle:
         return results
 
     def _heard(self, results: Sequence[m.Episode]) -> None:
-        """Take results in, and count them: the broker says how far a run is once a second at most."""
+        """Record results; the broker reports progress at most once a second."""
         self._results.extend(results)
         self._ended += sum(not each.will_retry for each in results)
         if (more := self._ended - self.progress.finished) > 0:
@@ -267,7 +269,8 @@ class RunHandle:
         return self.turn(self._experiment.request(command))
 
     def _end(self, command: m.Drain | m.Cancel) -> None:
-        """Send a command that ends the run; it may have ended by itself before the command arrives."""
+        """Send a command that ends the run; it may have ended by itself before the command
+        arrives."""
         try:
             self._command(command)
         except Refused as error:
@@ -288,7 +291,7 @@ class Experiment:
         self._open: dict[int, m.Message] = {}
         self._runs: dict[int, RunHandle] = {}
         self._warned = False
-        """Whether it has said that a seed can be guessed."""
+        """True if it has said that a seed can be guessed."""
         self._inbox = Inbox()
         self._early: dict[int, list[m.Message]] = {}
         self._turns: deque[m.WatchedTurn] = deque(maxlen=100_000)
@@ -314,7 +317,8 @@ class Experiment:
         give_up: float | None = GIVE_UP,
         idle: Callable[[], None] | None = None,
     ) -> Experiment:
-        """Connect to a broker: at ``address``, else at DOVETAIL_BROKER, else at the default address.
+        """Connect to a broker: at ``address``, else at DOVETAIL_BROKER, else at the default
+        address.
 
         ``token`` defaults to DOVETAIL_TOKEN.
 
@@ -322,10 +326,12 @@ class Experiment:
             address: a ZeroMQ endpoint.
             name: this experiment's name at the broker.
             token: the broker's access token.
-            key: this program's key or its file; None takes the file that DOVETAIL_KEY names, if it is set.
+            key: this program's key or its file; None takes the file that DOVETAIL_KEY names, if it
+                is set.
             wait: seconds to wait for the broker's first answer; None waits forever.
-            give_up: seconds of silence after which a call that waits for the broker raises DovetailError;
-                None waits forever.  The logger ``dovetail`` warns once if the broker is silent.
+            give_up: seconds of silence after which a call that waits for the broker raises
+                DovetailError; None waits forever.  The logger ``dovetail`` warns once if the broker
+                is silent.
             idle: called periodically while no message arrives; an exception from it ends the wait.
 
         Raises:
@@ -357,7 +363,8 @@ class Experiment:
         """Wait until the named environments and agent types are offered.
 
         Raises:
-            DovetailError: some are missing after ``timeout`` seconds; the text lists them, and what is on offer.
+            DovetailError: some are missing after ``timeout`` seconds; the text lists them, and what
+                is on offer.
         """
         end = time.monotonic() + timeout
         while True:
@@ -403,7 +410,8 @@ class Experiment:
         if isinstance(state, str):
             raise DovetailError(
                 f"create: `state` must be bytes, as `save` returns them, not {state!r}; "
-                "dovetail_experiments.records.records.read_state reads them from a file or from OUT:AGENT"
+                "dovetail_experiments.records.records.read_state reads them from a file or from "
+                "OUT:AGENT"
             )
         chosen = _listed("create", "parameters", parameters or {})
         made = m.ExperimentCreate(0, agent, chosen, seed, state, state_name, peer, timeout, shared)
@@ -435,7 +443,8 @@ class Experiment:
 
         Args:
             environment: the name of an offered environment.
-            agents: for each seat what ``create`` returned, or the name of a program that is one agent.
+            agents: for each seat what ``create`` returned, or the name of a program that is one
+                agent.
             **options: any of the options below; with ``substitutes``, ``on_agent_lost`` is
                 ``substitute`` by default.
 
@@ -444,8 +453,8 @@ class Experiment:
                 player may then find if it can be guessed. Default None.
             answer_timeout: Seconds for any answer without a clock; None waits forever. Default
                 60.0.
-            check: Whether to check observations, legal actions and rewards against the declared
-                spaces and range. Default False.
+            check: True to check observations, legal actions and rewards against the declared spaces
+                and range. Default False.
             clock: The seats' clocks: seconds for ``decision``, ``episode`` (all decisions
                 together), ``increment`` (added after each) and ``margin`` (for the network).
                 Default no limit.
@@ -458,10 +467,10 @@ class Experiment:
             episodes: The number of episodes to play. Default 1.
             first_index: The index of the first episode, to continue an earlier run. Default 0.
             label: The run's name in the journal, recorded with each episode. Default "".
-            lookahead: Whether agents may ask the environment what would follow; docs/agents.md.
+            lookahead: True if agents may ask the environment what would follow; docs/agents.md.
                 Default False.
             max_turns: The turn after which an episode is truncated. Default None.
-            mode: Whether agents may change (``learn``) or must not (``evaluate``). Default "learn".
+            mode: True if agents may change (``learn``) or must not (``evaluate``). Default "learn".
             modes: The mode of each of ``agents``, if they differ; empty for ``mode`` for all.
                 Default [].
             names: The name of each of ``agents`` for watchers, the catalogue and the journal; empty
@@ -484,22 +493,22 @@ class Experiment:
             peer: The name of the peer that serves the environment, if several offer it; None for
                 any. Default None.
             retries: How often an interrupted episode is played again. Default 1.
-            rotate: Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of
+            rotate: True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of
                 one full rotation share an environment seed. Default False.
             save_every: Episodes between the broker's saves of each agent that learns, to recreate
                 lost ones from; 0 for never. Default 0.
-            secret: Whether watching is forbidden. Default False.
+            secret: True if watching is forbidden. Default False.
             seed: The master seed, from which the seeds of the episodes are derived. Default 0.
             seeds: The environment seed of each episode, in place of derived ones. Default None.
-            stacked: Whether the turns of many episodes share a message, if environment, agents and
+            stacked: True if the turns of many episodes share a message, if environment, agents and
                 the other fields allow it; see Stacked turns in SPEC.md. Default False.
-            stepwise: Whether the experiment drives the run with ``start`` and ``step``. Default
+            stepwise: True if the experiment drives the run with ``start`` and ``step``. Default
                 False.
             substitutes: With ``on_agent_lost`` ``substitute``: the agents that take a lost agent's
                 seat until it is back; one for each of ``agents``, or one for all. Default [].
             texts: In a stepwise run: whether each turn has the position as text. Watchers get it in
                 any case. Default True.
-            thoughts: Whether every watcher may see what the agents think; otherwise only this
+            thoughts: True if every watcher may see what the agents think; otherwise only this
                 experiment may. Default False.
 
         Raises:
@@ -659,7 +668,8 @@ class Experiment:
         return number
 
     def answer(self, number: int) -> m.Message | None:
-        """Return the answer to a posted request, once; None while there is none.  ``wait`` brings it."""
+        """Return the answer to a posted request, once; None while there is none.  ``wait`` brings
+        it."""
         answer = self._answers.pop(number, None)
         if answer is not None:
             del self._open[number]
@@ -791,7 +801,8 @@ class Experiment:
         self._runs.clear()
         if self._open:
             raise DovetailError(
-                "the broker restarted and no longer recognises this experiment; run the experiment again"
+                "the broker restarted and no longer recognises this experiment; run the "
+                "experiment again"
             )
 
 
@@ -817,13 +828,14 @@ def _explained(
 
 
 class _Clocked(msgspec.Struct):
-    """What has a clock: the errors of a ``ClockPart`` name it."""
+    """A struct with a clock: the errors of a ``ClockPart`` name it."""
 
     clock: ClockPart
 
 
 def _clock(given: Any) -> ClockPart:
-    """Return the clock that a run was given, a dict or a ``ClockRule``, if nothing is wrong with it."""
+    """Return the clock that a run was given, a dict or a ``ClockRule``, if nothing is wrong with
+    it."""
     table = structs.asdict(given) if isinstance(given, m.ClockRule) else given
     return options.read(_Clocked, {"clock": table}, "run").clock
 

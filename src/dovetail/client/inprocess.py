@@ -61,7 +61,8 @@ class LocalLink:
 
         Raises:
             TypeError: a value in them cannot be encoded (or another of ``codec.UNSENDABLE``).
-            DovetailError: this connection is closed, or a message is larger than the broker accepts.
+            DovetailError: this connection is closed, or a message is larger than the broker
+                accepts.
         """
         self._owner.check(*THEIRS)
         self._check()
@@ -148,7 +149,8 @@ class InProcess:
         return Experiment(LocalLink(self.server, m.Hello(m.VERSION, "experiment", name)))
 
     def close(self) -> None:
-        """End everything; experiments cannot be used any more.  In a forked child nothing happens."""
+        """End everything; experiments cannot be used any more.  In a forked child nothing
+        happens."""
         if self._owner.here:
             self.server.close()
 

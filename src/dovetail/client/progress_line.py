@@ -14,7 +14,8 @@ AGAIN = 0.5
 
 
 class Ticker:
-    """A line on standard error, rewritten in place and removed at the end; elsewhere nothing is written."""
+    """A line on standard error, rewritten in place and removed at the end; elsewhere nothing is
+    written."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr

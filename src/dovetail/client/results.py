@@ -102,7 +102,7 @@ def _cell(value: object) -> str:
 
 
 def substituted(episode: Episode) -> bool:
-    """Whether a substitute played in an episode, which does not count then."""
+    """Return whether a substitute played in an episode, which does not count then."""
     return any(seat.stands_for is not None for seat in episode.seats)
 
 

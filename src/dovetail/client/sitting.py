@@ -34,7 +34,7 @@ from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Space
 
 EPISODES = 1 << 40
-"""Episodes of a run that ends when the caller has had enough."""
+"""Effectively unlimited; the caller ends the run."""
 WAIT = 0.5
 """Seconds of one wait for a message."""
 RETURN = 30.0
@@ -72,13 +72,14 @@ class Sitting:
         configuration: options of the environment.
         seed: the master seed of the episodes.
         mode: whether the opponents may learn.
-        illegal: what an illegal action does: ``raise`` IllegalAction and leave the decision open, or
-            the run's ``on_illegal``.
+        illegal: what an illegal action does: ``raise`` IllegalAction and leave the decision open,
+            or the run's ``on_illegal``.
         wants: ``text``, ``scene`` and ``afterstates``: what ``info`` has beside the rest.
         max_turns: truncate episodes after this many turns.
-        patience: seconds to wait for environment and opponents; None waits forever.  The caller's own
-            time has no limit.
-        check: whether to check observations, legal actions and rewards against what the game declares.
+        patience: seconds to wait for environment and opponents; None waits forever.  The caller's
+            own time has no limit.
+        check: whether to check observations, legal actions and rewards against what the game
+            declares.
         name: what results and the journal call this seat; unique at the broker.
 
     Raises:
@@ -130,13 +131,13 @@ class Sitting:
         """The request that the next turn will answer."""
         self._episode: int | None = None
         self._awaited = False
-        """Whether this seat is to act in the turn in progress."""
+        """True if this seat is to act in the turn in progress."""
         self._over = True
         self._seed = seed
         self._first = 0
         """The index of the next episode."""
         self._begun = True
-        """Whether the episode in progress is one that no ``reset`` has asked for."""
+        """True if the episode in progress is one that no ``reset`` has asked for."""
         experiment.catalogue()  # brings the experiment's name
         self._sitter: RemoteAgent = type("Sitter", (RemoteAgent,), {"wants": tuple(wants)})()
         self._name = name or f"{experiment.name}-seat-{next(_numbers)}"
@@ -160,7 +161,7 @@ class Sitting:
 
     @property
     def spec(self) -> m.Spec:
-        """What the environment says of itself."""
+        """The environment's description of the game."""
         return self._seated().spec
 
     @property
@@ -311,7 +312,8 @@ class Sitting:
         number = 0 if seat == "alternate" else seat
         if not 0 <= number <= len(others):
             raise DovetailError(
-                f"seat {number} does not exist: with {len(others)} opponents the seats are 0 to {len(others)}"
+                f"seat {number} does not exist: with {len(others)} opponents the seats are 0 to "
+                f"{len(others)}"
             )
         agents: list[int | str] = []
         for place, other in enumerate([*others[:number], None, *others[number:]]):
@@ -337,7 +339,7 @@ class Sitting:
             self.experiment.cleanup(number)
 
     def _seats(self) -> int:
-        """Return how many seats the game has, as far as this program knows it; otherwise two."""
+        """Return the game's number of seats if this program knows it, otherwise two."""
         for each in self.experiment.catalogue()["environments"]:
             counts: list[int] = each.get("seats") or []
             if each["name"] == self.game and len(counts) == 1:
@@ -365,7 +367,7 @@ class Sitting:
         )
 
     def _lost(self) -> bool:
-        """Whether the run is over, such as after a long break without heartbeats."""
+        """Return whether the run is over, such as after a long break without heartbeats."""
         return self._run is None or self._run.done is not None
 
     def _return(self) -> None:
@@ -434,7 +436,8 @@ class Sitting:
                 came = self._attend(0.0)
             if not came and limit is not None and time.monotonic() > limit:
                 raise DovetailError(
-                    f"no answer of the game or an opponent within {self._patience:g} s; reset begins again"
+                    f"no answer of the game or an opponent within {self._patience:g} s; reset "
+                    "begins again"
                 )
 
     def _answered(self, answer: m.Message) -> None:
@@ -556,9 +559,11 @@ def sit(
     """Take a seat in a game, in this program or at a broker.
 
     Args:
-        game: an environment class, or a name as ``dovetail env`` takes it; at a broker, what it offers.
-        against: who has the other seats: names as ``dovetail agent`` takes them, agent classes, ``Agent``
-            objects or ``Opponent``; one alone has every other seat.  None if there are none.
+        game: an environment class, or a name as ``dovetail env`` takes it; at a broker, what it
+            offers.
+        against: who has the other seats: names as ``dovetail agent`` takes them, agent classes,
+            ``Agent`` objects or ``Opponent``; one alone has every other seat.  None if there are
+            none.
         connect: the broker's address; None plays in this program.
         token: the broker's access token.
         register: what parameters may name, as ``dovetail agent --register`` takes it.

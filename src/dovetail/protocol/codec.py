@@ -57,7 +57,8 @@ _CONTAINERS = (dict, list, tuple)
 
 
 def check_values(value: Any) -> None:
-    """Check that a value has only what the contract lets travel, where the encoder lets more through.
+    """Check that a value has only what the contract lets travel, where the encoder lets more
+    through.
 
     Raises:
         TypeError: a map has a key that is not text (S3.6), or there is a time stamp.
@@ -104,17 +105,19 @@ _FREE: dict[type[messages.Message], tuple[str, ...]] = {
 """Fields that may have any value."""
 
 UNSENDABLE = (TypeError, OverflowError, ValueError, RecursionError)
-"""What ``encode`` raises for: an object, too large an integer, half a surrogate pair, a list in itself."""
+"""The exceptions of ``encode``: an object, too large an integer, half a surrogate pair, a list in
+itself."""
 UNREADABLE: tuple[
     type[msgspec.DecodeError], type[ValueError], type[RecursionError], type[OverflowError]
 ]
 UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
-"""What decoding bytes of others raises, JSON included: they are cut off, not UTF-8, of another type, or nested
-thousands deep."""
+"""The exceptions of decoding foreign bytes, JSON included: they are cut off, not UTF-8, of another
+type, or nested thousands deep."""
 
 
 class _Named(msgspec.Struct):
-    """What any message may name, unopened: it may be anything, of any size, in a frame that is refused."""
+    """The fields that any message may have, unopened: each may be anything, of any size, in a frame
+    that is refused."""
 
     type: msgspec.Raw = messages.NIL
     version: msgspec.Raw = messages.NIL
@@ -176,7 +179,8 @@ class Decoder(Generic[T]):
             raise self._refused(frame, error) from None
 
     def _refused(self, frame: bytes, error: Exception) -> ProtocolError:
-        """Return what is wrong with a frame: first that it is not well-formed, if so, then what it says."""
+        """Return what is wrong with a frame: first that it is not well-formed, if so, then what it
+        says."""
         text = _brief(str(error))
         if isinstance(error, msgspec.ValidationError):
             try:
@@ -199,7 +203,8 @@ class Decoder(Generic[T]):
 
 
 def _brief(text: str) -> str:
-    """Return an error without the middle of a value that it quotes; where that stood is at its end."""
+    """Return an error without the middle of a value that it quotes; where that stood is at its
+    end."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}...{text[-LONGEST // 2 :]}"
 
 
@@ -210,7 +215,8 @@ def decode(frame: bytes) -> Any:
     """Return the value in ``frame``, whatever it is; tensors become numpy arrays.
 
     Raises:
-        ProtocolError: code ``limit`` or ``malformed``; ``invalid`` for a time stamp or a key that is not text.
+        ProtocolError: code ``limit`` or ``malformed``; ``invalid`` for a time stamp or a key that
+            is not text.
     """
     value = _any.decode(frame)
     _check_received(value)
@@ -246,10 +252,11 @@ AT_BROKER: dict[str, Any] = {
     "experiment": messages.FromExperiment,
     "observer": messages.FromObserver,
 }
-"""What the broker accepts from a peer of each role."""
+"""Messages that the broker accepts from a peer of each role."""
 
 BEFORE_HELLO: Any = messages.Session
-"""What the broker reads from a peer before its ``hello``; all but ``hello`` gets ``hello-first``."""
+"""Messages that the broker reads from a peer before its ``hello``; all but ``hello`` gets
+``hello-first``."""
 
 AT_PEER: dict[str, Any] = {
     "environment": messages.ToEnvironment,
@@ -257,6 +264,6 @@ AT_PEER: dict[str, Any] = {
     "experiment": messages.ToExperiment,
     "observer": messages.ToExperiment,
 }
-"""What a peer of each role accepts from the broker."""
+"""Messages that a peer of each role accepts from the broker."""
 
 ready(*AT_BROKER.values(), BEFORE_HELLO, *AT_PEER.values())

@@ -1,4 +1,5 @@
-"""Columns of stacked messages: tensors with a row for each slot, seat or episode (SPEC.md, Stacked turns)."""
+"""Columns of stacked messages: tensors with a row for each slot, seat or episode (SPEC.md, Stacked
+turns)."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def opened(value: Any) -> Any:
 
 
 def values(name: str, value: Any, rows: int) -> Any:
-    """Return a column of any values: a tensor or a list with so many rows, None if it is nil.
+    """Return a column of any values: a tensor or a list of ``rows`` values, None if it is nil.
 
     Raises:
         ProtocolError: code ``invalid``: it is something else; ``malformed``.
@@ -102,7 +103,8 @@ def width(space: Space) -> int:
 
 
 def every(column: Column) -> bool:
-    """Return whether a column of bool or uint8 has no 0; ``ndarray.all`` costs several times as much."""
+    """Return whether a column of bool or uint8 has no 0; ``ndarray.all`` costs several times as
+    much."""
     return b"\0" not in column.tobytes()
 
 

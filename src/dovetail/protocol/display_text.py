@@ -1,4 +1,5 @@
-"""Text that came from other programs, made fit to be shown: in a log, an error, a terminal, a page."""
+"""Text that came from other programs, made fit to be shown: in a log, an error, a terminal, a
+page."""
 
 from __future__ import annotations
 
@@ -7,15 +8,15 @@ import re
 COLOURS = r"\x1b\[[0-9;]*m"
 OBEYED = re.compile(
     rf"(?P<colours>{COLOURS})"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # such as a title
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # a title
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
-"""What a terminal obeys rather than shows, but ends of lines and tabs."""
+"""Characters that a terminal obeys rather than shows, without line ends and tabs."""
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Characters that no name has: what a terminal obeys, and what ends a line."""
 _ORDER = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What changes the order in which the rest is read, and halves of characters."""
+"""Characters that change the reading order, and surrogates."""
 LONGEST = 2000
 """Characters of a line."""
 

@@ -34,7 +34,8 @@ WORDS: dict[str, dict[str, str]] = {
         "invalid": "A field is missing, has the wrong type, or is out of range.",
         "hello-first": "The connection has no session.",
         "version": "The protocol version is not the broker's.",
-        "access": "The access token is missing or wrong, the key may not do that, or what is named belongs to another.",
+        "access": "The access token is missing or wrong, the key may not do that, or the thing named "
+        "belongs to another.",
         "name-taken": "Another peer uses this name.",
         "wrong-state": "The message does not fit the state of what it is about.",
         "unknown": "What the message names does not exist.",
@@ -48,7 +49,7 @@ WORDS: dict[str, dict[str, str]] = {
         "journal": "The broker cannot write its journal.",
     }
 }
-"""What each code means, for the clients' documentation; "" is the summary."""
+"""The meaning of each code, for the clients' documentation; "" is the summary."""
 
 
 class DovetailError(Exception):
@@ -58,9 +59,9 @@ class DovetailError(Exception):
 class ProtocolError(DovetailError):
     """A message that the contract refuses.
 
-    ``code`` is one of SPEC.md's error codes; ``kind`` the message's type and ``about`` what it names
-    of ``version``, ``id``, ``match``, ``episode``, ``turn``, ``seat``, ``answers`` and ``seq``, as far
-    as either can be read.
+    ``code`` is one of SPEC.md's error codes; ``kind`` the message's type and ``about`` what it
+    names of ``version``, ``id``, ``match``, ``episode``, ``turn``, ``seat``, ``answers`` and
+    ``seq``, where either can be read.
     """
 
     def __init__(
@@ -90,10 +91,12 @@ class Refused(DovetailError):
 
 
 class Forfeit(Refused):
-    """Raised at a decision by an agent whose player, such as an engine, failed: it costs that seat its game.
+    """Raised at a decision by an agent whose player, such as an engine, failed: it costs that seat
+    its game.
 
     Args:
-        code: ``timeout`` if the player was too slow, ``unavailable`` if it is gone or gives no answer.
+        code: ``timeout`` if the player was too slow, ``unavailable`` if it is gone or gives no
+            answer.
         message: one line that says which player failed, and how.
     """
 

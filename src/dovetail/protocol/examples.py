@@ -429,7 +429,8 @@ def values() -> Iterator[tuple[str, Any]]:
 
 
 def example(kind: type) -> Any:
-    """Return what stands below the table of a message or part: as an episode has it, if one does."""
+    """Return what stands below the table of a message or part: as an episode has it, if one
+    does."""
     said = next((message for _, _, message in exchange() if type(message) is kind), None)
     if said is not None and kind not in _TOLD:
         return said
@@ -604,7 +605,8 @@ def members() -> Iterator[tuple[spaces.Space, Any, bool]]:
             yield space, value, False
 
 
-# -- frames that must be refused ----------------------------------------------------------------------
+# -- frames that must be refused
+# ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -778,7 +780,7 @@ _NIM = m.Spec(
 """Two seats take one or two from a heap of two in turn; who takes the last one wins."""
 
 EXCHANGE_SECRET = b"example"
-"""What the broker of the exchange derives its session tokens from."""
+"""The seed of the session tokens in the exchange."""
 _TOKENS = (
     "ff5436bb3606d367e96cdff39551ac17",
     "5f9f5b8f8136a29749c8e7126a531219",
@@ -867,7 +869,8 @@ def exchange() -> list[tuple[str, str, m.Message]]:
 
 
 def interrupted() -> list[tuple[str, str, m.Message | str]]:
-    """Return the same episode with the agent's connection lost while it decides: its first two decisions.
+    """Return the same episode with the agent's connection lost while it decides: its first two
+    decisions.
 
     A text stands for what happens between messages.
     """

@@ -1,8 +1,8 @@
 """The journal: its records, how to read them, and how to write them all at once.
 
-A file of checked records (``logfile``), each a MessagePack map; JOURNAL.md has the format, and those
-of versions 1 and 2, which are read as well.  A record that a crash cut short does not count; one that
-is damaged is skipped.
+A file of checked records (``logfile``), each a MessagePack map; JOURNAL.md has the format, and
+those of versions 1 and 2, which are read as well.  A record that a crash cut short does not count;
+one that is damaged is skipped.
 """
 
 from __future__ import annotations
@@ -63,17 +63,19 @@ class EpisodeRecord(Record, tag="played"):
     label: str = ""
     """The label of its run; ``dovetail run`` writes ``EXECUTION/STAGE/ATTEMPT``."""
     names: list[str] = []
-    """What its run called who had each seat, by seat; empty if it gave no names."""
+    """The run's name of each seat's agent; empty if it gave no names."""
     derivation: int = 1
-    """How the seats' seeds were derived (SPEC.md, Seeds); records of the first way do not say it."""
+    """How the seats' seeds were derived (SPEC.md, Seeds); records of the first way do not say
+    it."""
     seeds: list[int] = []
     """The seed that each seat got; not in records that do not name their derivation."""
     software: str = ""
-    """The software of the broker, in the first episode that it wrote; it holds for those that follow."""
+    """The software of the broker, in the first episode that it wrote; it holds for those that
+    follow."""
 
     @property
     def players(self) -> list[str]:
-        """Who had each seat: the run's names, or the agents' types."""
+        """Names by seat: the run's, or else the agents' types."""
         seats = self.result.seats
         return self.names if len(self.names) == len(seats) else [seat.agent for seat in seats]
 
@@ -88,7 +90,7 @@ class StateRecord(Record, tag="kept"):
     key: str = ""
     """The name of the key that it belongs to; empty if it was stored without one."""
     shared: bool = False
-    """Whether any experiment may use it."""
+    """True if any experiment may use it."""
 
 
 class NumberRecord(Record, tag="numbers"):
@@ -264,15 +266,17 @@ def _version_1(path: Path) -> Iterator[Written | Damage]:
 
 
 def merge(journals: Sequence[Path], to: Path, *, dealt: bool = False) -> None:
-    """Write the episodes and states of several journals into one, by their times, whole or not at all.
+    """Write the episodes and states of several journals into one, by their times, whole or not at
+    all.
 
     Records of the others that ``to`` has already are skipped, so a merge may be repeated.
 
     Args:
         journals: those that are read.
         to: where to write; may be one of them.
-        dealt: the episodes of one experiment were dealt to several brokers. What one of them recorded and
-            told no one of before it was lost, another has played again: only one of the two is written.
+        dealt: the episodes of one experiment were dealt to several brokers. What one of them
+            recorded and told no one of before it was lost, another has played again: only one of
+            the two is written.
 
     Raises:
         DovetailError: one of them cannot be read, or is not a journal.

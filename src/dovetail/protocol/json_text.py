@@ -1,4 +1,5 @@
-"""JSON that any reader accepts: RFC 8259 has neither NaN nor ∞, which Python's writer lets through."""
+"""JSON that any reader accepts: RFC 8259 has neither NaN nor ∞, which Python's writer lets
+through."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from typing import Any
 def write(
     value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None
 ) -> str:
-    """Return a value as JSON in ASCII.  A number that JSON lacks is written as null, as msgspec does.
+    """Return a value as JSON in ASCII.  A number that JSON lacks is written as null, as msgspec
+    does.
 
     Args:
         value: maps with keys of text, lists, texts, numbers, booleans and None.
@@ -38,7 +40,7 @@ def option(value: Any) -> str:
 
 
 def plain(value: Any) -> bool:
-    """Whether a value has only what JSON has, or ±∞; NaN is not among it (S4.5)."""
+    """Return whether a value has only what JSON has, or ±∞; NaN is not among it (S4.5)."""
     left = [value]
     while left:
         each = left.pop()

@@ -118,13 +118,15 @@ def problem(mask: bytes, space: Space) -> str | None:
 
 
 def outside(legal: list[int] | bytes, space: Space) -> int | None:
-    """Return one of the legal actions, at least one, that the action space does not have; None if it has all.
+    """Return one of the legal actions, at least one, that the action space does not have; None if
+    it has all.
 
     >>> outside([3, 9999], Discrete(48)), outside(bytes([1]), Discrete(2, start=1))
     (9999, 0)
     """
     ends = _ends(legal) if isinstance(legal, bytes) else (min(legal), max(legal))
-    # The actions that are integers are those of a range, so that what lies between its members is in it.
+    # The actions that are integers are those of a range, so that what lies between its members is
+    # in it.
     return next((action for action in ends if not space.contains(action)), None)
 
 

@@ -1,4 +1,4 @@
-"""What a frame may ask of its reader, checked on the bytes before anything is decoded.
+"""Limits on frames, checked on the bytes before anything is decoded.
 
 A cheap upper bound comes first: a frame of n bytes holds at most n values, and cannot be nested
 deeper than the number of its bytes that could open a map or an array.  Only a frame that fails
@@ -42,7 +42,8 @@ def check(frame: bytes, limits: Limits) -> None:
 
 
 def openings(frame: bytes) -> int:
-    """Return how deep a frame can be at most: how many of its bytes could open a map or an array."""
+    """Return how deep a frame can be at most: how many of its bytes could open a map or an
+    array."""
     return len(frame.translate(None, _NOT_OPENING))
 
 

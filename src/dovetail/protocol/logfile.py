@@ -50,7 +50,7 @@ class Damage:
     end: int
     what: str
     torn: bool = False
-    """Whether this can be the trace of a write that a crash cut short: nothing follows it."""
+    """True if this can be the trace of a write that a crash cut short: nothing follows it."""
 
     def __str__(self) -> str:
         where = f"byte {self.start}"
@@ -73,7 +73,7 @@ class Framing:
 
     @property
     def head(self) -> bytes:
-        """What the file begins with."""
+        """The first bytes of the file."""
         copy = self.mark + _SUM.pack(zlib.crc32(self.mark, zlib.crc32(self.title)))
         return self.title + copy * COPIES
 
@@ -191,12 +191,13 @@ def _damage(data: mmap.mmap, start: int, end: int, mark: bytes, *, last: bool) -
 
 
 MARK_2 = b"\xc1DVR"
-"""What began each record in files whose marks were all the same."""
+"""The start of each record in files whose marks were all the same."""
 _HEAD_2 = struct.Struct(">4sIQI")
 
 
 def scan_2(path: Path, title: bytes) -> Iterator[Entry | Damage]:
-    """Yield what a file holds in which all marks are ``MARK_2``; arguments and errors as of ``scan``.
+    """Yield what a file holds in which all marks are ``MARK_2``; arguments and errors as of
+    ``scan``.
 
     A peer can have put a mark into the content of a record.  So the length of a record that is not
     whole is believed, and nothing inside of it is read.

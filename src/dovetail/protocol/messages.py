@@ -47,48 +47,50 @@ Reason = Literal[
     "cancelled",
     "environment-failed",
 ]
-"""Why an episode ended.  The first two are the environment's word, unless a seat is to blame; the others the broker's."""
+"""The reason of an episode's end.  The environment reports the first two (unless a seat is blamed),
+the broker the rest."""
 
 INTERRUPTED: frozenset[Reason] = frozenset(
     ("disconnected", "crashed", "cancelled", "environment-failed")
 )
-"""Reasons of ends that say nothing about the position in which they came; such episodes are not scored."""
+"""Reasons of ends that say nothing about the position in which they came; such episodes are not
+scored."""
 
 DoneReason = Literal["finished", "drained", "cancelled", "failed"]
 
 WORDS: dict[str, dict[str, str]] = {
     "Role": {
-        "": "What a peer is.",
+        "": "The role of a peer.",
         "environment": "Knows the rules of games.",
         "agent": "Makes decisions: a player, often a learner.",
         "experiment": "Asks for runs and receives their results.",
         "observer": "Only watches.",
     },
     "Mode": {
-        "": "Whether an agent may change during an episode.",
+        "": "The permission of an agent to change during an episode.",
         "learn": "The agent may learn.",
         "evaluate": "The agent must not change.",
     },
     "Want": {
-        "": "What the environment adds to a seat's decisions on request.",
+        "": "An addition to a seat's decisions, on request.",
         "afterstates": "One row per legal action: what the seat would observe after it.",
         "text": "The position for a person to read.",
         "scene": "The position to be drawn.",
     },
     "Breach": {
-        "": "What a late or illegal answer costs.",
+        "": "The cost of a late or illegal answer.",
         "forfeit": "The seat loses the episode.",
         "random": "The broker plays a random legal action for the seat.",
         "truncate": "The episode is truncated.",
     },
     "Crash": {
-        "": "What it costs that an agent fails at a decision.",
+        "": "The cost of an agent's failure at a decision.",
         "interrupt": "The episode is not scored, and may be played again.",
         "forfeit": "The seat loses the episode.",
         "truncate": "The episode is truncated.",
     },
     "AgentLost": {
-        "": "What happens if an agent's program does not come back.",
+        "": "The consequence if an agent's program does not come back.",
         "fail": "The run fails; its episodes in progress are not scored.",
         "forfeit": "The run fails; the agent's seat loses the episodes in progress.",
         "truncate": "The run fails; the episodes in progress are truncated.",
@@ -96,7 +98,7 @@ WORDS: dict[str, dict[str, str]] = {
         "substitute": "Another agent plays in its place until another program makes it again.",
     },
     "Reason": {
-        "": "Why an episode ended.",
+        "": "The reason of an episode's end.",
         "terminated": "The rules ended it, or a seat resigned.",
         "truncated": "A limit outside the rules cut it short.",
         "illegal-action": "A seat's action was not legal.",
@@ -108,14 +110,15 @@ WORDS: dict[str, dict[str, str]] = {
         "environment-failed": "The environment failed, left, or broke the contract.",
     },
     "DoneReason": {
-        "": "Why a run is over.",
+        "": "The reason of a run's end.",
         "finished": "All episodes were played.",
         "drained": "The run was asked to start no more episodes.",
         "cancelled": "The run was ended at once.",
         "failed": "The run could not continue.",
     },
 }
-"""What the words of each enumeration mean, for the clients' documentation; "" is the summary."""
+"""The meaning of each word of each enumeration, for the clients' documentation; "" is the
+summary."""
 
 Legal = list[int] | bytes | None
 """Legal actions: action numbers, or a bit mask (bit ``a % 8`` of byte ``a // 8``), or no limit."""
@@ -126,7 +129,7 @@ Seconds = Annotated[float, Meta(ge=0)]
 
 
 class Message(Struct, tag_field="type", tag=str.lower, omit_defaults=True, gc=False):
-    """What all messages share: a ``type`` on the wire, and defaults that are left out."""
+    """The base of all messages: a ``type`` on the wire, and defaults that are left out."""
 
 
 class Part(Struct, omit_defaults=True, gc=False):
@@ -144,22 +147,23 @@ class Offer(Part):
     description: str = ""
     """One sentence for a person."""
     parameters: dict[str, Any] = {}
-    """The JSON Schema of each option, by name, with its ``default``, which an environment also takes if it is given; that
-    of the number of seats has ``"x-seats": true``."""
+    """The JSON Schema of each option, by name, with its ``default``, which an environment also
+    takes if it is given; that of the number of seats has ``"x-seats": true``."""
     wants: list[Want] = []
     """For agents: what the environment adds to this agent's decisions."""
     capacity: Natural = 1
     """For agents: how many episodes one instance plays at once; 0 means any number."""
     instance: bool = False
-    """For agents: the program is this one agent; experiments seat it by name and do not create it."""
+    """For agents: the program is this one agent; experiments seat it by name and do not create
+    it."""
     seats: list[int] | None = None
     """For environments: the possible numbers of seats."""
     stacked: bool = False
-    """Whether it can play in groups; see SPEC.md, Stacked turns."""
+    """True if it can play in groups; see SPEC.md, Stacked turns."""
 
 
 class Limits(Struct, omit_defaults=True, frozen=True):
-    """What a receiver reads; it refuses a larger frame with the error ``limit``."""
+    """The largest frame that a receiver reads; it refuses a larger one with the error ``limit``."""
 
     frame: Positive = 16 * 1024 * 1024
     """Bytes."""
@@ -175,11 +179,11 @@ class Hello(Message):
     version: int
     """The protocol version that the peer speaks."""
     role: Role
-    """What the peer is, for the whole session."""
+    """The peer's role, for the whole session."""
     name: str = ""
     """Unique among connected peers; the broker chooses a name if it is empty."""
     offers: list[Offer] = []
-    """What environments and agents can make; empty for other roles."""
+    """The types that environments and agents can make; empty for other roles."""
     token: str | None = None
     """The broker's access token, if it has one."""
     resume: str | None = None
@@ -200,8 +204,8 @@ class Welcome(Message):
     name: str
     """The peer's name: its own, or one that the broker chose."""
     resumed: bool = False
-    """Whether the session that ``resume`` named continues; if false, everything of an earlier session
-    is gone."""
+    """True if the session that ``resume`` named continues; if false, everything of an earlier
+    session is gone."""
     version: int = VERSION
     """The protocol version that the broker speaks."""
     heartbeat: Seconds = 1.0
@@ -281,7 +285,8 @@ class Symmetry(Part):
     """A rotation or reflection under which the game is the same."""
 
     observation: list[int]
-    """For each element of the symmetric observation, in row-major order, its index in the observation."""
+    """For each element of the symmetric observation, in row-major order, its index in the
+    observation."""
     actions: list[int] = []
     """For each action number, the number of the symmetric action; empty if unknown."""
 
@@ -304,13 +309,14 @@ class Spec(Message):
     discount: Annotated[float, Meta(ge=0, le=1)] = 1.0
     """The discount factor that the game suggests to learners; the broker does not discount."""
     perfect_information: bool = True
-    """Whether watchers may see every seat's observations."""
+    """True if watchers may see every seat's observations."""
     chance: bool = False
-    """Whether chance plays a part after the start: equal actions may lead to different turns."""
+    """True if chance plays a part after the start: equal actions may lead to different turns."""
     afterstates: bool = False
-    """Whether the environment can provide afterstates."""
+    """True if the environment can provide afterstates."""
     forfeit: tuple[float, float] | None = None
-    """When an episode is forfeited: the reward of the seat at fault, and that of every other seat."""
+    """When an episode is forfeited: the reward of the seat at fault, and that of every other
+    seat."""
     max_turns: Positive | None = None
     """The most turns that an episode can have; nil if unknown."""
     symmetries: list[Symmetry] = []
@@ -323,7 +329,8 @@ class Spec(Message):
 
 
 def _check_spaces(name: str, given: Any) -> None:
-    """Raise ValueError if ``given`` are not spaces; a spec made in Python is not checked by types."""
+    """Raise ValueError if ``given`` are not spaces; a spec made in Python is not checked by
+    types."""
     if not isinstance(given, list | tuple):
         raise ValueError(
             f"{name} must be a list of spaces, one per seat or one for all, not {given!r:.60}"
@@ -350,9 +357,10 @@ class Open(Message):
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     slots: Natural = 0
-    """To an offer with ``stacked``: how many episodes it plays at once, as a group; 0 for an ordinary match."""
+    """To an offer with ``stacked``: how many episodes it plays at once, as a group; 0 for an
+    ordinary match."""
     afterstates: bool = False
-    """Whether the ``turns`` of the group need ``afterstates``."""
+    """True if the ``turns`` of the group need ``afterstates``."""
 
 
 class EnvironmentStart(Message, tag="start"):
@@ -367,13 +375,13 @@ class EnvironmentStart(Message, tag="start"):
     wants: list[list[Want]] = []
     """For each seat, what to add to its views; empty if no seat wants anything."""
     watched: bool = False
-    """Whether to add the public ``text`` to each turn."""
+    """True to add the public ``text`` to each turn."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     scenes: bool = False
-    """Whether to add the public ``scene`` to each turn, too."""
+    """True to add the public ``scene`` to each turn, too."""
     once: bool = False
-    """Whether ``watched`` and ``scenes`` hold for this turn only."""
+    """True if ``watched`` and ``scenes`` hold for this turn only."""
 
 
 class EnvironmentStep(Message, tag="step"):
@@ -388,11 +396,12 @@ class EnvironmentStep(Message, tag="step"):
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     watched: bool = False
-    """Whether to add the public ``text`` from this step's turn on, whatever ``start`` said."""
+    """True to add the public ``text`` from this step's turn on, whatever ``start`` said."""
     scenes: bool = False
     """The same for the public ``scene``."""
     once: bool = False
-    """Whether ``watched`` and ``scenes`` hold for the turn that answers this step only, and change nothing else."""
+    """True if ``watched`` and ``scenes`` hold for the turn that answers this step only, and change
+    nothing else."""
 
 
 class Close(Message):
@@ -405,7 +414,7 @@ class Close(Message):
 
 
 class EnvironmentLookahead(Message, tag="lookahead"):
-    """Asks what would follow from actions, as far as a seat can know; answered with ``reply``."""
+    """Asks what would follow from actions, given what a seat can know; answered with ``reply``."""
 
     id: int
     """To be returned in the ``reply``."""
@@ -437,7 +446,8 @@ class EnvironmentMessage(Message, tag="message"):
 
 
 class EnvironmentSteps(Message, tag="steps"):
-    """A batch for an environment's group: actions to apply, and episodes to begin; answered with ``turns``."""
+    """A batch for an environment's group: actions to apply, and episodes to begin; answered with
+    ``turns``."""
 
     match: int
     """The group."""
@@ -460,7 +470,7 @@ class EnvironmentSteps(Message, tag="steps"):
 
 
 class Fault(Part):
-    """What failed in one slot of a batch, while the others continue."""
+    """A failure in one slot of a batch; the others continue."""
 
     slot: Natural
     """The slot."""
@@ -476,7 +486,8 @@ class Fault(Part):
 
 
 class Turns(Message):
-    """What a batch led to, in every slot that it named; SPEC.md says what each column must hold."""
+    """The result of a batch, in every slot that it named; SPEC.md says what each column must
+    hold."""
 
     match: int
     """The group."""
@@ -487,7 +498,8 @@ class Turns(Message):
     rewards: Any = None
     """Tensor float64 [slots, seats]: what each seat earned in the transition; nil if all is 0."""
     over: Any = None
-    """Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all continue."""
+    """Tensor uint8 [slots]: 0 continues, 1 terminated, 2 truncated, 3 failed; nil if all
+    continue."""
     rows: Any = None
     """Tensor int32 [rows]: the slot of each seat that must act, rising; nil if none must."""
     seats: Any = None
@@ -497,16 +509,19 @@ class Turns(Message):
     legal: Any = None
     """Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space."""
     afterstates: Payload = NIL
-    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row."""
+    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
+    row."""
     finals: Payload = NIL
-    """A tensor [ended, seats, ...], or an array of arrays: what the seats observe where ``over`` is 1 or 2."""
+    """A tensor [ended, seats, ...], or an array of arrays: what the seats observe where ``over`` is
+    1 or 2."""
     outcomes: Any = None
-    """Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are none."""
+    """Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are
+    none."""
     faults: list[Fault] = []
-    """What went wrong where ``over`` is 3, in the same order."""
+    """The error where ``over`` is 3, in the same order."""
     truncated: Any = None
-    """Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; nil is as
-    ``over`` says."""
+    """Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; nil
+    is as ``over`` says."""
 
 
 class View(Part):
@@ -519,7 +534,7 @@ class View(Part):
     legal: Legal = None
     """For a seat in ``to_act``: its legal actions; nil allows its whole action space."""
     reward: float = 0.0
-    """What the seat earned in this transition."""
+    """The seat's reward for this transition."""
     afterstates: Payload = NIL
     """If wanted: an array with one row per legal action, in the same order."""
     text: str | None = None
@@ -527,7 +542,8 @@ class View(Part):
     scene: Payload = NIL
     """If wanted: the position as a scene to draw."""
     truncated: bool | None = None
-    """In the last turn: whether a limit outside the rules cut this seat short; nil is as the turn says."""
+    """In the last turn: whether a limit outside the rules cut this seat short; nil is as the turn
+    says."""
 
 
 class Turn(Message):
@@ -540,11 +556,12 @@ class Turn(Message):
     to_act: list[int] = []
     """The seats that must act; empty if and only if the episode is over."""
     seats: list[View] = []
-    """A view of each seat in ``to_act`` and of each that earned a reward; at the end, of every seat."""
+    """A view of each seat in ``to_act`` and of each that earned a reward; at the end, of every
+    seat."""
     terminated: bool = False
-    """Whether the rules ended the episode."""
+    """True if the rules ended the episode."""
     truncated: bool = False
-    """Whether a limit outside the rules ended the episode."""
+    """True if a limit outside the rules ended the episode."""
     outcome: list[float] | None = None
     """At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn."""
     text: str | None = None
@@ -611,11 +628,11 @@ class Turn(Message):
         Args:
             observations: what each seat sees at the end, in the order of the seats.
             rewards: what each seat earned in the last transition.
-            winners: the seats that share the win, every seat if it is a draw; None if the game has no
-                winners or ``outcome`` says it.
+            winners: the seats that share the win, every seat if it is a draw; None if the game has
+                no winners or ``outcome`` says it.
             outcome: the score of each seat, where it is not an equal share of the win.
-            truncated: whether a limit ended the episode instead of the rules; or the seats that one cut
-                short, while the rules ended it for the others.
+            truncated: whether a limit ended the episode instead of the rules; or the seats that one
+                cut short, while the rules ended it for the others.
 
         >>> Turn.end([None, None], [1.0, -1.0], winners=[0]).outcome
         [1.0, 0.0]
@@ -676,7 +693,7 @@ class Init(Message):
     spec: Spec
     """The environment's description of the game."""
     lookahead: bool = False
-    """Whether the agent may send ``lookahead``."""
+    """True if the agent may send ``lookahead``."""
     agent: str = ""
     """The name of the offer that the instance was made from."""
     seq: Natural = 0
@@ -686,14 +703,15 @@ class Init(Message):
 
 
 class Clock(Part):
-    """What a seat may use and what its last answer took, in seconds of the broker's clock."""
+    """The time that a seat has, and that of its last answer, in seconds of the broker's clock."""
 
     decision: float | None = None
     """The limit of this decision; nil if there is none."""
     left: float | None = None
-    """What is left for the rest of the episode, including this decision; nil if there is no limit."""
+    """The time left for the rest of the episode, including this decision; nil if there is no
+    limit."""
     last: float | None = None
-    """What the seat's last answer took; nil before the first."""
+    """The time of the seat's last answer; nil before the first."""
 
 
 class AgentStart(Message, tag="start"):
@@ -724,11 +742,11 @@ class AgentStart(Message, tag="start"):
     clock: Clock | None = None
     """The seat's clock; nil if none runs."""
     reward: float = 0.0
-    """What the seat earned before its first decision."""
+    """The seat's reward before its first decision."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     think: bool = False
-    """Whether a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
+    """True if a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
 
 
 class AgentStep(Message, tag="step"):
@@ -757,7 +775,7 @@ class AgentStep(Message, tag="step"):
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     think: bool = False
-    """Whether a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
+    """True if a watcher may see the ``thoughts`` of the answer; it must not change the answer."""
 
 
 class End(Message):
@@ -774,7 +792,8 @@ class End(Message):
     observation: Any = None
     """The seat's final observation; nil if the environment gave none."""
     outcome: list[float] | None = None
-    """A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored."""
+    """A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not
+    scored."""
     reason: Reason = "terminated"
     """Why the episode ended."""
     blame: int | None = None
@@ -813,11 +832,13 @@ class AgentSteps(Message, tag="steps"):
     legal: Any = None
     """Tensor uint8 [rows, bytes]: the bit mask of each; nil allows the whole action space."""
     afterstates: Any = None
-    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by row."""
+    """If wanted: a tensor [legal, ...] of what would be observed after each legal action, row by
+    row."""
     rewards: Any = None
     """Tensor float64 [rows]: the sum of the seat's rewards since its last decision; nil for 0."""
     starts: Any = None
-    """Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; nil for none."""
+    """Tensor int32 [first]: the rows, from 0, that are the first of their seat in an episode; nil
+    for none."""
     episodes: Any = None
     """Tensor int64 [first]: the broker's numbers of these episodes."""
     seeds: Any = None
@@ -831,7 +852,8 @@ class AgentSteps(Message, tag="steps"):
 
 
 class Ends(Message):
-    """Tells an instance in a group which of its seats' episodes are over; a column for each field of ``end``."""
+    """Tells an instance in a group which of its seats' episodes are over; a column for each field
+    of ``end``."""
 
     match: int
     """The group."""
@@ -852,7 +874,8 @@ class Ends(Message):
     reasons: list[Reason]
     """Why each episode ended."""
     outcomes: Any = None
-    """Tensor float64 [ended, seats]: the scores, NaN where there are none; nil if there are none."""
+    """Tensor float64 [ended, seats]: the scores, NaN where there are none; nil if there are
+    none."""
     blames: Any = None
     """Tensor int32 [ended]: the seat at fault, -1 if none is; nil if none is anywhere."""
     observations: Any = None
@@ -881,18 +904,20 @@ class Actions(Message):
     resigns: list[int] = []
     """The rows, from 0, that give their episode up instead."""
     refused: Any = None
-    """Tensor int32 [rows]: how many earlier answers were illegal, as in ``action``; nil for none."""
+    """Tensor int32 [rows]: how many earlier answers were illegal, as in ``action``; nil for
+    none."""
     measures: Any = None
-    """An array with a map for each row: what the agent measured since its last answer; nil for nothing."""
+    """An array with a map for each row: what the agent measured since its last answer; nil for
+    nothing."""
     faults: list[Fault] = []
     """The decisions at which the agent failed, instead of their action."""
 
 
 class Thoughts(Part):
-    """What an agent thinks at a decision, for watchers; opponents do not get it."""
+    """An agent's evaluation at a decision, for watchers; opponents do not get it."""
 
     values: list[float] = []
-    """What each legal action is worth, in their order, in the agent's own unit: NaN if
+    """The value of each legal action, in their order, in the agent's own unit: NaN if
     unknown, empty if all are."""
     probabilities: list[float] = []
     """With what probability the agent plays each legal action, in their order; empty if unknown."""
@@ -914,9 +939,11 @@ class Action(Message):
     action: Any = None
     """An action number if ``legal`` was given, otherwise a value of the action space."""
     refused: Natural = 0
-    """How many earlier answers to this decision were illegal; for bridges that ask their player again."""
+    """How many earlier answers to this decision were illegal; for bridges that ask their player
+    again."""
     measures: dict[str, float] = {}
-    """What the agent measured since its last answer, such as ``loss``; goes into the result of the episode."""
+    """Figures that the agent measured since its last answer, such as ``loss``; they go into the
+    result of the episode."""
     thoughts: Thoughts | None = None
     """For watchers, if the decision asks for it with ``think``."""
     resign: bool = False
@@ -938,7 +965,8 @@ class AgentLookahead(Message, tag="lookahead"):
     turn: int
     """The turn of the seat's decision."""
     lines: list[list[list[Any]]]
-    """Sequences of joint actions: at each step, one action per seat in ``to_act``, in that order."""
+    """Sequences of joint actions: at each step, one action per seat in ``to_act``, in that
+    order."""
     seed: int = 0
     """Seeds what the seat cannot know, and chance: all lines share one draw."""
 
@@ -953,9 +981,9 @@ class Preview(Part):
     rewards: list[float] = []
     """The sum of each seat's rewards along the line."""
     terminated: bool = False
-    """Whether the rules would end the episode."""
+    """True if the rules would end the episode."""
     truncated: bool = False
-    """Whether a limit outside the rules would end it."""
+    """True if a limit outside the rules would end it."""
     outcome: list[float] | None = None
     """At the end: a score per seat."""
     applied: int = 0
@@ -1064,8 +1092,8 @@ class GameRules(Struct, omit_defaults=True, gc=False, frozen=True, kw_only=True)
     """How each game is played: in ``run``, experiment files, arena files and the page's form."""
 
     clock: ClockRule = ClockRule()
-    """The seats' clocks: seconds for ``decision``, ``episode`` (all decisions together), ``increment``
-    (added after each) and ``margin`` (for the network)."""
+    """The seats' clocks: seconds for ``decision``, ``episode`` (all decisions together),
+    ``increment`` (added after each) and ``margin`` (for the network)."""
     max_turns: Positive | None = None
     """The turn after which an episode is truncated."""
     on_timeout: Breach = "forfeit"
@@ -1075,9 +1103,10 @@ class GameRules(Struct, omit_defaults=True, gc=False, frozen=True, kw_only=True)
     """The cost of an illegal action: a choice as for ``on_timeout``."""
     on_crash: Crash = "interrupt"
     """The cost of an agent's failure at a decision: the episode is not scored and may be played
-    again (``interrupt``), the seat loses (``forfeit``), or the episode is truncated (``truncate``)."""
+    again (``interrupt``), the seat loses (``forfeit``), or the episode is truncated
+    (``truncate``)."""
     lookahead: bool = False
-    """Whether agents may ask the environment what would follow; see ``lookahead``."""
+    """True if agents may ask the environment what would follow; see ``lookahead``."""
 
 
 class PlayRules(GameRules, frozen=True, kw_only=True):
@@ -1086,7 +1115,7 @@ class PlayRules(GameRules, frozen=True, kw_only=True):
     concurrency: Positive = 1
     """Episodes in progress at once, up to the agents' capacity; each is a separate match."""
     stacked: bool = False
-    """Whether the turns of many episodes share a message, if environment, agents and the other
+    """True if the turns of many episodes share a message, if environment, agents and the other
     fields allow it; see Stacked turns in SPEC.md."""
 
 
@@ -1094,14 +1123,14 @@ class RunRules(PlayRules, frozen=True, kw_only=True):
     """All of a run that binds its episodes."""
 
     mode: Mode = "learn"
-    """Whether agents may change (``learn``) or must not (``evaluate``)."""
+    """True if agents may change (``learn``) or must not (``evaluate``)."""
     answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
     """Seconds for any answer without a clock; nil waits forever."""
     check: bool = False
-    """Whether to check observations, legal actions and rewards against the declared spaces and
+    """True to check observations, legal actions and rewards against the declared spaces and
     range."""
     stepwise: bool = False
-    """Whether the experiment drives the run with ``start`` and ``step``."""
+    """True if the experiment drives the run with ``start`` and ``step``."""
     opening_turns: Natural = 0
     """Without ``openings``: the number of first turns with random legal actions."""
 
@@ -1131,12 +1160,12 @@ class Run(RunRules, Message, frozen=False):  # type: ignore[misc]  # ``id`` is s
     first_index: Natural = 0
     """The index of the first episode, to continue an earlier run."""
     rotate: bool = False
-    """Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
+    """True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
     rotation share an environment seed."""
     retries: Natural = 1
     """How often an interrupted episode is played again."""
     secret: bool = False
-    """Whether watching is forbidden."""
+    """True if watching is forbidden."""
     modes: list[Mode] = []
     """The mode of each of ``agents``, if they differ; empty for ``mode`` for all."""
     openings: list[list[list[Any]]] = []
@@ -1150,7 +1179,7 @@ class Run(RunRules, Message, frozen=False):  # type: ignore[misc]  # ``id`` is s
     """Episodes between the broker's saves of each agent that learns, to recreate lost ones from;
     0 for never."""
     thoughts: bool = False
-    """Whether every watcher may see what the agents think; otherwise only this experiment may."""
+    """True if every watcher may see what the agents think; otherwise only this experiment may."""
     texts: bool = True
     """In a stepwise run: whether each turn has the position as text.  Watchers get it in any
     case."""
@@ -1205,7 +1234,7 @@ class ExperimentStart(RunCommand, tag="start"):
     """In a stepwise run: starts the next episode; the reply is its first turn."""
 
     abandon: bool = False
-    """Whether to truncate an episode in progress first, without blame or outcome."""
+    """True to truncate an episode in progress first, without blame or outcome."""
 
 
 class ExperimentStep(RunCommand, tag="step"):
@@ -1231,9 +1260,9 @@ class Watch(Message):
     on: bool = True
     """False unsubscribes."""
     scenes: bool = False
-    """Whether turns bring the ``scene`` that all may see; begins with the present turns."""
+    """True if turns bring the ``scene`` that all may see; begins with the present turns."""
     thoughts: bool = False
-    """Whether turns bring what the agents think, where the run allows it."""
+    """True if turns bring what the agents think, where the run allows it."""
     every: Annotated[float, Meta(ge=0)] = 0.0
     """Show at most one turn of a match in this many seconds, on average; 0 shows all turns."""
 
@@ -1258,7 +1287,7 @@ class ExperimentCreate(Message, tag="create"):
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
     """Seconds after which the request fails; nil waits forever."""
     shared: bool = False
-    """Whether other experiments may use the instance, too."""
+    """True if other experiments may use the instance, too."""
 
 
 class ExperimentMessage(Message, tag="message"):
@@ -1269,7 +1298,7 @@ class ExperimentMessage(Message, tag="message"):
     instance: int | None = None
     """The instance to pass it to."""
     run: int | None = None
-    """Or the run to whose first environment to pass it."""
+    """Or a run, whose first environment gets it."""
     body: Any = None
     """Any value that the two sides understand; the ``reply`` carries the answer."""
     timeout: Annotated[float, Meta(gt=0)] | None = 120.0
@@ -1298,7 +1327,8 @@ class SeatResult(Part):
     measures: dict[str, float] = {}
     """The mean of each of ``action.measures``, over the answers that had it."""
     stands_for: Natural | None = None
-    """Of a substitute: the number of the lost instance whose seat it has; the result is that since it took the seat."""
+    """Of a substitute: the number of the lost instance whose seat it has; the result is that since
+    it took the seat."""
     since: Natural = 0
     """Of a substitute: the first turn in which it could act."""
 
@@ -1319,7 +1349,8 @@ class Episode(Message):
     seats: list[SeatResult]
     """The result of each seat, in order."""
     outcome: list[float] | None = None
-    """A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not scored."""
+    """A score per seat; 1 for a win, 0 for a loss, shared if drawn; nil if the game is not
+    scored."""
     blame: int | None = None
     """The seat at fault, if any."""
     turns: int = 0
@@ -1327,9 +1358,9 @@ class Episode(Message):
     scored: bool = True
     """False if the episode was interrupted and does not count."""
     will_retry: bool = False
-    """Whether the broker plays an interrupted episode again under the same index."""
+    """True if the broker plays an interrupted episode again under the same index."""
     message: str = ""
-    """What went wrong, if anything."""
+    """The error, if there is one."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
     digest: str = ""
@@ -1344,7 +1375,7 @@ class Episodes(Message):
     run: int
     """The run."""
     results: list[Episode]
-    """What would otherwise be an ``episode`` each, in the same order."""
+    """Results that would otherwise be an ``episode`` each, in the same order."""
     seq: Natural = 0
     """From the broker: the frame's number in this session; see SPEC.md, Delivery."""
 
@@ -1361,7 +1392,8 @@ class Progress(Message):
     total: int
     """Episodes that the run asked for."""
     waiting: str = ""
-    """If no episode could begin for 2 s: one line for a person that names what the run waits for."""
+    """If no episode could begin for 2 s: one line for a person that names what the run waits
+    for."""
 
 
 class Done(Message):
@@ -1405,11 +1437,11 @@ class WatchedTurn(Message, tag="turn"):
     observations: list[tuple[int, Any]] = []
     """Seat and observation, in games of perfect information."""
     agents: list[str] = []
-    """What the agents are called, by seat."""
+    """The agents' names, by seat."""
     terminated: bool = False
-    """Whether the rules ended the episode."""
+    """True if the rules ended the episode."""
     truncated: bool = False
-    """Whether the environment truncated the episode."""
+    """True if the environment truncated the episode."""
     outcome: list[float] | None = None
     """At the end: a score per seat."""
     reason: Reason | None = None
@@ -1425,10 +1457,11 @@ class WatchedTurn(Message, tag="turn"):
     clocks: list[Clock] = []
     """Per seat, what is left when this is sent; empty without a clock, and at the end."""
     running: list[int] = []
-    """Seats whose clock runs; those of the others stand."""
+    """Seats whose clocks are running."""
 
 
-# -- who says what -----------------------------------------------------------------------------------
+# -- who says what
+# -----------------------------------------------------------------------------------
 
 Session = Hello | Ping | Pong | Error | Bye
 FromEnvironment = Hello | Ping | Pong | Error | Bye | Spec | Turn | Reply | Turns
@@ -1520,10 +1553,10 @@ Asked = (
     | EnvironmentSteps
     | AgentSteps
 )
-"""What the broker sends again until it is answered; ``init`` only an ``error`` answers."""
+"""Messages that the broker repeats until they are answered; ``init`` only an ``error`` answers."""
 
 Delivered = Close | End | Leave | Reply | Saved | Error | Episode | Done | Ends | Episodes
-"""What the broker sends again until it has arrived."""
+"""Messages that the broker repeats until they have arrived."""
 
 Numbered = Asked | Delivered
 """Every message from the broker that has a ``seq``."""

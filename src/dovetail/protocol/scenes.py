@@ -19,14 +19,14 @@ MOST_CHOICES = 1000
 
 
 class Seated(Struct, omit_defaults=True):
-    """What a seat is called in this game, and how it stands."""
+    """A seat's name in this game, and its state."""
 
     name: str
     """Such as ``White``."""
     score: float | None = None
     """Its score so far, if the game counts one."""
     note: str = ""
-    """What else is to be said of it."""
+    """Further text about it."""
 
 
 class Cell(Struct, omit_defaults=True):
@@ -41,14 +41,14 @@ class Cell(Struct, omit_defaults=True):
     height: float = 1.0
     """In squares."""
     kind: str = "square"
-    """What it looks like: ``square``, ``dark``, ``base``, ``edge``, ``box``, ``hole``, ``arrow``, ``point`` (where
-    lines cross), ``off`` (beside the board), ``area`` (not seen, only pointed at), …"""
+    """Its look: ``square``, ``dark``, ``base``, ``edge``, ``box``, ``hole``, ``arrow``, ``point``
+    (where lines cross), ``off`` (beside the board), ``area`` (not seen, only pointed at), …"""
     name: str = ""
     """Its coordinates, as the labels of choices use them."""
     owner: int | None = None
     """The seat that it belongs to, if any."""
     text: str = ""
-    """What is written on it."""
+    """The text on it."""
     outline: list[list[float]] = []
     """Its corners ``[x, y]``, if it is not a rectangle."""
 
@@ -59,11 +59,11 @@ class Piece(Struct, omit_defaults=True):
     cell: int
     """Where it lies."""
     kind: str
-    """What it is: ``disc``, ``pawn``, ``tile``, …"""
+    """Its kind: ``disc``, ``pawn``, ``tile``, …"""
     owner: int | None = None
     """The seat that owns it, if any."""
     text: str = ""
-    """What is written on it."""
+    """The text on it."""
     symbol: str = ""
     """A character that shows it, such as a chess piece's."""
     count: int = 1
@@ -86,11 +86,11 @@ class Card(Struct, omit_defaults=True):
     owner: int | None = None
     """The seat that owns it, if any."""
     text: str = ""
-    """What is written on it."""
+    """The text on it."""
     note: str = ""
-    """What its rules are."""
+    """Its rules."""
     corner: str = ""
-    """What is written in its corner, such as its cost."""
+    """The text in its corner, such as its cost."""
 
 
 class Zone(Struct, omit_defaults=True):
@@ -126,7 +126,7 @@ class Choice(Struct, omit_defaults=True):
     action: Any
     """The action."""
     label: str
-    """What it is called."""
+    """Its name."""
     cells: list[int] = []
     """To be pointed at, in this order."""
     cards: list[int] = []
@@ -147,26 +147,27 @@ class Scene(Struct, omit_defaults=True):
     cells: list[Cell] = []
     """The board; later ones are drawn over earlier ones."""
     pieces: list[Piece] = []
-    """What lies on it."""
+    """The pieces and cards on it."""
     cards: list[Card] = []
-    """What lies beside it."""
+    """The pieces and cards beside it."""
     choices: list[Choice] = []
-    """One for each legal action of the seat to act, in their order; none for another seat. Watchers may get them in
-    games of perfect information."""
+    """One for each legal action of the seat to act, in their order; none for another seat. Watchers
+    may get them in games of perfect information."""
     caption: str = ""
-    """What cannot be drawn: round, phase, what is left."""
+    """Facts that cannot be drawn: round, phase, supplies."""
     seats: list[Seated] = []
     """The seats, in order."""
     marks: list[Mark] = []
-    """What stands out."""
+    """Highlighted cells and cards."""
     lines: list[list[float]] = []
     """Lines of the board: ``[x1, y1, x2, y2]`` each."""
     zones: list[Zone] = []
     """Where cards lie, in the order in which they are drawn; a zone that is missing comes last."""
     moved: str = ""
-    """What led here: the last actions, named as the choices were."""
+    """The last actions that led here, named as the choices were."""
     paths: Any = None
-    """In place of ``choices``: an integer tensor [legal actions, parts] of the cells to be pointed at."""
+    """In place of ``choices``: an integer tensor [legal actions, parts] of the cells to be pointed
+    at."""
 
 
 ready(Scene)
@@ -216,7 +217,8 @@ def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:
 
     A choice that is made is labelled with its cells' names, as ``a1-a4/c4``.
 
-    >>> board = Scene(2, 1, [Cell(0, 0, name="a"), Cell(1, 0, name="b")], paths=np.array([[1, 0, 1]]))
+    >>> board = Scene(2, 1, [Cell(0, 0, name="a"), Cell(1, 0, name="b")], paths=np.array([[1, 0,
+    1]]))
     >>> choices_of(board, [7])
     [Choice(action=7, label='b-a/b', cells=[1, 0, 1], cards=[], shows=[], key='')]
     """

@@ -1,4 +1,4 @@
-"""Who sits where in a run with ``rotate``; part of the contract (SPEC.md, S7.9)."""
+"""The seating of a run with ``rotate``; part of the contract (SPEC.md, S7.9)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ T = TypeVar("T")
 
 
 def seated(agents: Sequence[T], shift: int) -> list[T]:
-    """Return by seat who has it, once all have moved on by so many seats: agent k is at seat (k + shift) mod seats.
+    """Return the agent of each seat, once all have moved on by ``shift`` seats: agent k is at seat
+    (k + shift) mod seats.
 
     >>> seated(["ada", "bob", "eve"], 1)
     ['eve', 'ada', 'bob']

@@ -34,7 +34,8 @@ def _is_int(value: Any) -> bool:
 
 
 def _numbers(value: Any, shape: Shape, out: list[Any]) -> bool:
-    """Append the numbers in nested lists of a shape to ``out``; return whether ``value`` is that."""
+    """Append the numbers in nested lists of a shape to ``out``; return whether ``value`` is
+    that."""
     if not shape:
         if isinstance(value, np.generic):
             value = value.item()  # as it travels
@@ -62,7 +63,8 @@ def _listed(value: Any, shape: Shape, kinds: type | UnionType) -> NDArray[Any] |
 
 
 def _elements(value: Any, shape: Shape, dtype: np.dtype[Any]) -> NDArray[Any] | None:
-    """Return a value as an array of a shape and dtype; None if it is none, or that cannot hold it."""
+    """Return a value as an array of a shape and dtype; None if it is none, or that cannot hold
+    it."""
     if isinstance(value, np.ndarray):
         return value if value.shape == tuple(shape) and value.dtype.name == dtype.name else None
     kinds = {"b": bool, "f": int | float}.get(dtype.kind, int)
@@ -100,7 +102,8 @@ def _double(number: float) -> float:
 
 
 def _within(array: NDArray[Any], low: Any, high: Any) -> bool:
-    """Whether elements are within bounds: numbers, or arrays with one of each.  Integers compare exactly."""
+    """Return whether elements are within bounds: numbers, or arrays with one of each.  Integers
+    compare exactly."""
     if array.size == 0:
         return True
     if isinstance(low, np.ndarray):
@@ -113,7 +116,8 @@ def _within(array: NDArray[Any], low: Any, high: Any) -> bool:
 
 
 def _lengths(values: Any, what: str, least: int = 0) -> None:
-    """Raise ValueError if ``values`` are not lengths; spaces made in Python are not checked by types."""
+    """Raise ValueError if ``values`` are not lengths; spaces made in Python are not checked by
+    types."""
     if isinstance(values, str) or not isinstance(values, list | tuple):
         raise ValueError(f"{what} must be a list of integers, not {values!r}")
     for each in values:
@@ -140,7 +144,8 @@ class Discrete(_Space, frozen=True):
             raise ValueError(f"start of Discrete must be an integer, not {self.start!r}")
         if not -INTEGERS <= int(self.start) <= INTEGERS - int(self.n):
             raise ValueError(
-                f"Discrete(n={self.n}, start={self.start}) has integers that are not -2^63 to 2^63 - 1"
+                f"Discrete(n={self.n}, start={self.start}) has integers that are not -2^63 to "
+                "2^63 - 1"
             )
 
     def contains(self, value: Any) -> bool:

@@ -56,7 +56,8 @@ def pack(array: NDArray[Any]) -> msgspec.msgpack.Ext:
 def nested(array: NDArray[Any]) -> Any:
     """Return an array as nested lists; as an empty one if it has no elements.
 
-    ``tolist`` makes a list for each row of such an array, too: a peer's [2**40, 0] would fill the memory.
+    ``tolist`` makes a list for each row of such an array, too: a peer's [2**40, 0] would fill the
+    memory.
     """
     return array.tolist() if array.size else []
 

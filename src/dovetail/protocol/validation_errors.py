@@ -1,4 +1,5 @@
-"""Says in the contract's words what is wrong with a frame: msgspec's errors speak of Python's types."""
+"""Says in the contract's words what is wrong with a frame: msgspec's errors speak of Python's
+types."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 
 namespace dovetail {
 
-/// What a peer is.
+/// The role of a peer.
 enum class Role {
     /// Knows the rules of games.
     environment,
@@ -27,7 +27,7 @@ constexpr void words(Role, Each each) {
     each(Role::observer, "observer");
 }
 
-/// Whether an agent may change during an episode.
+/// The permission of an agent to change during an episode.
 enum class Mode {
     /// The agent may learn.
     learn,
@@ -42,7 +42,7 @@ constexpr void words(Mode, Each each) {
     each(Mode::evaluate, "evaluate");
 }
 
-/// What the environment adds to a seat's decisions on request.
+/// An addition to a seat's decisions, on request.
 enum class Want {
     /// One row per legal action: what the seat would observe after it.
     afterstates,
@@ -60,7 +60,7 @@ constexpr void words(Want, Each each) {
     each(Want::scene, "scene");
 }
 
-/// What a late or illegal answer costs.
+/// The cost of a late or illegal answer.
 enum class Breach {
     /// The seat loses the episode.
     forfeit,
@@ -78,7 +78,7 @@ constexpr void words(Breach, Each each) {
     each(Breach::truncate, "truncate");
 }
 
-/// What it costs that an agent fails at a decision.
+/// The cost of an agent's failure at a decision.
 enum class Crash {
     /// The episode is not scored, and may be played again.
     interrupt,
@@ -96,7 +96,7 @@ constexpr void words(Crash, Each each) {
     each(Crash::truncate, "truncate");
 }
 
-/// What happens if an agent's program does not come back.
+/// The consequence if an agent's program does not come back.
 enum class AgentLost {
     /// The run fails; its episodes in progress are not scored.
     fail,
@@ -120,7 +120,7 @@ constexpr void words(AgentLost, Each each) {
     each(AgentLost::substitute, "substitute");
 }
 
-/// Why an episode ended.
+/// The reason of an episode's end.
 enum class Reason {
     /// The rules ended it, or a seat resigned.
     terminated,
@@ -156,7 +156,7 @@ constexpr void words(Reason, Each each) {
     each(Reason::environment_failed, "environment-failed");
 }
 
-/// Why a run is over.
+/// The reason of a run's end.
 enum class DoneReason {
     /// All episodes were played.
     finished,
@@ -191,7 +191,7 @@ enum class Code {
     hello_first,
     /// The protocol version is not the broker's.
     version,
-    /// The access token is missing or wrong, the key may not do that, or what is named belongs to another.
+    /// The access token is missing or wrong, the key may not do that, or the thing named belongs to another.
     access,
     /// Another peer uses this name.
     name_taken,

@@ -40,11 +40,11 @@ struct Offer {
     bool instance = false;
     /// For environments: the possible numbers of seats.
     std::optional<std::vector<std::int64_t>> seats = {};
-    /// Whether it can play in groups; see SPEC.md, Stacked turns.
+    /// True if it can play in groups; see SPEC.md, Stacked turns.
     bool stacked = false;
 };
 
-/// What a receiver reads; it refuses a larger frame with the error `limit`.
+/// The largest frame that a receiver reads; it refuses a larger one with the error `limit`.
 struct Limits {
     /// Bytes. At least 1.
     std::int64_t frame = 16'777'216;
@@ -59,11 +59,11 @@ struct Hello {
     static constexpr const char* type = "hello";
     /// The protocol version that the peer speaks.
     std::int64_t version = 0;
-    /// What the peer is, for the whole session.
+    /// The peer's role, for the whole session.
     Role role = Role::environment;
     /// Unique among connected peers; the broker chooses a name if it is empty.
     std::string name = {};
-    /// What environments and agents can make; empty for other roles.
+    /// The types that environments and agents can make; empty for other roles.
     std::vector<Offer> offers = {};
     /// The broker's access token, if it has one.
     std::optional<std::string> token = {};
@@ -84,7 +84,7 @@ struct Welcome {
     std::string session = {};
     /// The peer's name: its own, or one that the broker chose.
     std::string name = {};
-    /// Whether the session that `resume` named continues; if false, everything of an earlier session is gone.
+    /// True if the session that `resume` named continues; if false, everything of an earlier session is gone.
     bool resumed = false;
     /// The protocol version that the broker speaks.
     std::int64_t version = 1;
@@ -181,11 +181,11 @@ struct Spec {
     /// The discount factor that the game suggests to learners; the broker does not discount. At least 0 and
     /// at most 1.
     double discount = 1.0;
-    /// Whether watchers may see every seat's observations.
+    /// True if watchers may see every seat's observations.
     bool perfect_information = true;
-    /// Whether chance plays a part after the start: equal actions may lead to different turns.
+    /// True if chance plays a part after the start: equal actions may lead to different turns.
     bool chance = false;
-    /// Whether the environment can provide afterstates.
+    /// True if the environment can provide afterstates.
     bool afterstates = false;
     /// When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
     std::optional<std::pair<double, double>> forfeit = {};
@@ -209,7 +209,7 @@ struct Open {
     /// To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an ordinary match.
     /// At least 0.
     std::int64_t slots = 0;
-    /// Whether the `turns` of the group need `afterstates`.
+    /// True if the `turns` of the group need `afterstates`.
     bool afterstates = false;
 };
 
@@ -225,13 +225,13 @@ struct EnvironmentStart {
     std::int64_t seed = 0;
     /// For each seat, what to add to its views; empty if no seat wants anything.
     std::vector<std::vector<Want>> wants = {};
-    /// Whether to add the public `text` to each turn.
+    /// True to add the public `text` to each turn.
     bool watched = false;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
-    /// Whether to add the public `scene` to each turn, too.
+    /// True to add the public `scene` to each turn, too.
     bool scenes = false;
-    /// Whether `watched` and `scenes` hold for this turn only.
+    /// True if `watched` and `scenes` hold for this turn only.
     bool once = false;
 };
 
@@ -247,11 +247,11 @@ struct EnvironmentStep {
     std::vector<std::pair<std::int64_t, Value>> actions = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
-    /// Whether to add the public `text` from this step's turn on, whatever `start` said.
+    /// True to add the public `text` from this step's turn on, whatever `start` said.
     bool watched = false;
     /// The same for the public `scene`.
     bool scenes = false;
-    /// Whether `watched` and `scenes` hold for the turn that answers this step only, and change nothing else.
+    /// True if `watched` and `scenes` hold for the turn that answers this step only, and change nothing else.
     bool once = false;
 };
 
@@ -265,7 +265,7 @@ struct Close {
     std::int64_t seq = 0;
 };
 
-/// Asks what would follow from actions, as far as a seat can know; answered with `reply`. The message
+/// Asks what would follow from actions, given what a seat can know; answered with `reply`. The message
 /// `lookahead`, broker to environment.
 struct EnvironmentLookahead {
     static constexpr const char* type = "lookahead";
@@ -323,7 +323,7 @@ struct EnvironmentSteps {
     std::int64_t seq = 0;
 };
 
-/// What failed in one slot of a batch, while the others continue.
+/// A failure in one slot of a batch; the others continue.
 struct Fault {
     /// The slot. At least 0.
     std::int64_t slot = 0;
@@ -335,7 +335,7 @@ struct Fault {
     std::optional<std::int64_t> seat = {};
 };
 
-/// What a batch led to, in every slot that it named; SPEC.md says what each column must hold. The message
+/// The result of a batch, in every slot that it named; SPEC.md says what each column must hold. The message
 /// `turns`, environment to broker.
 struct Turns {
     static constexpr const char* type = "turns";
@@ -363,7 +363,7 @@ struct Turns {
     Value finals = {};
     /// Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are none.
     Value outcomes = {};
-    /// What went wrong where `over` is 3, in the same order.
+    /// The error where `over` is 3, in the same order.
     std::vector<Fault> faults = {};
     /// Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; nil is as
     /// `over` says.
@@ -378,7 +378,7 @@ struct View {
     Value observation = {};
     /// For a seat in `to_act`: its legal actions; nil allows its whole action space.
     Legal legal = {};
-    /// What the seat earned in this transition.
+    /// The seat's reward for this transition.
     double reward = 0.0;
     /// If wanted: an array with one row per legal action, in the same order.
     Value afterstates = {};
@@ -402,9 +402,9 @@ struct Turn {
     std::vector<std::int64_t> to_act = {};
     /// A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat.
     std::vector<View> seats = {};
-    /// Whether the rules ended the episode.
+    /// True if the rules ended the episode.
     bool terminated = false;
-    /// Whether a limit outside the rules ended the episode.
+    /// True if a limit outside the rules ended the episode.
     bool truncated = false;
     /// At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
     std::optional<std::vector<double>> outcome = {};
@@ -447,7 +447,7 @@ struct Init {
     std::int64_t instance = 0;
     /// The environment's description of the game.
     Spec spec = {};
-    /// Whether the agent may send `lookahead`.
+    /// True if the agent may send `lookahead`.
     bool lookahead = false;
     /// The name of the offer that the instance was made from.
     std::string agent = {};
@@ -457,13 +457,13 @@ struct Init {
     std::int64_t slots = 0;
 };
 
-/// What a seat may use and what its last answer took, in seconds of the broker's clock.
+/// The time that a seat has, and that of its last answer, in seconds of the broker's clock.
 struct Clock {
     /// The limit of this decision; nil if there is none.
     std::optional<double> decision = {};
-    /// What is left for the rest of the episode, including this decision; nil if there is no limit.
+    /// The time left for the rest of the episode, including this decision; nil if there is no limit.
     std::optional<double> left = {};
-    /// What the seat's last answer took; nil before the first.
+    /// The time of the seat's last answer; nil before the first.
     std::optional<double> last = {};
 };
 
@@ -495,11 +495,11 @@ struct AgentStart {
     Value scene = {};
     /// The seat's clock; nil if none runs.
     std::optional<Clock> clock = {};
-    /// What the seat earned before its first decision.
+    /// The seat's reward before its first decision.
     double reward = 0.0;
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
-    /// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+    /// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
     bool think = false;
 };
 
@@ -528,7 +528,7 @@ struct AgentStep {
     std::optional<Clock> clock = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
-    /// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+    /// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
     bool think = false;
 };
 
@@ -663,9 +663,9 @@ struct Actions {
     std::vector<Fault> faults = {};
 };
 
-/// What an agent thinks at a decision, for watchers; opponents do not get it.
+/// An agent's evaluation at a decision, for watchers; opponents do not get it.
 struct Thoughts {
-    /// What each legal action is worth, in their order, in the agent's own unit: NaN if unknown, empty if all
+    /// The value of each legal action, in their order, in the agent's own unit: NaN if unknown, empty if all
     /// are.
     std::vector<double> values = {};
     /// With what probability the agent plays each legal action, in their order; empty if unknown.
@@ -690,7 +690,8 @@ struct Action {
     /// How many earlier answers to this decision were illegal; for bridges that ask their player again. At
     /// least 0.
     std::int64_t refused = 0;
-    /// What the agent measured since its last answer, such as `loss`; goes into the result of the episode.
+    /// Figures that the agent measured since its last answer, such as `loss`; they go into the result of the
+    /// episode.
     std::vector<std::pair<std::string, double>> measures = {};
     /// For watchers, if the decision asks for it with `think`.
     std::optional<Thoughts> thoughts = {};
@@ -724,9 +725,9 @@ struct Preview {
     std::vector<View> seats = {};
     /// The sum of each seat's rewards along the line.
     std::vector<double> rewards = {};
-    /// Whether the rules would end the episode.
+    /// True if the rules would end the episode.
     bool terminated = false;
-    /// Whether a limit outside the rules would end it.
+    /// True if a limit outside the rules would end it.
     bool truncated = false;
     /// At the end: a score per seat.
     std::optional<std::vector<double>> outcome = {};
@@ -852,12 +853,12 @@ struct Run {
     std::optional<std::vector<std::int64_t>> seeds = {};
     /// The index of the first episode, to continue an earlier run. At least 0.
     std::int64_t first_index = 0;
-    /// Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full rotation
+    /// True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full rotation
     /// share an environment seed.
     bool rotate = false;
     /// How often an interrupted episode is played again. At least 0.
     std::int64_t retries = 1;
-    /// Whether watching is forbidden.
+    /// True if watching is forbidden.
     bool secret = false;
     /// The mode of each of `agents`, if they differ; empty for `mode` for all.
     std::vector<Mode> modes = {};
@@ -871,7 +872,7 @@ struct Run {
     /// Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0 for
     /// never. At least 0.
     std::int64_t save_every = 0;
-    /// Whether every watcher may see what the agents think; otherwise only this experiment may.
+    /// True if every watcher may see what the agents think; otherwise only this experiment may.
     bool thoughts = false;
     /// In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
     bool texts = true;
@@ -901,20 +902,20 @@ struct Run {
     /// The cost of an agent's failure at a decision: the episode is not scored and may be played again
     /// (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`).
     Crash on_crash = Crash::interrupt;
-    /// Whether agents may ask the environment what would follow; see `lookahead`.
+    /// True if agents may ask the environment what would follow; see `lookahead`.
     bool lookahead = false;
     /// Episodes in progress at once, up to the agents' capacity; each is a separate match. At least 1.
     std::int64_t concurrency = 1;
-    /// Whether the turns of many episodes share a message, if environment, agents and the other fields allow
+    /// True if the turns of many episodes share a message, if environment, agents and the other fields allow
     /// it; see Stacked turns in SPEC.md.
     bool stacked = false;
-    /// Whether agents may change (`learn`) or must not (`evaluate`).
+    /// True if agents may change (`learn`) or must not (`evaluate`).
     Mode mode = Mode::learn;
     /// Seconds for any answer without a clock; nil waits forever. Above 0.
     std::optional<double> answer_timeout = 60.0;
-    /// Whether to check observations, legal actions and rewards against the declared spaces and range.
+    /// True to check observations, legal actions and rewards against the declared spaces and range.
     bool check = false;
-    /// Whether the experiment drives the run with `start` and `step`.
+    /// True if the experiment drives the run with `start` and `step`.
     bool stepwise = false;
     /// Without `openings`: the number of first turns with random legal actions. At least 0.
     std::int64_t opening_turns = 0;
@@ -959,7 +960,7 @@ struct ExperimentStart {
     std::int64_t id = 0;
     /// The run; the sender must own it.
     std::int64_t run = 0;
-    /// Whether to truncate an episode in progress first, without blame or outcome.
+    /// True to truncate an episode in progress first, without blame or outcome.
     bool abandon = false;
 };
 
@@ -993,9 +994,9 @@ struct Watch {
     std::optional<std::int64_t> run = {};
     /// False unsubscribes.
     bool on = true;
-    /// Whether turns bring the `scene` that all may see; begins with the present turns.
+    /// True if turns bring the `scene` that all may see; begins with the present turns.
     bool scenes = false;
-    /// Whether turns bring what the agents think, where the run allows it.
+    /// True if turns bring what the agents think, where the run allows it.
     bool thoughts = false;
     /// Show at most one turn of a match in this many seconds, on average; 0 shows all turns. At least 0.
     double every = 0.0;
@@ -1021,7 +1022,7 @@ struct ExperimentCreate {
     std::optional<std::string> peer = {};
     /// Seconds after which the request fails; nil waits forever. Above 0.
     std::optional<double> timeout = 120.0;
-    /// Whether other experiments may use the instance, too.
+    /// True if other experiments may use the instance, too.
     bool shared = false;
 };
 
@@ -1033,7 +1034,7 @@ struct ExperimentMessage {
     std::int64_t id = 0;
     /// The instance to pass it to.
     std::optional<std::int64_t> instance = {};
-    /// Or the run to whose first environment to pass it.
+    /// Or a run, whose first environment gets it.
     std::optional<std::int64_t> run = {};
     /// Any value that the two sides understand; the `reply` carries the answer.
     Value body = {};
@@ -1092,9 +1093,9 @@ struct Episode {
     std::int64_t turns = 0;
     /// False if the episode was interrupted and does not count.
     bool scored = true;
-    /// Whether the broker plays an interrupted episode again under the same index.
+    /// True if the broker plays an interrupted episode again under the same index.
     bool will_retry = false;
-    /// What went wrong, if anything.
+    /// The error, if there is one.
     std::string message = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
@@ -1109,7 +1110,7 @@ struct Episodes {
     static constexpr const char* type = "episodes";
     /// The run.
     std::int64_t run = 0;
-    /// What would otherwise be an `episode` each, in the same order.
+    /// Results that would otherwise be an `episode` each, in the same order.
     std::vector<Episode> results = {};
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery. At least 0.
     std::int64_t seq = 0;
@@ -1170,11 +1171,11 @@ struct WatchedTurn {
     std::vector<double> rewards = {};
     /// Seat and observation, in games of perfect information.
     std::vector<std::pair<std::int64_t, Value>> observations = {};
-    /// What the agents are called, by seat.
+    /// The agents' names, by seat.
     std::vector<std::string> agents = {};
-    /// Whether the rules ended the episode.
+    /// True if the rules ended the episode.
     bool terminated = false;
-    /// Whether the environment truncated the episode.
+    /// True if the environment truncated the episode.
     bool truncated = false;
     /// At the end: a score per seat.
     std::optional<std::vector<double>> outcome = {};
@@ -1190,7 +1191,7 @@ struct WatchedTurn {
     std::string environment = {};
     /// Per seat, what is left when this is sent; empty without a clock, and at the end.
     std::vector<Clock> clocks = {};
-    /// Seats whose clock runs; those of the others stand.
+    /// Seats whose clocks are running.
     std::vector<std::int64_t> running = {};
 };
 

@@ -29,7 +29,7 @@ pub enum Code {
     HelloFirst,
     /// The protocol version is not the broker's.
     Version,
-    /// The access token is missing or wrong, the key may not do that, or what is named belongs to
+    /// The access token is missing or wrong, the key may not do that, or the thing named belongs to
     /// another.
     Access,
     /// Another peer uses this name.
@@ -77,7 +77,7 @@ words! { Code;
     Journal "journal",
 }
 
-/// What a peer is.
+/// The role of a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
@@ -99,7 +99,7 @@ words! { Role;
     Observer "observer",
 }
 
-/// Whether an agent may change during an episode.
+/// The permission of an agent to change during an episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
@@ -115,7 +115,7 @@ words! { Mode;
     Evaluate "evaluate",
 }
 
-/// What the environment adds to a seat's decisions on request.
+/// An addition to a seat's decisions, on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Want {
@@ -134,7 +134,7 @@ words! { Want;
     Scene "scene",
 }
 
-/// What a late or illegal answer costs.
+/// The cost of a late or illegal answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Breach {
@@ -153,7 +153,7 @@ words! { Breach;
     Truncate "truncate",
 }
 
-/// What it costs that an agent fails at a decision.
+/// The cost of an agent's failure at a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Crash {
@@ -172,7 +172,7 @@ words! { Crash;
     Truncate "truncate",
 }
 
-/// What happens if an agent's program does not come back.
+/// The consequence if an agent's program does not come back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AgentLost {
@@ -197,7 +197,7 @@ words! { AgentLost;
     Substitute "substitute",
 }
 
-/// Why an episode ended.
+/// The reason of an episode's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
@@ -234,7 +234,7 @@ words! { Reason;
     EnvironmentFailed "environment-failed",
 }
 
-/// Why a run is over.
+/// The reason of a run's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DoneReason {
@@ -274,7 +274,7 @@ pub struct Offer {
     pub instance: bool,
     /// For environments: the possible numbers of seats.
     pub seats: Option<Vec<usize>>,
-    /// Whether it can play in groups; see SPEC.md, Stacked turns.
+    /// True if it can play in groups; see SPEC.md, Stacked turns.
     pub stacked: bool,
 }
 
@@ -289,7 +289,7 @@ record! { Offer;
     stacked "stacked" = false,
 }
 
-/// What a receiver reads; it refuses a larger frame with the error `limit`.
+/// The largest frame that a receiver reads; it refuses a larger one with the error `limit`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// Bytes.
@@ -311,11 +311,11 @@ record! { Limits;
 pub struct Hello {
     /// The protocol version that the peer speaks.
     pub version: i64,
-    /// What the peer is, for the whole session.
+    /// The peer's role, for the whole session.
     pub role: Role,
     /// Unique among connected peers; the broker chooses a name if it is empty.
     pub name: String,
-    /// What environments and agents can make; empty for other roles.
+    /// The types that environments and agents can make; empty for other roles.
     pub offers: Vec<Offer>,
     /// The broker's access token, if it has one.
     pub token: Option<String>,
@@ -348,7 +348,7 @@ pub struct Welcome {
     pub session: String,
     /// The peer's name: its own, or one that the broker chose.
     pub name: String,
-    /// Whether the session that `resume` named continues; if false, everything of an earlier
+    /// True if the session that `resume` named continues; if false, everything of an earlier
     /// session is gone.
     pub resumed: bool,
     /// The protocol version that the broker speaks.
@@ -489,11 +489,11 @@ pub struct Spec {
     pub reward_range: Option<(f64, f64)>,
     /// The discount factor that the game suggests to learners; the broker does not discount.
     pub discount: f64,
-    /// Whether watchers may see every seat's observations.
+    /// True if watchers may see every seat's observations.
     pub perfect_information: bool,
-    /// Whether chance plays a part after the start: equal actions may lead to different turns.
+    /// True if chance plays a part after the start: equal actions may lead to different turns.
     pub chance: bool,
-    /// Whether the environment can provide afterstates.
+    /// True if the environment can provide afterstates.
     pub afterstates: bool,
     /// When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
     pub forfeit: Option<(f64, f64)>,
@@ -533,7 +533,7 @@ pub struct Open {
     /// To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an
     /// ordinary match.
     pub slots: u64,
-    /// Whether the `turns` of the group need `afterstates`.
+    /// True if the `turns` of the group need `afterstates`.
     pub afterstates: bool,
 }
 
@@ -557,13 +557,13 @@ pub struct EnvironmentStart {
     pub seed: i64,
     /// For each seat, what to add to its views; empty if no seat wants anything.
     pub wants: Vec<Vec<Want>>,
-    /// Whether to add the public `text` to each turn.
+    /// True to add the public `text` to each turn.
     pub watched: bool,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
-    /// Whether to add the public `scene` to each turn, too.
+    /// True to add the public `scene` to each turn, too.
     pub scenes: bool,
-    /// Whether `watched` and `scenes` hold for this turn only.
+    /// True if `watched` and `scenes` hold for this turn only.
     pub once: bool,
 }
 
@@ -589,11 +589,11 @@ pub struct EnvironmentStep {
     pub actions: Vec<(usize, Value)>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
-    /// Whether to add the public `text` from this step's turn on, whatever `start` said.
+    /// True to add the public `text` from this step's turn on, whatever `start` said.
     pub watched: bool,
     /// The same for the public `scene`.
     pub scenes: bool,
-    /// Whether `watched` and `scenes` hold for the turn that answers this step only, and change
+    /// True if `watched` and `scenes` hold for the turn that answers this step only, and change
     /// nothing else.
     pub once: bool,
 }
@@ -622,7 +622,7 @@ record! { Close "type" = "close";
     seq "seq" = 0,
 }
 
-/// Asks what would follow from actions, as far as a seat can know; answered with `reply`.
+/// Asks what would follow from actions, given what a seat can know; answered with `reply`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnvironmentLookahead {
     /// To be returned in the `reply`.
@@ -707,7 +707,7 @@ record! { EnvironmentSteps "type" = "steps";
     seq "seq" = 0,
 }
 
-/// What failed in one slot of a batch, while the others continue.
+/// A failure in one slot of a batch; the others continue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// The slot.
@@ -727,7 +727,7 @@ record! { Fault;
     seat "seat" = None,
 }
 
-/// What a batch led to, in every slot that it named; SPEC.md says what each column must hold.
+/// The result of a batch, in every slot that it named; SPEC.md says what each column must hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turns {
     /// The group.
@@ -757,7 +757,7 @@ pub struct Turns {
     /// Tensor float64 [ended, seats]: the scores there, NaN where there are none; nil if there are
     /// none.
     pub outcomes: Value,
-    /// What went wrong where `over` is 3, in the same order.
+    /// The error where `over` is 3, in the same order.
     pub faults: Vec<Fault>,
     /// Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; nil
     /// is as `over` says.
@@ -790,7 +790,7 @@ pub struct View {
     pub observation: Value,
     /// For a seat in `to_act`: its legal actions; `None` allows its whole action space.
     pub legal: Option<Legal>,
-    /// What the seat earned in this transition.
+    /// The seat's reward for this transition.
     pub reward: f64,
     /// If wanted: an array with one row per legal action, in the same order.
     pub afterstates: Value,
@@ -825,9 +825,9 @@ pub struct Turn {
     pub to_act: Vec<usize>,
     /// A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat.
     pub seats: Vec<View>,
-    /// Whether the rules ended the episode.
+    /// True if the rules ended the episode.
     pub terminated: bool,
-    /// Whether a limit outside the rules ended the episode.
+    /// True if a limit outside the rules ended the episode.
     pub truncated: bool,
     /// At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
     pub outcome: Option<Vec<f64>>,
@@ -892,7 +892,7 @@ pub struct Init {
     pub instance: i64,
     /// The environment's description of the game.
     pub spec: Spec,
-    /// Whether the agent may send `lookahead`.
+    /// True if the agent may send `lookahead`.
     pub lookahead: bool,
     /// The name of the offer that the instance was made from.
     pub agent: String,
@@ -913,15 +913,15 @@ record! { Init "type" = "init";
     slots "slots" = 0,
 }
 
-/// What a seat may use and what its last answer took, in seconds of the broker's clock.
+/// The time that a seat has, and that of its last answer, in seconds of the broker's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clock {
     /// The limit of this decision; `None` if there is none.
     pub decision: Option<f64>,
-    /// What is left for the rest of the episode, including this decision; `None` if there is no
+    /// The time left for the rest of the episode, including this decision; `None` if there is no
     /// limit.
     pub left: Option<f64>,
-    /// What the seat's last answer took; `None` before the first.
+    /// The time of the seat's last answer; `None` before the first.
     pub last: Option<f64>,
 }
 
@@ -958,11 +958,11 @@ pub struct AgentStart {
     pub scene: Payload,
     /// The seat's clock; `None` if none runs.
     pub clock: Option<Clock>,
-    /// What the seat earned before its first decision.
+    /// The seat's reward before its first decision.
     pub reward: f64,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
-    /// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+    /// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
     pub think: bool,
 }
 
@@ -1009,7 +1009,7 @@ pub struct AgentStep {
     pub clock: Option<Clock>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
-    /// Whether a watcher may see the `thoughts` of the answer; it must not change the answer.
+    /// True if a watcher may see the `thoughts` of the answer; it must not change the answer.
     pub think: bool,
 }
 
@@ -1227,10 +1227,10 @@ record! { Actions "type" = "actions";
     faults "faults" = Default::default(),
 }
 
-/// What an agent thinks at a decision, for watchers; opponents do not get it.
+/// An agent's evaluation at a decision, for watchers; opponents do not get it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thoughts {
-    /// What each legal action is worth, in their order, in the agent's own unit: NaN if unknown,
+    /// The value of each legal action, in their order, in the agent's own unit: NaN if unknown,
     /// empty if all are.
     pub values: Vec<f64>,
     /// With what probability the agent plays each legal action, in their order; empty if unknown.
@@ -1262,8 +1262,8 @@ pub struct Action {
     /// How many earlier answers to this decision were illegal; for bridges that ask their player
     /// again.
     pub refused: u64,
-    /// What the agent measured since its last answer, such as `loss`; goes into the result of the
-    /// episode.
+    /// Figures that the agent measured since its last answer, such as `loss`; they go into the
+    /// result of the episode.
     pub measures: BTreeMap<String, f64>,
     /// For watchers, if the decision asks for it with `think`.
     pub thoughts: Option<Thoughts>,
@@ -1318,9 +1318,9 @@ pub struct Preview {
     pub seats: Vec<View>,
     /// The sum of each seat's rewards along the line.
     pub rewards: Vec<f64>,
-    /// Whether the rules would end the episode.
+    /// True if the rules would end the episode.
     pub terminated: bool,
-    /// Whether a limit outside the rules would end it.
+    /// True if a limit outside the rules would end it.
     pub truncated: bool,
     /// At the end: a score per seat.
     pub outcome: Option<Vec<f64>>,
@@ -1503,12 +1503,12 @@ pub struct Run {
     pub seeds: Option<Vec<i64>>,
     /// The index of the first episode, to continue an earlier run.
     pub first_index: u64,
-    /// Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
+    /// True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
     /// rotation share an environment seed.
     pub rotate: bool,
     /// How often an interrupted episode is played again.
     pub retries: u64,
-    /// Whether watching is forbidden.
+    /// True if watching is forbidden.
     pub secret: bool,
     /// The mode of each of `agents`, if they differ; empty for `mode` for all.
     pub modes: Vec<Mode>,
@@ -1522,7 +1522,7 @@ pub struct Run {
     /// Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0
     /// for never.
     pub save_every: u64,
-    /// Whether every watcher may see what the agents think; otherwise only this experiment may.
+    /// True if every watcher may see what the agents think; otherwise only this experiment may.
     pub thoughts: bool,
     /// In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
     pub texts: bool,
@@ -1553,21 +1553,20 @@ pub struct Run {
     /// The cost of an agent's failure at a decision: the episode is not scored and may be played
     /// again (`interrupt`), the seat loses (`forfeit`), or the episode is truncated (`truncate`).
     pub on_crash: Crash,
-    /// Whether agents may ask the environment what would follow; see `lookahead`.
+    /// True if agents may ask the environment what would follow; see `lookahead`.
     pub lookahead: bool,
     /// Episodes in progress at once, up to the agents' capacity; each is a separate match.
     pub concurrency: u64,
-    /// Whether the turns of many episodes share a message, if environment, agents and the other
+    /// True if the turns of many episodes share a message, if environment, agents and the other
     /// fields allow it; see Stacked turns in SPEC.md.
     pub stacked: bool,
-    /// Whether agents may change (`learn`) or must not (`evaluate`).
+    /// True if agents may change (`learn`) or must not (`evaluate`).
     pub mode: Mode,
     /// Seconds for any answer without a clock; `None` waits forever.
     pub answer_timeout: Option<f64>,
-    /// Whether to check observations, legal actions and rewards against the declared spaces and
-    /// range.
+    /// True to check observations, legal actions and rewards against the declared spaces and range.
     pub check: bool,
-    /// Whether the experiment drives the run with `start` and `step`.
+    /// True if the experiment drives the run with `start` and `step`.
     pub stepwise: bool,
     /// Without `openings`: the number of first turns with random legal actions.
     pub opening_turns: u64,
@@ -1667,7 +1666,7 @@ pub struct ExperimentStart {
     pub id: i64,
     /// The run; the sender must own it.
     pub run: i64,
-    /// Whether to truncate an episode in progress first, without blame or outcome.
+    /// True to truncate an episode in progress first, without blame or outcome.
     pub abandon: bool,
 }
 
@@ -1714,9 +1713,9 @@ pub struct Watch {
     pub run: Option<i64>,
     /// False unsubscribes.
     pub on: bool,
-    /// Whether turns bring the `scene` that all may see; begins with the present turns.
+    /// True if turns bring the `scene` that all may see; begins with the present turns.
     pub scenes: bool,
-    /// Whether turns bring what the agents think, where the run allows it.
+    /// True if turns bring what the agents think, where the run allows it.
     pub thoughts: bool,
     /// Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
     pub every: f64,
@@ -1750,7 +1749,7 @@ pub struct ExperimentCreate {
     pub peer: Option<String>,
     /// Seconds after which the request fails; `None` waits forever.
     pub timeout: Option<f64>,
-    /// Whether other experiments may use the instance, too.
+    /// True if other experiments may use the instance, too.
     pub shared: bool,
 }
 
@@ -1773,7 +1772,7 @@ pub struct ExperimentMessage {
     pub id: i64,
     /// The instance to pass it to.
     pub instance: Option<i64>,
-    /// Or the run to whose first environment to pass it.
+    /// Or a run, whose first environment gets it.
     pub run: Option<i64>,
     /// Any value that the two sides understand; the `reply` carries the answer.
     pub body: Value,
@@ -1855,9 +1854,9 @@ pub struct Episode {
     pub turns: i64,
     /// False if the episode was interrupted and does not count.
     pub scored: bool,
-    /// Whether the broker plays an interrupted episode again under the same index.
+    /// True if the broker plays an interrupted episode again under the same index.
     pub will_retry: bool,
-    /// What went wrong, if anything.
+    /// The error, if there is one.
     pub message: String,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -1890,7 +1889,7 @@ record! { Episode "type" = "episode";
 pub struct Episodes {
     /// The run.
     pub run: i64,
-    /// What would otherwise be an `episode` each, in the same order.
+    /// Results that would otherwise be an `episode` each, in the same order.
     pub results: Vec<Episode>,
     /// From the broker: the frame's number in this session; see SPEC.md, Delivery.
     pub seq: u64,
@@ -1975,11 +1974,11 @@ pub struct WatchedTurn {
     pub rewards: Vec<f64>,
     /// Seat and observation, in games of perfect information.
     pub observations: Vec<(usize, Value)>,
-    /// What the agents are called, by seat.
+    /// The agents' names, by seat.
     pub agents: Vec<String>,
-    /// Whether the rules ended the episode.
+    /// True if the rules ended the episode.
     pub terminated: bool,
-    /// Whether the environment truncated the episode.
+    /// True if the environment truncated the episode.
     pub truncated: bool,
     /// At the end: a score per seat.
     pub outcome: Option<Vec<f64>>,
@@ -1995,7 +1994,7 @@ pub struct WatchedTurn {
     pub environment: String,
     /// Per seat, what is left when this is sent; empty without a clock, and at the end.
     pub clocks: Vec<Clock>,
-    /// Seats whose clock runs; those of the others stand.
+    /// Seats whose clocks are running.
     pub running: Vec<i64>,
 }
 
@@ -2060,7 +2059,7 @@ pub enum ToEnvironment {
     Step(EnvironmentStep),
     /// Ends a match; the environment can release what it holds for it.
     Close(Close),
-    /// Asks what would follow from actions, as far as a seat can know; answered with `reply`.
+    /// Asks what would follow from actions, given what a seat can know; answered with `reply`.
     Lookahead(EnvironmentLookahead),
     /// A message from an experiment to an environment; answered with `reply`.
     Message(EnvironmentMessage),

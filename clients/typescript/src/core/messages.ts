@@ -2,8 +2,8 @@
 /**
  * The messages of the contract and their parts, with the names of SPEC.md.
  *
- * Fields that may be left out of what is sent are marked with `?`.  What is received has all its fields, those that
- * were left out with their defaults; `Complete` is the type of that.
+ * Fields that a sender may leave out are marked with `?`.  A received message has all its fields,
+ * with defaults for those that were left out; `Complete` is its type.
  * @module
  */
 
@@ -17,7 +17,7 @@ const kind = s.tagged("space");
 /** The version of the protocol. */
 export const VERSION = 1;
 
-/** What a peer is. */
+/** The role of a peer. */
 export type Role =
   /** Knows the rules of games. */
   | "environment"
@@ -29,7 +29,7 @@ export type Role =
   | "observer";
 export const Role = s.oneOf<Role>("environment", "agent", "experiment", "observer");
 
-/** Whether an agent may change during an episode. */
+/** The permission of an agent to change during an episode. */
 export type Mode =
   /** The agent may learn. */
   | "learn"
@@ -37,7 +37,7 @@ export type Mode =
   | "evaluate";
 export const Mode = s.oneOf<Mode>("learn", "evaluate");
 
-/** What the environment adds to a seat's decisions on request. */
+/** An addition to a seat's decisions, on request. */
 export type Want =
   /** One row per legal action: what the seat would observe after it. */
   | "afterstates"
@@ -47,7 +47,7 @@ export type Want =
   | "scene";
 export const Want = s.oneOf<Want>("afterstates", "text", "scene");
 
-/** What a late or illegal answer costs. */
+/** The cost of a late or illegal answer. */
 export type Breach =
   /** The seat loses the episode. */
   | "forfeit"
@@ -57,7 +57,7 @@ export type Breach =
   | "truncate";
 export const Breach = s.oneOf<Breach>("forfeit", "random", "truncate");
 
-/** What it costs that an agent fails at a decision. */
+/** The cost of an agent's failure at a decision. */
 export type Crash =
   /** The episode is not scored, and may be played again. */
   | "interrupt"
@@ -67,7 +67,7 @@ export type Crash =
   | "truncate";
 export const Crash = s.oneOf<Crash>("interrupt", "forfeit", "truncate");
 
-/** What happens if an agent's program does not come back. */
+/** The consequence if an agent's program does not come back. */
 export type AgentLost =
   /** The run fails; its episodes in progress are not scored. */
   | "fail"
@@ -81,7 +81,7 @@ export type AgentLost =
   | "substitute";
 export const AgentLost = s.oneOf<AgentLost>("fail", "forfeit", "truncate", "wait", "substitute");
 
-/** Why an episode ended. */
+/** The reason of an episode's end. */
 export type Reason =
   /** The rules ended it, or a seat resigned. */
   | "terminated"
@@ -113,7 +113,7 @@ export const Reason = s.oneOf<Reason>(
   "environment-failed",
 );
 
-/** Why a run is over. */
+/** The reason of a run's end. */
 export type DoneReason =
   /** All episodes were played. */
   | "finished"
@@ -139,7 +139,7 @@ export type Code =
   | "hello-first"
   /** The protocol version is not the broker's. */
   | "version"
-  /** The access token is missing or wrong, the key may not do that, or what is named belongs to another. */
+  /** The access token is missing or wrong, the key may not do that, or the thing named belongs to another. */
   | "access"
   /** Another peer uses this name. */
   | "name-taken"
@@ -327,13 +327,13 @@ export interface Offer {
   /** For environments: the possible numbers of seats. */
   seats?: readonly number[] | null;
   /**
-   * Whether it can play in groups; see SPEC.md, Stacked turns.
+   * True if it can play in groups; see SPEC.md, Stacked turns.
    * @defaultValue false
    */
   stacked?: boolean;
 }
 
-/** What a receiver reads; it refuses a larger frame with the error `limit`. */
+/** The largest frame that a receiver reads; it refuses a larger one with the error `limit`. */
 export interface Limits {
   /** Bytes. */
   frame: number;
@@ -353,11 +353,11 @@ export interface Hello {
   type: "hello";
   /** The protocol version that the peer speaks. */
   version: number;
-  /** What the peer is, for the whole session. */
+  /** The peer's role, for the whole session. */
   role: Role;
   /** Unique among connected peers; the broker chooses a name if it is empty. */
   name?: string;
-  /** What environments and agents can make; empty for other roles. */
+  /** The types that environments and agents can make; empty for other roles. */
   offers?: readonly Offer[];
   /** The broker's access token, if it has one. */
   token?: string | null;
@@ -382,7 +382,7 @@ export interface Welcome {
   /** The peer's name: its own, or one that the broker chose. */
   name: string;
   /**
-   * Whether the session that `resume` named continues; if false, everything of an earlier session is gone.
+   * True if the session that `resume` named continues; if false, everything of an earlier session is gone.
    */
   resumed: boolean;
   /** The protocol version that the broker speaks. */
@@ -542,17 +542,17 @@ export interface Spec {
    */
   discount?: number;
   /**
-   * Whether watchers may see every seat's observations.
+   * True if watchers may see every seat's observations.
    * @defaultValue true
    */
   perfect_information?: boolean;
   /**
-   * Whether chance plays a part after the start: equal actions may lead to different turns.
+   * True if chance plays a part after the start: equal actions may lead to different turns.
    * @defaultValue false
    */
   chance?: boolean;
   /**
-   * Whether the environment can provide afterstates.
+   * True if the environment can provide afterstates.
    * @defaultValue false
    */
   afterstates?: boolean;
@@ -592,7 +592,7 @@ export interface Open {
   seq: number;
   /** To an offer with `stacked`: how many episodes it plays at once, as a group; 0 for an ordinary match. */
   slots: number;
-  /** Whether the `turns` of the group need `afterstates`. */
+  /** True if the `turns` of the group need `afterstates`. */
   afterstates: boolean;
 }
 export const Open = message<Open>("open", {
@@ -615,13 +615,13 @@ export interface EnvironmentStart {
   seed: Int;
   /** For each seat, what to add to its views; empty if no seat wants anything. */
   wants: Want[][];
-  /** Whether to add the public `text` to each turn. */
+  /** True to add the public `text` to each turn. */
   watched: boolean;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
-  /** Whether to add the public `scene` to each turn, too. */
+  /** True to add the public `scene` to each turn, too. */
   scenes: boolean;
-  /** Whether `watched` and `scenes` hold for this turn only. */
+  /** True if `watched` and `scenes` hold for this turn only. */
   once: boolean;
 }
 export const EnvironmentStart = message<EnvironmentStart>("start", {
@@ -646,12 +646,12 @@ export interface EnvironmentStep {
   actions: [number, any][];
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
-  /** Whether to add the public `text` from this step's turn on, whatever `start` said. */
+  /** True to add the public `text` from this step's turn on, whatever `start` said. */
   watched: boolean;
   /** The same for the public `scene`. */
   scenes: boolean;
   /**
-   * Whether `watched` and `scenes` hold for the turn that answers this step only, and change nothing else.
+   * True if `watched` and `scenes` hold for the turn that answers this step only, and change nothing else.
    */
   once: boolean;
 }
@@ -678,7 +678,7 @@ export const Close = message<Close>("close", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** Asks what would follow from actions, as far as a seat can know; answered with `reply`. */
+/** Asks what would follow from actions, given what a seat can know; answered with `reply`. */
 export interface EnvironmentLookahead {
   type: "lookahead";
   /** To be returned in the `reply`. */
@@ -759,7 +759,7 @@ export const EnvironmentSteps = message<EnvironmentSteps>("steps", {
   seq: s.optional(s.within(0), 0),
 });
 
-/** What failed in one slot of a batch, while the others continue. */
+/** A failure in one slot of a batch; the others continue. */
 export interface Fault {
   /** The slot. */
   slot: number;
@@ -771,7 +771,7 @@ export interface Fault {
   seat?: number | null;
 }
 
-/** What a batch led to, in every slot that it named; SPEC.md says what each column must hold. */
+/** The result of a batch, in every slot that it named; SPEC.md says what each column must hold. */
 export interface Turns {
   type: "turns";
   /** The group. */
@@ -798,7 +798,7 @@ export interface Turns {
   finals?: any;
   /** Tensor float64 [ended, seats]: the scores there, NaN where there are none; null if there are none. */
   outcomes?: any;
-  /** What went wrong where `over` is 3, in the same order. */
+  /** The error where `over` is 3, in the same order. */
   faults?: readonly Fault[];
   /**
    * Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; null is as `over`
@@ -816,7 +816,7 @@ export interface View {
   /** For a seat in `to_act`: its legal actions; null allows its whole action space. */
   legal?: s.Legal;
   /**
-   * What the seat earned in this transition.
+   * The seat's reward for this transition.
    * @defaultValue 0
    */
   reward?: number;
@@ -858,12 +858,12 @@ export interface Turn {
   /** A view of each seat in `to_act` and of each that earned a reward; at the end, of every seat. */
   seats?: readonly View[];
   /**
-   * Whether the rules ended the episode.
+   * True if the rules ended the episode.
    * @defaultValue false
    */
   terminated?: boolean;
   /**
-   * Whether a limit outside the rules ended the episode.
+   * True if a limit outside the rules ended the episode.
    * @defaultValue false
    */
   truncated?: boolean;
@@ -916,7 +916,7 @@ export interface Init {
   instance: Int;
   /** The environment's description of the game. */
   spec: Spec;
-  /** Whether the agent may send `lookahead`. */
+  /** True if the agent may send `lookahead`. */
   lookahead: boolean;
   /** The name of the offer that the instance was made from. */
   agent: string;
@@ -936,13 +936,13 @@ export const Init = message<Init>("init", {
   slots: s.optional(s.within(0), 0),
 });
 
-/** What a seat may use and what its last answer took, in seconds of the broker's clock. */
+/** The time that a seat has, and that of its last answer, in seconds of the broker's clock. */
 export interface Clock {
   /** The limit of this decision; null if there is none. */
   decision: number | null;
-  /** What is left for the rest of the episode, including this decision; null if there is no limit. */
+  /** The time left for the rest of the episode, including this decision; null if there is no limit. */
   left: number | null;
-  /** What the seat's last answer took; null before the first. */
+  /** The time of the seat's last answer; null before the first. */
   last: number | null;
 }
 export const Clock = s.struct<Clock>("clock", {
@@ -978,11 +978,11 @@ export interface AgentStart {
   scene: any;
   /** The seat's clock; null if none runs. */
   clock: Clock | null;
-  /** What the seat earned before its first decision. */
+  /** The seat's reward before its first decision. */
   reward: number;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
-  /** Whether a watcher may see the `thoughts` of the answer; it must not change the answer. */
+  /** True if a watcher may see the `thoughts` of the answer; it must not change the answer. */
   think: boolean;
 }
 export const AgentStart = message<AgentStart>("start", {
@@ -1028,7 +1028,7 @@ export interface AgentStep {
   clock: Clock | null;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
-  /** Whether a watcher may see the `thoughts` of the answer; it must not change the answer. */
+  /** True if a watcher may see the `thoughts` of the answer; it must not change the answer. */
   think: boolean;
 }
 export const AgentStep = message<AgentStep>("step", {
@@ -1226,10 +1226,10 @@ export interface Actions {
   faults?: readonly Fault[];
 }
 
-/** What an agent thinks at a decision, for watchers; opponents do not get it. */
+/** An agent's evaluation at a decision, for watchers; opponents do not get it. */
 export interface Thoughts {
   /**
-   * What each legal action is worth, in their order, in the agent's own unit: NaN if unknown, empty if all
+   * The value of each legal action, in their order, in the agent's own unit: NaN if unknown, empty if all
    * are.
    */
   values?: readonly number[];
@@ -1257,7 +1257,10 @@ export interface Action {
    * @defaultValue 0
    */
   refused?: number;
-  /** What the agent measured since its last answer, such as `loss`; goes into the result of the episode. */
+  /**
+   * Figures that the agent measured since its last answer, such as `loss`; they go into the result of the
+   * episode.
+   */
   measures?: Record<string, number>;
   /** For watchers, if the decision asks for it with `think`. */
   thoughts?: Thoughts | null;
@@ -1300,12 +1303,12 @@ export interface Preview {
   /** The sum of each seat's rewards along the line. */
   rewards?: readonly number[];
   /**
-   * Whether the rules would end the episode.
+   * True if the rules would end the episode.
    * @defaultValue false
    */
   terminated?: boolean;
   /**
-   * Whether a limit outside the rules would end it.
+   * True if a limit outside the rules would end it.
    * @defaultValue false
    */
   truncated?: boolean;
@@ -1518,7 +1521,7 @@ export interface Run {
    */
   first_index?: number;
   /**
-   * Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full rotation share
+   * True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full rotation share
    * an environment seed.
    * @defaultValue false
    */
@@ -1529,7 +1532,7 @@ export interface Run {
    */
   retries?: number;
   /**
-   * Whether watching is forbidden.
+   * True if watching is forbidden.
    * @defaultValue false
    */
   secret?: boolean;
@@ -1551,7 +1554,7 @@ export interface Run {
    */
   save_every?: number;
   /**
-   * Whether every watcher may see what the agents think; otherwise only this experiment may.
+   * True if every watcher may see what the agents think; otherwise only this experiment may.
    * @defaultValue false
    */
   thoughts?: boolean;
@@ -1607,7 +1610,7 @@ export interface Run {
    */
   on_crash?: Crash;
   /**
-   * Whether agents may ask the environment what would follow; see `lookahead`.
+   * True if agents may ask the environment what would follow; see `lookahead`.
    * @defaultValue false
    */
   lookahead?: boolean;
@@ -1617,13 +1620,13 @@ export interface Run {
    */
   concurrency?: number;
   /**
-   * Whether the turns of many episodes share a message, if environment, agents and the other fields allow it;
+   * True if the turns of many episodes share a message, if environment, agents and the other fields allow it;
    * see Stacked turns in SPEC.md.
    * @defaultValue false
    */
   stacked?: boolean;
   /**
-   * Whether agents may change (`learn`) or must not (`evaluate`).
+   * True if agents may change (`learn`) or must not (`evaluate`).
    * @defaultValue "learn"
    */
   mode?: Mode;
@@ -1633,12 +1636,12 @@ export interface Run {
    */
   answer_timeout?: number | null;
   /**
-   * Whether to check observations, legal actions and rewards against the declared spaces and range.
+   * True to check observations, legal actions and rewards against the declared spaces and range.
    * @defaultValue false
    */
   check?: boolean;
   /**
-   * Whether the experiment drives the run with `start` and `step`.
+   * True if the experiment drives the run with `start` and `step`.
    * @defaultValue false
    */
   stepwise?: boolean;
@@ -1691,7 +1694,7 @@ export interface ExperimentStart {
   /** The run; the sender must own it. */
   run: Int;
   /**
-   * Whether to truncate an episode in progress first, without blame or outcome.
+   * True to truncate an episode in progress first, without blame or outcome.
    * @defaultValue false
    */
   abandon?: boolean;
@@ -1731,12 +1734,12 @@ export interface Watch {
    */
   on?: boolean;
   /**
-   * Whether turns bring the `scene` that all may see; begins with the present turns.
+   * True if turns bring the `scene` that all may see; begins with the present turns.
    * @defaultValue false
    */
   scenes?: boolean;
   /**
-   * Whether turns bring what the agents think, where the run allows it.
+   * True if turns bring what the agents think, where the run allows it.
    * @defaultValue false
    */
   thoughts?: boolean;
@@ -1773,7 +1776,7 @@ export interface ExperimentCreate {
    */
   timeout?: number | null;
   /**
-   * Whether other experiments may use the instance, too.
+   * True if other experiments may use the instance, too.
    * @defaultValue false
    */
   shared?: boolean;
@@ -1786,7 +1789,7 @@ export interface ExperimentMessage {
   id: Int;
   /** The instance to pass it to. */
   instance?: Int | null;
-  /** Or the run to whose first environment to pass it. */
+  /** Or a run, whose first environment gets it. */
   run?: Int | null;
   /** Any value that the two sides understand; the `reply` carries the answer. */
   body?: any;
@@ -1862,9 +1865,9 @@ export interface Episode {
   turns: number;
   /** False if the episode was interrupted and does not count. */
   scored: boolean;
-  /** Whether the broker plays an interrupted episode again under the same index. */
+  /** True if the broker plays an interrupted episode again under the same index. */
   will_retry: boolean;
-  /** What went wrong, if anything. */
+  /** The error, if there is one. */
   message: string;
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -1896,7 +1899,7 @@ export interface Episodes {
   type: "episodes";
   /** The run. */
   run: Int;
-  /** What would otherwise be an `episode` each, in the same order. */
+  /** Results that would otherwise be an `episode` each, in the same order. */
   results: Episode[];
   /** From the broker: the frame's number in this session; see SPEC.md, Delivery. */
   seq: number;
@@ -1978,11 +1981,11 @@ export interface WatchedTurn {
   rewards: number[];
   /** Seat and observation, in games of perfect information. */
   observations: [number, any][];
-  /** What the agents are called, by seat. */
+  /** The agents' names, by seat. */
   agents: string[];
-  /** Whether the rules ended the episode. */
+  /** True if the rules ended the episode. */
   terminated: boolean;
-  /** Whether the environment truncated the episode. */
+  /** True if the environment truncated the episode. */
   truncated: boolean;
   /** At the end: a score per seat. */
   outcome: number[] | null;
@@ -1998,7 +2001,7 @@ export interface WatchedTurn {
   environment: string;
   /** Per seat, what is left when this is sent; empty without a clock, and at the end. */
   clocks: Clock[];
-  /** Seats whose clock runs; those of the others stand. */
+  /** Seats whose clocks are running. */
   running: number[];
 }
 export const WatchedTurn = message<WatchedTurn>("turn", {
@@ -2024,13 +2027,13 @@ export const WatchedTurn = message<WatchedTurn>("turn", {
   running: s.optional(s.array(s.small), []),
 });
 
-/** What a seat is called in this game, and how it stands. */
+/** A seat's name in this game, and its state. */
 export interface Seated {
   /** Such as `White`. */
   name: string;
   /** Its score so far, if the game counts one. */
   score?: number | null;
-  /** What else is to be said of it. */
+  /** Further text about it. */
   note?: string;
 }
 
@@ -2051,8 +2054,8 @@ export interface Cell {
    */
   height?: number;
   /**
-   * What it looks like: `square`, `dark`, `base`, `edge`, `box`, `hole`, `arrow`, `point` (where lines
-   * cross), `off` (beside the board), `area` (not seen, only pointed at), …
+   * Its look: `square`, `dark`, `base`, `edge`, `box`, `hole`, `arrow`, `point` (where lines cross), `off`
+   * (beside the board), `area` (not seen, only pointed at), …
    * @defaultValue "square"
    */
   kind?: string;
@@ -2060,7 +2063,7 @@ export interface Cell {
   name?: string;
   /** The seat that it belongs to, if any. */
   owner?: number | null;
-  /** What is written on it. */
+  /** The text on it. */
   text?: string;
   /** Its corners `[x, y]`, if it is not a rectangle. */
   outline?: readonly number[][];
@@ -2070,11 +2073,11 @@ export interface Cell {
 export interface Piece {
   /** Where it lies. */
   cell: number;
-  /** What it is: `disc`, `pawn`, `tile`, … */
+  /** Its kind: `disc`, `pawn`, `tile`, … */
   kind: string;
   /** The seat that owns it, if any. */
   owner?: number | null;
-  /** What is written on it. */
+  /** The text on it. */
   text?: string;
   /** A character that shows it, such as a chess piece's. */
   symbol?: string;
@@ -2102,11 +2105,11 @@ export interface Card {
   count?: number;
   /** The seat that owns it, if any. */
   owner?: number | null;
-  /** What is written on it. */
+  /** The text on it. */
   text?: string;
-  /** What its rules are. */
+  /** Its rules. */
   note?: string;
-  /** What is written in its corner, such as its cost. */
+  /** The text in its corner, such as its cost. */
   corner?: string;
 }
 
@@ -2142,7 +2145,7 @@ export interface Mark {
 export interface Choice {
   /** The action. */
   action: any;
-  /** What it is called. */
+  /** Its name. */
   label: string;
   /** To be pointed at, in this order. */
   cells?: readonly number[];
@@ -2168,26 +2171,26 @@ export interface Scene {
   height?: number;
   /** The board; later ones are drawn over earlier ones. */
   cells?: readonly Cell[];
-  /** What lies on it. */
+  /** The pieces and cards on it. */
   pieces?: readonly Piece[];
-  /** What lies beside it. */
+  /** The pieces and cards beside it. */
   cards?: readonly Card[];
   /**
    * One for each legal action of the seat to act, in their order; none for another seat. Watchers may get
    * them in games of perfect information.
    */
   choices?: readonly Choice[];
-  /** What cannot be drawn: round, phase, what is left. */
+  /** Facts that cannot be drawn: round, phase, supplies. */
   caption?: string;
   /** The seats, in order. */
   seats?: readonly Seated[];
-  /** What stands out. */
+  /** Highlighted cells and cards. */
   marks?: readonly Mark[];
   /** Lines of the board: `[x1, y1, x2, y2]` each. */
   lines?: readonly number[][];
   /** Where cards lie, in the order in which they are drawn; a zone that is missing comes last. */
   zones?: readonly Zone[];
-  /** What led here: the last actions, named as the choices were. */
+  /** The last actions that led here, named as the choices were. */
   moved?: string;
   /** In place of `choices`: an integer tensor [legal actions, parts] of the cells to be pointed at. */
   paths?: any;

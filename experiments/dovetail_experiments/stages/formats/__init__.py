@@ -1,1 +1,1 @@
-"""Who meets whom: tournaments and leagues.  Pure: from results so far to what is played next."""
+"""The pairings of tournaments and leagues.  Pure: from results so far to what is played next."""

@@ -10,12 +10,13 @@ from dovetail_experiments.files.file import League
 
 
 def snapshot(learner: str, episodes: int) -> str:
-    """Return the name of a learner's state after so many episodes of the league."""
+    """Return the name of a learner's state after ``episodes`` of the league."""
     return f"{learner}@{episodes}"
 
 
 def pool(league: League, episodes: int) -> list[str]:
-    """Return the opponents after so many episodes: the fixed ones, then snapshots, the latest last."""
+    """Return the opponents after ``done`` episodes: the fixed ones, then snapshots, the latest
+    last."""
     every = league.snapshot_every
     found = [snapshot(league.learner, each) for each in range(0, episodes + 1, every)]
     return [*league.pool, *found[-league.keep :]]
@@ -24,7 +25,7 @@ def pool(league: League, episodes: int) -> list[str]:
 def opponent(
     league: League, episodes: int, scores: Mapping[str, tuple[float, int]], seed: int
 ) -> str:
-    """Return whom the learner meets in the block that begins after so many episodes.
+    """Return whom the learner meets in the block that begins after ``done`` episodes.
 
     ``prioritised`` draws with weight (1 - p)**2, p the learner's score against each so far; a
     member it has not met counts as p = 1/2 with two games (Vinyals et al. 2019).

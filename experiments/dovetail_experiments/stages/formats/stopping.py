@@ -20,7 +20,7 @@ class Stopping:
     sprt: Sprt | None = None
     best_of: int | None = None
     draw: bool = False
-    """Whether a truncated game counts as drawn."""
+    """True if a truncated game counts as drawn."""
     last: int | None = None
     """The index of the last game that counts, once the meeting is decided."""
     llr: float = 0.0
@@ -33,11 +33,11 @@ class Stopping:
     _pair: list[ScoredGame] = field(default_factory=list)
     _openings: set[str] = field(default_factory=set)
     _repeated: tuple[object, ...] | None = None
-    """What all pairs without an opening have in common, until one differs."""
+    """The game that all pairs without an opening have in common, until one differs."""
     _withheld: list[float] = field(default_factory=lambda: [0.0] * 5)
     """Repetitions of it by their score, which count in full as soon as a pair differs."""
     _differ: bool = False
-    """Whether pairs without an opening differ: the players draw at random."""
+    """True if pairs without an opening differ: the players draw at random."""
 
     def take(self, episodes: Iterable[Episode]) -> None:
         """Take results in any order."""
@@ -71,7 +71,8 @@ class Stopping:
             self.last = pair[1].index
 
     def _add(self, pair: list[ScoredGame], cell: int) -> None:
-        """Count a pair as ``units`` does: each opening once, equal games without one once if no game differs."""
+        """Count a pair as ``units`` does: each opening once, equal games without one once if no
+        game differs."""
         opening = pair[0].opening
         if opening:
             self.cells[cell] += opening not in self._openings

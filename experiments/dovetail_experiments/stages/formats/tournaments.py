@@ -27,7 +27,8 @@ class Meeting:
 
     @property
     def winner(self) -> str:
-        """Who has more points; the first player, who is seeded higher, if both have as many."""
+        """Return the player with more points; the first, who is seeded higher, if both have as
+        many."""
         return self.players[self.points * 2 < self.games]
 
 
@@ -138,7 +139,8 @@ def _paired(
 
 
 def _groups(players: Sequence[str], seats: int, seed: int) -> list[list[str]]:
-    """Return all groups of players, or if they are many, random ones that seat all equally often."""
+    """Return all groups of players, or if they are many, random ones that seat all equally
+    often."""
     if math.comb(len(players), seats) <= TABLES:
         return [list(group) for group in itertools.combinations(players, seats)]
     rng = random.Random(seed)

@@ -86,7 +86,7 @@ public sealed interface Message extends Encodable {
         return 0;
     }
 
-    /** What a peer is. */
+    /** The role of a peer. */
     enum Role implements Encodable {
         /** Knows the rules of games. */
         ENVIRONMENT("environment"),
@@ -109,7 +109,7 @@ public sealed interface Message extends Encodable {
         }
     }
 
-    /** Whether an agent may change during an episode. */
+    /** The permission of an agent to change during an episode. */
     enum Mode implements Encodable {
         /** The agent may learn. */
         LEARN("learn"),
@@ -128,7 +128,7 @@ public sealed interface Message extends Encodable {
         }
     }
 
-    /** What the environment adds to a seat's decisions on request. */
+    /** An addition to a seat's decisions, on request. */
     enum Want implements Encodable {
         /** One row per legal action: what the seat would observe after it. */
         AFTERSTATES("afterstates"),
@@ -149,7 +149,7 @@ public sealed interface Message extends Encodable {
         }
     }
 
-    /** What a late or illegal answer costs. */
+    /** The cost of a late or illegal answer. */
     enum Breach implements Encodable {
         /** The seat loses the episode. */
         FORFEIT("forfeit"),
@@ -170,7 +170,7 @@ public sealed interface Message extends Encodable {
         }
     }
 
-    /** What it costs that an agent fails at a decision. */
+    /** The cost of an agent's failure at a decision. */
     enum Crash implements Encodable {
         /** The episode is not scored, and may be played again. */
         INTERRUPT("interrupt"),
@@ -191,7 +191,7 @@ public sealed interface Message extends Encodable {
         }
     }
 
-    /** What happens if an agent's program does not come back. */
+    /** The consequence if an agent's program does not come back. */
     enum AgentLost implements Encodable {
         /** The run fails; its episodes in progress are not scored. */
         FAIL("fail"),
@@ -216,7 +216,7 @@ public sealed interface Message extends Encodable {
         }
     }
 
-    /** Why an episode ended. */
+    /** The reason of an episode's end. */
     enum Reason implements Encodable {
         /** The rules ended it, or a seat resigned. */
         TERMINATED("terminated"),
@@ -249,7 +249,7 @@ public sealed interface Message extends Encodable {
         }
     }
 
-    /** Why a run is over. */
+    /** The reason of a run's end. */
     enum DoneReason implements Encodable {
         /** All episodes were played. */
         FINISHED("finished"),
@@ -286,7 +286,7 @@ public sealed interface Message extends Encodable {
         HELLO_FIRST("hello-first"),
         /** The protocol version is not the broker's. */
         VERSION("version"),
-        /** The access token is missing or wrong, the key may not do that, or what is named belongs to another. */
+        /** The access token is missing or wrong, the key may not do that, or the thing named belongs to another. */
         ACCESS("access"),
         /** Another peer uses this name. */
         NAME_TAKEN("name-taken"),
@@ -327,9 +327,9 @@ public sealed interface Message extends Encodable {
      * A peer's first message on a connection.
      *
      * @param version The protocol version that the peer speaks.
-     * @param role What the peer is, for the whole session.
+     * @param role The peer's role, for the whole session.
      * @param name Unique among connected peers; the broker chooses a name if it is empty.
-     * @param offers What environments and agents can make; empty for other roles.
+     * @param offers The types that environments and agents can make; empty for other roles.
      * @param token The broker's access token, if it has one.
      * @param resume The session token of an earlier {@code welcome}, to resume that session.
      * @param seen With {@code resume}: the highest {@code seq} that arrived in that session.
@@ -422,7 +422,7 @@ public sealed interface Message extends Encodable {
      *
      * @param session The session token; a peer that reconnects sends it as {@code resume}.
      * @param name The peer's name: its own, or one that the broker chose.
-     * @param resumed Whether the session that {@code resume} named continues; if false, everything of an earlier
+     * @param resumed True if the session that {@code resume} named continues; if false, everything of an earlier
      *     session is gone.
      * @param version The protocol version that the broker speaks.
      * @param heartbeat Seconds between the broker's pings; 0: none, since this connection cannot lose anything.
@@ -726,9 +726,9 @@ public sealed interface Message extends Encodable {
      * @param actionSpaces One per seat, or one for all.
      * @param rewardRange The lowest and highest reward of one transition; null if unknown.
      * @param discount The discount factor that the game suggests to learners; the broker does not discount.
-     * @param perfectInformation Whether watchers may see every seat's observations.
-     * @param chance Whether chance plays a part after the start: equal actions may lead to different turns.
-     * @param afterstates Whether the environment can provide afterstates.
+     * @param perfectInformation True if watchers may see every seat's observations.
+     * @param chance True if chance plays a part after the start: equal actions may lead to different turns.
+     * @param afterstates True if the environment can provide afterstates.
      * @param forfeit When an episode is forfeited: the reward of the seat at fault, and that of every other seat.
      * @param maxTurns The most turns that an episode can have; null if unknown.
      * @param symmetries Symmetries of an observation that is one tensor, without the identity.
@@ -891,7 +891,7 @@ public sealed interface Message extends Encodable {
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      * @param slots To an offer with {@code stacked}: how many episodes it plays at once, as a group; 0 for an
      *     ordinary match.
-     * @param afterstates Whether the {@code turns} of the group need {@code afterstates}.
+     * @param afterstates True if the {@code turns} of the group need {@code afterstates}.
      */
     record Open(
             long match,
@@ -957,10 +957,10 @@ public sealed interface Message extends Encodable {
      * @param episode The broker's number for the episode.
      * @param seed Seeds everything that is random in this episode.
      * @param wants For each seat, what to add to its views; empty if no seat wants anything.
-     * @param watched Whether to add the public {@code text} to each turn.
+     * @param watched True to add the public {@code text} to each turn.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
-     * @param scenes Whether to add the public {@code scene} to each turn, too.
-     * @param once Whether {@code watched} and {@code scenes} hold for this turn only.
+     * @param scenes True to add the public {@code scene} to each turn, too.
+     * @param once True if {@code watched} and {@code scenes} hold for this turn only.
      */
     record EnvironmentStart(
             long match,
@@ -1037,9 +1037,9 @@ public sealed interface Message extends Encodable {
      * @param turn The turn that these actions answer.
      * @param actions Pairs of seat and action, in the order of {@code to_act}.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
-     * @param watched Whether to add the public {@code text} from this step's turn on, whatever {@code start} said.
+     * @param watched True to add the public {@code text} from this step's turn on, whatever {@code start} said.
      * @param scenes The same for the public {@code scene}.
-     * @param once Whether {@code watched} and {@code scenes} hold for the turn that answers this step only, and
+     * @param once True if {@code watched} and {@code scenes} hold for the turn that answers this step only, and
      *     change nothing else.
      */
     record EnvironmentStep(
@@ -1137,7 +1137,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * Asks what would follow from actions, as far as a seat can know; answered with {@code reply}.
+     * Asks what would follow from actions, given what a seat can know; answered with {@code reply}.
      *
      * @param id To be returned in the {@code reply}.
      * @param episode The episode.
@@ -1338,7 +1338,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What a batch led to, in every slot that it named; SPEC.md says what each column must hold.
+     * The result of a batch, in every slot that it named; SPEC.md says what each column must hold.
      *
      * @param match The group.
      * @param batch The batch that it answers.
@@ -1355,7 +1355,7 @@ public sealed interface Message extends Encodable {
      *     is 1 or 2.
      * @param outcomes Tensor float64 [ended, seats]: the scores there, NaN where there are none; null if there are
      *     none.
-     * @param faults What went wrong where {@code over} is 3, in the same order.
+     * @param faults The error where {@code over} is 3, in the same order.
      * @param truncated Tensor uint8 [ended, seats]: 1 if a limit cut that seat short, 0 if the rules ended it; null
      *     is as {@code over} says.
      */
@@ -1506,8 +1506,8 @@ public sealed interface Message extends Encodable {
      * @param toAct The seats that must act; empty if and only if the episode is over.
      * @param seats A view of each seat in {@code to_act} and of each that earned a reward; at the end, of every
      *     seat.
-     * @param terminated Whether the rules ended the episode.
-     * @param truncated Whether a limit outside the rules ended the episode.
+     * @param terminated True if the rules ended the episode.
+     * @param truncated True if a limit outside the rules ended the episode.
      * @param outcome At the end: a score per seat; 1 for a win, 0 for a loss, shared if drawn.
      * @param text If watched: the position as text, as everyone may see it.
      * @param info For debugging; the broker does not pass it on.
@@ -1690,7 +1690,7 @@ public sealed interface Message extends Encodable {
      * @param seat The seat.
      * @param instance The instance that takes the seat.
      * @param spec The environment's description of the game.
-     * @param lookahead Whether the agent may send {@code lookahead}.
+     * @param lookahead True if the agent may send {@code lookahead}.
      * @param agent The name of the offer that the instance was made from.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      * @param slots How many episodes a group plays at once; 0 for an ordinary match.
@@ -1773,9 +1773,9 @@ public sealed interface Message extends Encodable {
      * @param text If wanted: the position as text, as this seat may see it.
      * @param scene If wanted: the position as a scene to draw.
      * @param clock The seat's clock; null if none runs.
-     * @param reward What the seat earned before its first decision.
+     * @param reward The seat's reward before its first decision.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
-     * @param think Whether a watcher may see the {@code thoughts} of the answer; it must not change the answer.
+     * @param think True if a watcher may see the {@code thoughts} of the answer; it must not change the answer.
      */
     record AgentStart(
             long episode,
@@ -1932,7 +1932,7 @@ public sealed interface Message extends Encodable {
      * @param scene If wanted: the position as a scene to draw.
      * @param clock The seat's clock; null if none runs.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
-     * @param think Whether a watcher may see the {@code thoughts} of the answer; it must not change the answer.
+     * @param think True if a watcher may see the {@code thoughts} of the answer; it must not change the answer.
      */
     record AgentStep(
             long episode,
@@ -2580,8 +2580,8 @@ public sealed interface Message extends Encodable {
      * @param action An action number if {@code legal} was given, otherwise a value of the action space.
      * @param refused How many earlier answers to this decision were illegal; for bridges that ask their player
      *     again.
-     * @param measures What the agent measured since its last answer, such as {@code loss}; goes into the result of
-     *     the episode.
+     * @param measures Figures that the agent measured since its last answer, such as {@code loss}; they go into the
+     *     result of the episode.
      * @param thoughts For watchers, if the decision asks for it with {@code think}.
      * @param resign Gives the episode up instead; {@code action} is then ignored.
      */
@@ -3000,10 +3000,10 @@ public sealed interface Message extends Encodable {
      * @param seed The master seed, from which the seeds of the episodes are derived.
      * @param seeds The environment seed of each episode, in place of derived ones.
      * @param firstIndex The index of the first episode, to continue an earlier run.
-     * @param rotate Whether agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
+     * @param rotate True if agent k sits at seat (k + i) modulo seats in episode i; the episodes of one full
      *     rotation share an environment seed.
      * @param retries How often an interrupted episode is played again.
-     * @param secret Whether watching is forbidden.
+     * @param secret True if watching is forbidden.
      * @param modes The mode of each of {@code agents}, if they differ; empty for {@code mode} for all.
      * @param openings Lines of joint actions with which the broker begins episodes, in place of the seats.
      * @param label The run's name in the journal, recorded with each episode.
@@ -3011,7 +3011,7 @@ public sealed interface Message extends Encodable {
      *     {@code truncate}, {@code wait} or {@code substitute}; see docs/durable.md.
      * @param saveEvery Episodes between the broker's saves of each agent that learns, to recreate lost ones from; 0
      *     for never.
-     * @param thoughts Whether every watcher may see what the agents think; otherwise only this experiment may.
+     * @param thoughts True if every watcher may see what the agents think; otherwise only this experiment may.
      * @param texts In a stepwise run: whether each turn has the position as text. Watchers get it in any case.
      * @param peer The name of the peer that serves the environment, if several offer it; null for any.
      * @param substitutes With {@code on_agent_lost} {@code substitute}: the agents that take a lost agent's seat
@@ -3030,14 +3030,14 @@ public sealed interface Message extends Encodable {
      * @param onIllegal The cost of an illegal action: a choice as for {@code on_timeout}.
      * @param onCrash The cost of an agent's failure at a decision: the episode is not scored and may be played
      *     again ({@code interrupt}), the seat loses ({@code forfeit}), or the episode is truncated ({@code truncate}).
-     * @param lookahead Whether agents may ask the environment what would follow; see {@code lookahead}.
+     * @param lookahead True if agents may ask the environment what would follow; see {@code lookahead}.
      * @param concurrency Episodes in progress at once, up to the agents' capacity; each is a separate match.
-     * @param stacked Whether the turns of many episodes share a message, if environment, agents and the other
+     * @param stacked True if the turns of many episodes share a message, if environment, agents and the other
      *     fields allow it; see Stacked turns in SPEC.md.
-     * @param mode Whether agents may change ({@code learn}) or must not ({@code evaluate}).
+     * @param mode True if agents may change ({@code learn}) or must not ({@code evaluate}).
      * @param answerTimeout Seconds for any answer without a clock; null waits forever.
-     * @param check Whether to check observations, legal actions and rewards against the declared spaces and range.
-     * @param stepwise Whether the experiment drives the run with {@code start} and {@code step}.
+     * @param check True to check observations, legal actions and rewards against the declared spaces and range.
+     * @param stepwise True if the experiment drives the run with {@code start} and {@code step}.
      * @param openingTurns Without {@code openings}: the number of first turns with random legal actions.
      */
     record Run(
@@ -3581,7 +3581,7 @@ public sealed interface Message extends Encodable {
      *
      * @param id To be returned in the {@code reply}.
      * @param run The run; the sender must own it.
-     * @param abandon Whether to truncate an episode in progress first, without blame or outcome.
+     * @param abandon True to truncate an episode in progress first, without blame or outcome.
      */
     record ExperimentStart(long id, long run, boolean abandon) implements Message {
         /** {@return {@code ExperimentStart} with defaults in the other fields} */
@@ -3682,8 +3682,8 @@ public sealed interface Message extends Encodable {
      * @param id To be returned in the {@code reply}.
      * @param run The run; null for all runs, present and future.
      * @param on False unsubscribes.
-     * @param scenes Whether turns bring the {@code scene} that all may see; begins with the present turns.
-     * @param thoughts Whether turns bring what the agents think, where the run allows it.
+     * @param scenes True if turns bring the {@code scene} that all may see; begins with the present turns.
+     * @param thoughts True if turns bring what the agents think, where the run allows it.
      * @param every Show at most one turn of a match in this many seconds, on average; 0 shows all turns.
      */
     record Watch(long id, Long run, boolean on, boolean scenes, boolean thoughts, double every) implements Message {
@@ -3753,7 +3753,7 @@ public sealed interface Message extends Encodable {
      * @param stateName The name of a state that the broker stores, to start from.
      * @param peer The name of the peer that creates it, if several offer the type.
      * @param timeout Seconds after which the request fails; null waits forever.
-     * @param shared Whether other experiments may use the instance, too.
+     * @param shared True if other experiments may use the instance, too.
      */
     record ExperimentCreate(
             long id,
@@ -3841,7 +3841,7 @@ public sealed interface Message extends Encodable {
      *
      * @param id To be returned in the {@code reply}.
      * @param instance The instance to pass it to.
-     * @param run Or the run to whose first environment to pass it.
+     * @param run Or a run, whose first environment gets it.
      * @param body Any value that the two sides understand; the {@code reply} carries the answer.
      * @param timeout Seconds after which the request fails; null waits forever.
      */
@@ -3907,8 +3907,8 @@ public sealed interface Message extends Encodable {
      * @param blame The seat at fault, if any.
      * @param turns How many turns were played.
      * @param scored False if the episode was interrupted and does not count.
-     * @param willRetry Whether the broker plays an interrupted episode again under the same index.
-     * @param message What went wrong, if anything.
+     * @param willRetry True if the broker plays an interrupted episode again under the same index.
+     * @param message The error, if there is one.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      * @param digest A digest of the actions of all turns: episodes with equal actions have equal digests.
      * @param opening The joint actions that the broker played in place of the seats at the beginning.
@@ -4045,7 +4045,7 @@ public sealed interface Message extends Encodable {
      * Results of a run that plays in groups, together.
      *
      * @param run The run.
-     * @param results What would otherwise be an {@code episode} each, in the same order.
+     * @param results Results that would otherwise be an {@code episode} each, in the same order.
      * @param seq From the broker: the frame's number in this session; see SPEC.md, Delivery.
      */
     record Episodes(long run, List<Episode> results, long seq) implements Message {
@@ -4209,9 +4209,9 @@ public sealed interface Message extends Encodable {
      * @param actions The actions that led here.
      * @param rewards Per seat, of this transition.
      * @param observations Seat and observation, in games of perfect information.
-     * @param agents What the agents are called, by seat.
-     * @param terminated Whether the rules ended the episode.
-     * @param truncated Whether the environment truncated the episode.
+     * @param agents The agents' names, by seat.
+     * @param terminated True if the rules ended the episode.
+     * @param truncated True if the environment truncated the episode.
      * @param outcome At the end: a score per seat.
      * @param reason Why the episode ended; null while it continues.
      * @param text The position as text, as everyone may see it.
@@ -4219,7 +4219,7 @@ public sealed interface Message extends Encodable {
      * @param thoughts If asked for and allowed: seat and {@code Thoughts} of those who acted.
      * @param environment The environment's name, as the run gave it.
      * @param clocks Per seat, what is left when this is sent; empty without a clock, and at the end.
-     * @param running Seats whose clock runs; those of the others stand.
+     * @param running Seats whose clocks are running.
      */
     record WatchedTurn(
             long run,
@@ -4418,7 +4418,7 @@ public sealed interface Message extends Encodable {
      * @param capacity For agents: how many episodes one instance plays at once; 0 means any number.
      * @param instance For agents: the program is this one agent; experiments seat it by name and do not create it.
      * @param seats For environments: the possible numbers of seats.
-     * @param stacked Whether it can play in groups; see SPEC.md, Stacked turns.
+     * @param stacked True if it can play in groups; see SPEC.md, Stacked turns.
      */
     record Offer(
             String name,
@@ -4498,7 +4498,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What a receiver reads; it refuses a larger frame with the error {@code limit}.
+     * The largest frame that a receiver reads; it refuses a larger one with the error {@code limit}.
      *
      * @param frame Bytes.
      * @param depth Nested arrays and maps.
@@ -4578,7 +4578,7 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What failed in one slot of a batch, while the others continue.
+     * A failure in one slot of a batch; the others continue.
      *
      * @param slot The slot.
      * @param code {@code illegal} if the rules refuse an action, {@code crashed} for anything else.
@@ -4622,7 +4622,7 @@ public sealed interface Message extends Encodable {
      * @param seat The seat.
      * @param observation A value of the seat's observation space; the broker passes it on unopened.
      * @param legal For a seat in {@code to_act}: its legal actions; null allows its whole action space.
-     * @param reward What the seat earned in this transition.
+     * @param reward The seat's reward for this transition.
      * @param afterstates If wanted: an array with one row per legal action, in the same order.
      * @param text If wanted: the position as text, as this seat may see it.
      * @param scene If wanted: the position as a scene to draw.
@@ -4707,11 +4707,11 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What a seat may use and what its last answer took, in seconds of the broker's clock.
+     * The time that a seat has, and that of its last answer, in seconds of the broker's clock.
      *
      * @param decision The limit of this decision; null if there is none.
-     * @param left What is left for the rest of the episode, including this decision; null if there is no limit.
-     * @param last What the seat's last answer took; null before the first.
+     * @param left The time left for the rest of the episode, including this decision; null if there is no limit.
+     * @param last The time of the seat's last answer; null before the first.
      */
     record Clock(Double decision, Double left, Double last) implements Encodable {
         /** {@return {@code Clock} with defaults in all fields} */
@@ -4753,9 +4753,9 @@ public sealed interface Message extends Encodable {
     }
 
     /**
-     * What an agent thinks at a decision, for watchers; opponents do not get it.
+     * An agent's evaluation at a decision, for watchers; opponents do not get it.
      *
-     * @param values What each legal action is worth, in their order, in the agent's own unit: NaN if unknown, empty
+     * @param values The value of each legal action, in their order, in the agent's own unit: NaN if unknown, empty
      *     if all are.
      * @param probabilities With what probability the agent plays each legal action, in their order; empty if
      *     unknown.
@@ -4814,8 +4814,8 @@ public sealed interface Message extends Encodable {
      * @param toAct The seats that would have to act; empty if the episode would be over.
      * @param seats The views that the turn after the last action would have.
      * @param rewards The sum of each seat's rewards along the line.
-     * @param terminated Whether the rules would end the episode.
-     * @param truncated Whether a limit outside the rules would end it.
+     * @param terminated True if the rules would end the episode.
+     * @param truncated True if a limit outside the rules would end it.
      * @param outcome At the end: a score per seat.
      * @param applied How many steps of the line were applied.
      * @param error Why the next step was not applied: an illegal action, or the end of the episode.

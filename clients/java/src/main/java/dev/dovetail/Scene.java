@@ -10,16 +10,16 @@ import java.util.Map;
  * @param width Of the board, in squares.
  * @param height Of the board, in squares.
  * @param cells The board; later ones are drawn over earlier ones.
- * @param pieces What lies on it.
- * @param cards What lies beside it.
+ * @param pieces The pieces and cards on it.
+ * @param cards The pieces and cards beside it.
  * @param choices One for each legal action of the seat to act, in their order; none for another seat. Watchers may
  *     get them in games of perfect information.
- * @param caption What cannot be drawn: round, phase, what is left.
+ * @param caption Facts that cannot be drawn: round, phase, supplies.
  * @param seats The seats, in order.
- * @param marks What stands out.
+ * @param marks Highlighted cells and cards.
  * @param lines Lines of the board: {@code [x1, y1, x2, y2]} each.
  * @param zones Where cards lie, in the order in which they are drawn; a zone that is missing comes last.
- * @param moved What led here: the last actions, named as the choices were.
+ * @param moved The last actions that led here, named as the choices were.
  * @param paths In place of {@code choices}: an integer tensor [legal actions, parts] of the cells to be pointed at.
  */
 public record Scene(
@@ -159,11 +159,11 @@ public record Scene(
     }
 
     /**
-     * What a seat is called in this game, and how it stands.
+     * A seat's name in this game, and its state.
      *
      * @param name Such as {@code White}.
      * @param score Its score so far, if the game counts one.
-     * @param note What else is to be said of it.
+     * @param note Further text about it.
      */
     record Seated(String name, Double score, String note) implements Encodable {
         /** {@return {@code Seated} with defaults in the other fields} */
@@ -206,12 +206,12 @@ public record Scene(
      * @param y Of its upper edge.
      * @param width In squares.
      * @param height In squares.
-     * @param kind What it looks like: {@code square}, {@code dark}, {@code base}, {@code edge}, {@code box}, {@code
-     *     hole}, {@code arrow}, {@code point} (where lines cross), {@code off} (beside the board), {@code area} (not
-     *     seen, only pointed at), …
+     * @param kind Its look: {@code square}, {@code dark}, {@code base}, {@code edge}, {@code box}, {@code hole},
+     *     {@code arrow}, {@code point} (where lines cross), {@code off} (beside the board), {@code area} (not seen,
+     *     only pointed at), …
      * @param name Its coordinates, as the labels of choices use them.
      * @param owner The seat that it belongs to, if any.
-     * @param text What is written on it.
+     * @param text The text on it.
      * @param outline Its corners {@code [x, y]}, if it is not a rectangle.
      */
     record Cell(
@@ -298,9 +298,9 @@ public record Scene(
      * Something that lies on a cell.
      *
      * @param cell Where it lies.
-     * @param kind What it is: {@code disc}, {@code pawn}, {@code tile}, …
+     * @param kind Its kind: {@code disc}, {@code pawn}, {@code tile}, …
      * @param owner The seat that owns it, if any.
-     * @param text What is written on it.
+     * @param text The text on it.
      * @param symbol A character that shows it, such as a chess piece's.
      * @param count How many lie in the stack.
      * @param level From 0 to 1: how strong its colour is.
@@ -385,9 +385,9 @@ public record Scene(
      * @param name Empty if it lies face down.
      * @param count How many there are.
      * @param owner The seat that owns it, if any.
-     * @param text What is written on it.
-     * @param note What its rules are.
-     * @param corner What is written in its corner, such as its cost.
+     * @param text The text on it.
+     * @param note Its rules.
+     * @param corner The text in its corner, such as its cost.
      */
     record Card(
             String zone,
@@ -547,7 +547,7 @@ public record Scene(
      * A legal action, and what a person points at, in that order, to choose it. One that points at nothing is a button.
      *
      * @param action The action.
-     * @param label What it is called.
+     * @param label Its name.
      * @param cells To be pointed at, in this order.
      * @param cards To be pointed at, in this order, after the cells.
      * @param shows Cells that preview the result, such as where a piece will lie.
