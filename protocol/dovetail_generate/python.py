@@ -13,7 +13,7 @@ import msgspec
 from dovetail.protocol import messages
 from dovetail_generate import model
 
-_HEAD = '''"""The options of ``Experiment.run``; ``make generate`` writes them from the message ``run``."""
+_HEAD = '''"""The options of ``Experiment.run``, written by ``make generate``."""
 
 from __future__ import annotations
 

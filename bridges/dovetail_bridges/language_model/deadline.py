@@ -57,7 +57,7 @@ class Cut:
 def answer(call: Callable[[], T], seconds: float) -> T | None:
     """Return what a function returns, or raise what it raises; None after so many seconds.
 
-    It then goes on in a thread of its own, which ends with the program at the latest.
+    It then continues in a thread of its own, which ends with the program at the latest.
     """
     found: SimpleQueue[tuple[T | None, Exception | None]] = SimpleQueue()
 

@@ -2,7 +2,7 @@
 
 A record has ``of`` with its required fields, ``withX`` for each field that has a default,
 ``toWire``, which leaves defaults out, and ``read``.  Code that uses nothing else still compiles
-when a record gains an optional field.  ``Encodable``, ``Fields`` and ``Reader`` are written by hand.
+when a record gains an optional field.  ``Encodable``, ``Fields`` and ``Reader`` are by hand.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ _INDEXES = frozenset(("seat", "seats", "to_act", "blame"))
 _UNSIGNED = frozenset(("number",))
 """Fields that may hold any integer of 64 bits, signed or not (SPEC.md, Types)."""
 _RESERVED = re.compile(
-    "abstract|boolean|byte|case|catch|char|clone|const|default|do|double|enum|extends|final|finalize"
-    "|float|goto|hashCode|int|interface|long|native|new|notify|package|private|protected|public|short|static"
+    "abstract|boolean|byte|case|catch|char|clone|const|default|do|double|enum|extends|final"
+    "|finalize|float|goto|hashCode|int|interface|long|native|new|notify|package|private|protected"
+    "|public|short|static"
     "|strictfp|super|switch|synchronized|this|throws?|toString|transient|void|volatile|wait"
 )
 """Names that a component of a record cannot have, besides the keywords that Python has, too."""

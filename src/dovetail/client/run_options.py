@@ -1,4 +1,4 @@
-"""The options of ``Experiment.run``; ``make generate`` writes them from the message ``run``."""
+"""The options of ``Experiment.run``, written by ``make generate``."""
 
 from __future__ import annotations
 

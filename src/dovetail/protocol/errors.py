@@ -34,8 +34,8 @@ WORDS: dict[str, dict[str, str]] = {
         "invalid": "A field is missing, has the wrong type, or is out of range.",
         "hello-first": "The connection has no session.",
         "version": "The protocol version is not the broker's.",
-        "access": "The access token is missing or wrong, the key may not do that, or the thing named "
-        "belongs to another.",
+        "access": "The access token is missing or wrong, the key may not do that, or the thing "
+        "named belongs to another.",
         "name-taken": "Another peer uses this name.",
         "wrong-state": "The message does not fit the state of what it is about.",
         "unknown": "What the message names does not exist.",
