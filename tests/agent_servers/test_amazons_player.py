@@ -176,7 +176,8 @@ def test_refuted_moves_have_upper_bounds_below_the_best(
 def test_values_from_notes_are_those_of_a_survey(
     size: tuple[int, int], plies: int, seed: int
 ) -> None:
-    """One ply deep a search values arrows by what they change; each position alone is worth as much."""
+    """One ply deep a search values arrows by what they change; each position alone is worth as
+    much."""
     environment = game(*size, plies, seed)
     position = AmazonsPosition(
         environment.observation(environment.board.mover), AmazonsGeometry(*size)
@@ -205,7 +206,8 @@ def wins(board: Any, seen: dict[Any, bool]) -> bool:
 
 @pytest.mark.parametrize("size", [(4, 4), (5, 5)])
 def test_it_solves_endgames(size: tuple[int, int]) -> None:
-    """Few free squares: searched to the end, the value is that of an exhaustive search of the rules."""
+    """Few free squares: searched to the end, the value is that of an exhaustive search of the
+    rules."""
     solved = {True: 0, False: 0}
     for seed in range(200):
         environment = game(*size, size[0] * size[1] - 8 - 5, seed)
@@ -300,7 +302,7 @@ def test_a_game_that_is_lost_is_worth_minus_100() -> None:
     assert search.root(position, 2)[1].max() == 100.0
 
 
-# -- learning ------------------------------------------------------------------------------------------
+# -- learning --------------------------------------------------------------------------------------
 
 
 def seated(parameters: dict[str, Any]) -> tuple[AmazonsPlayer, Seat]:

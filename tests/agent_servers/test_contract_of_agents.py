@@ -1,4 +1,5 @@
-"""What the host gives every agent: memory, refusals by needs, typed parameters; and saved states."""
+"""The host's duties to every agent: memory, refusals by needs, typed parameters; and saved
+states."""
 
 from __future__ import annotations
 

@@ -171,7 +171,8 @@ def test_forced_exploration_tries_what_is_rare_first() -> None:
 
 
 def test_rules_for_playing_action_cards() -> None:
-    """The dearest is Adventurer, then, of the fours, Smithy; Moneylender and Chapel need what they trash."""
+    """The dearest is Adventurer, then, of the fours, Smithy; Moneylender and Chapel need what they
+    trash."""
     game = Dominion(Configuration(first="seat-0"))
     game.start(1)
     me = game.game.players[0]

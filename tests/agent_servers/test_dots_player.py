@@ -132,7 +132,7 @@ def test_two_by_three_boxes_from_a_few_lines_on() -> None:
         assert worth == gone + solved(3, 4, board.drawn)
 
 
-# -- learning ------------------------------------------------------------------------------------------
+# -- learning --------------------------------------------------------------------------------------
 
 
 def seated(**parameters: Any) -> tuple[DotsPlayer, Seat]:
@@ -151,7 +151,8 @@ def decision(
 
 
 def test_updates_by_hand() -> None:
-    """Each feature vector has a step size of c / N of its own; the end's target is the boxes' difference."""
+    """Each feature vector has a step size of c / N of its own; the end's target is the boxes'
+    difference."""
     player, seat = seated(epsilon=0.0, turns=1, weights=[0.5, 0, 0, 0, 0, 0, 0], learning_rate=0.5)
     environment = game(3, 3, 0, 0)
     first = seen(environment).features()
@@ -192,7 +193,8 @@ def test_the_predicted_target_looks_past_the_replies() -> None:
 def played(
     parameters: dict[str, Any], games: int, learn: int = 0, size: int = 4
 ) -> tuple[int, np.ndarray[Any, Any], bytes]:
-    """Learn by self-play, then play against random from either seat; return wins, weights, state."""
+    """Learn by self-play, then play against random from either seat; return wins, weights,
+    state."""
     with InProcess([Dots], [DotsPlayer, Random]) as experiment:
         player = experiment.create("dots-player", parameters=parameters, seed=1)
         other = experiment.create("random", seed=2)
@@ -287,7 +289,8 @@ def test_a_search_with_a_limit_ends_soon_and_without_need_of_it_changes_nothing(
 
 
 def test_positions_found_again_count_towards_the_limit() -> None:
-    """Near the end of a large board nearly all positions are in the table: not counted, they took minutes."""
+    """Near the end of a large board nearly all positions are in the table: not counted, they took
+    minutes."""
     left = {
         1,
         4,

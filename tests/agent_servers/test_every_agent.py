@@ -111,7 +111,8 @@ def test_it_plays_or_says_in_one_line_why_not(agent: str, game: str) -> None:
 
 @pytest.mark.parametrize("agent", [each for each in PLAYS if PLAYS[each] - {"2048", "tetris"}])
 def test_it_plays_on_after_a_forfeit(agent: str) -> None:
-    """Its seat does not see how a game ends that an opponent forfeits; the next one fails if it needs to."""
+    """Its seat does not see how a game ends that an opponent forfeits; the next one fails if it
+    needs to."""
     for game in PLAYS[agent] - {"2048", "tetris"}:
         assert play(agent, game, Illegal) == {"illegal-action"}
 

@@ -1,4 +1,5 @@
-"""Every learner passes the checks of `dovetail.testing`, learns, and refuses states that were forged."""
+"""Every learner passes the checks of `dovetail.testing`, learns, and refuses states that were
+forged."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def random_network(seed: int, planes: int, rows: int, columns: int) -> Network:
     return decode(genome.ravel(), planes, rows, columns)
 
 
-# -- genes -------------------------------------------------------------------------------------------------
+# -- genes -----------------------------------------------------------------------------------------
 
 
 def test_a_half_everywhere_is_worth_nothing() -> None:
@@ -146,7 +146,7 @@ def test_genes_that_are_none() -> None:
         decode([float("nan")] * 32, 3, 20, 10)
 
 
-# -- units -------------------------------------------------------------------------------------------------
+# -- units -----------------------------------------------------------------------------------------
 
 
 def rows(*lines: str) -> Array:
@@ -229,7 +229,7 @@ def test_units_on_rows_of_bits_are_the_reference(seed: int, shape: tuple[int, in
     assert found == pytest.approx(expected)
 
 
-# -- loops -------------------------------------------------------------------------------------------------
+# -- loops -----------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["left", "up", "right", "down"]), st.integers(0, 1))
@@ -254,7 +254,7 @@ def test_the_worst_loop_ends(direction: Any, cells: int) -> None:
     assert bits.play(20, 10, ALL_PIECES, 200, 1, *network.tables(), False)[1] > 0
 
 
-# -- units set by hand -------------------------------------------------------------------------------------
+# -- units set by hand -----------------------------------------------------------------------------
 
 
 @given(st.integers(0, 10**6), st.sampled_from([(20, 10), (8, 6), (12, 5)]))
@@ -283,7 +283,7 @@ def test_hand_made_units_are_dellacheries_features(seed: int, shape: tuple[int, 
         assert 2 * direct + shape[1] == features[n, 3]
         rows_cleared = reference.unit_value(seen[n, 1], handmade.completed_rows(shape[1]))
         assert rows_cleared == (seen[n, 1].sum(1) == shape[1]).sum()
-        # The whole network is Dellacherie's evaluation, but for rows cleared in place of eroded cells.
+        # The network is Dellacherie's evaluation, with rows cleared in place of eroded cells.
         expected = features[n] @ six - features[n, 1] + rows_cleared
         assert reference.value(seen[n], exact) == pytest.approx(expected)
 
@@ -309,7 +309,7 @@ def test_hand_made_units_need_three_boards() -> None:
         handmade.network("study", 1, 20, 10)
 
 
-# -- games -------------------------------------------------------------------------------------------------
+# -- games -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -389,7 +389,7 @@ def test_without_the_three_boards_it_still_plays() -> None:
         assert sum(episode.seats[0].total for episode in run) > 30
 
 
-# -- other games -------------------------------------------------------------------------------------------
+# -- other games -----------------------------------------------------------------------------------
 
 
 def test_boards_of_one_plane_make_three() -> None:
@@ -433,7 +433,8 @@ def test_compiled_games_of_2048_are_the_agents() -> None:
 
 
 def test_one_genome_plays_2048_and_tetris() -> None:
-    """Free squares and large tiles are counted by units for any game; they do better than chance."""
+    """Free squares and large tiles are counted by units for any game; they do better than
+    chance."""
     free = Unit(2, "row", (1, 1, 1, 1), -1.5, -1.0)
     network = Network((free,), 3, 4, 4)
     state = Genome.of(network).bytes()

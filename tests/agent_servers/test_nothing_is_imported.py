@@ -30,7 +30,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "kaggle": {"policy": "none"},
     "scripted": {"actions": [0]},
 }
-"""What some agents must be given."""
+"""The options that some agents need."""
 NOT_MADE = {"recorded", "sb3", "kaggle", "language-model"}
 """Agents that cannot be made without a journal or a registered policy."""
 NAMING = {

@@ -23,7 +23,7 @@ from dovetail_experiments.statistics import mean
 from dovetail_games.connect_four import ConnectFour
 from dovetail_games.game_2048 import Game2048
 
-# -- the table -------------------------------------------------------------------------------------------
+# -- the table -------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(0, 99), st.sampled_from(["f4", "f8"]))
@@ -67,7 +67,7 @@ def test_memory_has_a_limit() -> None:
     assert sparse.values.nbytes + sparse.visits.nbytes < 1 << 20
 
 
-# -- exploration ------------------------------------------------------------------------------------------
+# -- exploration -----------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=6), st.integers(0, 99))
@@ -89,7 +89,7 @@ def test_shares_of_random_actions_and_of_equals() -> None:
     assert equal.count(1) == 0
 
 
-# -- updates ------------------------------------------------------------------------------------------------
+# -- updates ---------------------------------------------------------------------------------------
 
 SPEC = Spec(
     name="toy",
@@ -139,7 +139,8 @@ def test_updates_by_hand_at_a_constant_rate() -> None:
 
 
 def test_the_rate_falls_with_the_visits() -> None:
-    """At power 1 from rate 1 a value is the mean of its targets; below the least rate it does not fall."""
+    """At power 1 from rate 1 a value is the mean of its targets; below the least rate it does not
+    fall."""
     agent, seat = seated(learning_rate=1.0, rate_power=1.0)
     rewards = [3.0, -1.0, 4.0, 1.0, -5.0]
     for number, reward in enumerate(rewards):
@@ -156,7 +157,8 @@ def test_the_rate_falls_with_the_visits() -> None:
 
 
 def test_ends() -> None:
-    """Cut short, the best action ever tried there stands for the rest; interrupted, nothing is learned."""
+    """Cut short, the best action ever tried there stands for the rest; interrupted, nothing is
+    learned."""
     agent, seat = seated(table="dense", learning_rate=1.0, discount=0.5)
     decide(agent, seat, 1, [3])
     end(agent, seat, 8.0)
@@ -184,7 +186,7 @@ def test_seats_share_states_or_have_their_own() -> None:
             assert sorted(table_[table_ != 0].tolist()) == ([1.0, 2.0] if by_seat else [2.0])
 
 
-# -- states -------------------------------------------------------------------------------------------------
+# -- states ----------------------------------------------------------------------------------------
 
 
 def test_components_are_clamped_and_in_steps() -> None:
@@ -225,7 +227,7 @@ def test_a_registered_function_may_say_what_a_state_is() -> None:
         decide(agent, seat, 0, [1])
 
 
-# -- solved games -----------------------------------------------------------------------------------------
+# -- solved games ----------------------------------------------------------------------------------
 
 WIDTH, HEIGHT, GOAL, PIT = 4, 3, 11, 7
 MOVES = ((0, 1), (0, -1), (1, 0), (-1, 0))
@@ -238,7 +240,8 @@ def moved(cell: int, action: int) -> int:
 
 
 class Grid(Environment):
-    """Four columns, three rows; the far corner earns 1, the cell before it costs 1, a step costs 0.04.
+    """Four columns, three rows; the far corner earns 1, the cell before it costs 1, a step costs
+    0.04.
 
     With ``slip`` each fifth move goes anywhere.
     """
@@ -307,7 +310,8 @@ def learned(environment: type[Environment], episodes: int, **parameters: Any) ->
 
 
 def test_it_finds_the_values_of_a_gridworld_exactly() -> None:
-    """Nothing is left to chance here, so that at rate 1 every value becomes that of value iteration."""
+    """Nothing is left to chance here, so that at rate 1 every value becomes that of value
+    iteration."""
     found = learned(Grid, 1500, table="dense", learning_rate=1.0, epsilon=0.5, discount=0.9)
     expected = optimal(0.0, 0.9)
     cells = [cell for cell in range(12) if cell not in (GOAL, PIT)]
@@ -325,7 +329,8 @@ def test_with_chance_it_comes_close() -> None:
 
 
 class Nim(Environment):
-    """Take one or two of ten; who takes the last wins.  Won by who moves unless the heap divides by 3."""
+    """Take one or two of ten; who takes the last wins.  Won by who moves unless the heap divides by
+    3."""
 
     def init(self) -> Spec:
         return Spec(
@@ -421,7 +426,7 @@ def test_it_learns_the_optimal_value_of_connect_three_against_random() -> None:
     assert start == pytest.approx(expected, abs=0.1)
 
 
-# -- the rest ---------------------------------------------------------------------------------------------------
+# -- the rest --------------------------------------------------------------------------------------
 
 
 def test_the_same_seeds_learn_the_same_and_evaluation_changes_nothing() -> None:
@@ -501,7 +506,8 @@ def test_a_full_table_ends_the_episode_with_one_line() -> None:
         ({"table": "dense"}, "dense needs components or Discrete observations from 0"),
         (
             {"encoder": "byte"},
-            "option 'encoder': no encoder 'byte'; did you mean 'bytes'? there are bytes, components",
+            "option 'encoder': no encoder 'byte'; did you mean 'bytes'? there are bytes, "
+            "components",
         ),
         (
             {"encoder": f"{__file__}:parity"},

@@ -39,7 +39,8 @@ def turn(legal: list[int] | None, rng: random.Random, spec: Spec | None = None) 
 
 
 def even(counts: Counter[Any], n: int) -> bool:
-    """Chi-square at about one in ten thousand, by the normal approximation of Wilson and Hilferty."""
+    """Chi-square at about one in ten thousand, by the normal approximation of Wilson and
+    Hilferty."""
     expected = counts.total() / n
     chi = sum((count - expected) ** 2 / expected for count in counts.values())
     chi += (n - len(counts)) * expected

@@ -33,7 +33,9 @@ class DQN:
     def set_random_seed(self, seed):
         assert 0 <= seed < 2**32
 
-    def predict(self, observation, state=None, episode_start=None, deterministic=False, action_masks=None):
+    def predict(
+        self, observation, state=None, episode_start=None, deterministic=False, action_masks=None
+    ):
         assert observation.shape in ((2, 6, 7), (84,)) and deterministic
         if action_masks is not None:
             free = np.flatnonzero(action_masks)

@@ -1,4 +1,5 @@
-"""Alpha-beta against plain minimax on random trees, solved games, and both ways to come by positions."""
+"""Alpha-beta against plain minimax on random trees, solved games, and both ways to come by
+positions."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ from dovetail_games.rlgame import RLGame
 
 
 class Tree(Environment):
-    """A random tree: who acts next, how many actions there are and what they earn follow from a seed."""
+    """A random tree: who acts next, how many actions there are and what they earn follow from a
+    seed."""
 
     def __init__(self, seed: int = 0, depth: int = 4) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""Learners that take arrays act and learn in groups as they do row by row, and evaluate as in single matches."""
+"""Learners that take arrays act and learn in groups as they do row by row, and evaluate as in
+single matches."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def trained(episodes: int, seed: int = 1, **parameters: Any) -> TD:
     return agent
 
 
-# -- the update --------------------------------------------------------------------------------------
+# -- the update ------------------------------------------------------------------------------------
 
 
 def test_two_steps_by_hand() -> None:
@@ -226,7 +226,8 @@ def test_the_update_is_that_of_plain_loops(traces: Traces) -> None:
 
 
 def test_true_online_is_the_forward_view() -> None:
-    """After each step the weights are those of the online lambda-return algorithm (van Seijen et al. 2016, theorem 1).
+    """After each step the weights are those of the online lambda-return algorithm (van Seijen et
+    al. 2016, theorem 1).
 
     That one begins the episode anew at every step, with the returns known by then.
     """
@@ -294,8 +295,8 @@ def test_with_the_opponents_target_both_seats_share_a_trail() -> None:
     # Seat 0 earned 0.5 by its action, so seat 1 hears -0.5: target 0.5 - V(2) = -1.5, value 1.
     agent.step(turn([[2.0]], rng, seat=1, reward=-0.5))
     assert agent.network.weights.tolist() == [1 - 1.25, -1.25]
-    # V(2) = -0.5 - 1.25 = -1.75, and the end says -1 to seat 0, 1 to seat 1; the trace of seat 0's action
-    # turns its sign: (2, 1) - 0.5 * (1, 1).
+    # V(2) = -0.5 - 1.25 = -1.75, and the end says -1 to seat 0, 1 to seat 1; the trace of seat 0's
+    # action turns its sign: (2, 1) - 0.5 * (1, 1).
     agent.end(end(-1.5, seat=0))
     assert agent.steps == 1
     agent.end(end(1.0, seat=1))
@@ -394,7 +395,7 @@ def test_rates_wane_by_episodes() -> None:
     assert rates == pytest.approx([0.4, 0.4 / 1.5, 0.2, 0.4 / 2.5, 0.4 / 3])
 
 
-# -- choices -----------------------------------------------------------------------------------------
+# -- choices ---------------------------------------------------------------------------------------
 
 
 def test_ties_and_explorations_are_drawn_evenly_and_the_best_is_taken_otherwise() -> None:
@@ -414,7 +415,7 @@ def test_ties_and_explorations_are_drawn_evenly_and_the_best_is_taken_otherwise(
     assert set(drawn) == {1, 2}
 
 
-# -- evaluate ----------------------------------------------------------------------------------------
+# -- evaluate --------------------------------------------------------------------------------------
 
 
 def test_an_evaluation_changes_nothing_even_amid_a_learning_episode() -> None:
@@ -442,7 +443,7 @@ def test_an_agent_that_was_only_evaluated_is_as_new() -> None:
     assert agent.save() == held(TD, seed=1).save()
 
 
-# -- repetition, save and load -------------------------------------------------------------------------
+# -- repetition, save and load ---------------------------------------------------------------------
 
 
 def test_the_same_seeds_learn_the_same() -> None:
@@ -525,7 +526,7 @@ def test_a_small_state_does_not_take_much_memory() -> None:
     assert peak < 1_000_000
 
 
-# -- what it refuses ------------------------------------------------------------------------------------
+# -- what it refuses -------------------------------------------------------------------------------
 
 
 def test_it_needs_afterstates() -> None:
@@ -591,7 +592,7 @@ def test_every_parameter_is_described_and_bounded() -> None:
             options.read(TDParameters, wrong, "agent td")
 
 
-# -- learning -------------------------------------------------------------------------------------------
+# -- learning --------------------------------------------------------------------------------------
 
 
 def test_it_learns_the_values_of_a_random_walk() -> None:

@@ -26,7 +26,8 @@ from dovetail_games.tetris.kernels import boards_after_all
 
 
 def slow_features(piece: Any, placed: Any, after: Any) -> list[float]:
-    """Return the nine features and Bertsekas and Tsitsiklis', cell by cell from the study's definitions.
+    """Return the nine features and Bertsekas and Tsitsiklis', cell by cell from the study's
+    definitions.
 
     Args:
         piece: the cells where the piece came to rest, 0 or 1, row 0 at the top.

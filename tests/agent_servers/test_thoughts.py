@@ -1,4 +1,5 @@
-"""What agents say that they think: a value for each legal action, and the same play with or without."""
+"""Agents' thoughts: a value for each legal action, and the same play with or
+without."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules of 2048 make of a board, for tests of other code that moves it."""
+"""Moves by the rules of 2048, for tests of other code that moves it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from dovetail_games.connect_four import Configuration, ConnectFour, ConnectFourB
 
 Discs = dict[tuple[int, int], int]
 TROMP = [1, 7, 49, 238, 1120, 4263, 16422, 54859, 184275]
-"""Positions after so many discs on 6 x 7: OEIS A212693, after J. Tromp."""
+"""Positions by the number of discs on 6 x 7: OEIS A212693, after J. Tromp."""
 SHARES = (0.5559, 0.4416, 0.0026)
 """First wins, second wins, draws between random players: 20 million games of other rules, on plain
 arrays, gave 55.586 %, 44.157 % and 0.257 %, each within 0.022 %.  J. Cancela's 100,000 published
@@ -64,7 +64,7 @@ def test_it_agrees_with_slow_rules_move_by_move(data: st.DataObject) -> None:
 
 
 def planes_slowly(discs: Discs, rows: int, columns: int, seat: int) -> list[Any]:
-    """What a seat sees, as nested lists: own discs, then the other's, the lowest row first."""
+    """Return a seat's view as nested lists: own discs, then the other's, the lowest row first."""
     return [
         [
             [int(discs.get((row, column)) == owner) for column in range(columns)]
@@ -135,7 +135,7 @@ def test_the_positions_by_ply_are_as_many_as_tromp_counted(plies: int) -> None:
 
 
 def perft(board: ConnectFourBoard, depth: int) -> int:
-    """Count games of so many moves, or shorter ones that are over."""
+    """Count games of ``depth`` moves, or shorter ones that are over."""
     if depth == 0 or board.over:
         return 1
     return sum(perft(after, depth - 1) for after in successors(board))
@@ -164,7 +164,7 @@ def test_games_are_as_many_as_by_slow_rules(opening: str) -> None:
 
 @pytest.mark.parametrize("games", [4_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_random_players_share_games_as_others_found(games: int) -> None:
-    """Each share is within the 99.99 % range of a score test with so many games."""
+    """Each share is within the 99.99 % range of a score test with this number of games."""
     rng, counts = random.Random(1), [0, 0, 0]
     for _ in range(games):
         board = ConnectFourBoard()

@@ -231,7 +231,7 @@ class Slow:
         self.trashes = 0
 
     def choices(self) -> set[str]:
-        """What the player can do; phases without a choice are left first."""
+        """Return the player's choices; phases without a choice are left first."""
         hand = self.hands[self.player]
         while True:
             if self.phase == "chapel":
@@ -331,7 +331,8 @@ class Slow:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_it_agrees_with_slow_rules_decision_by_decision(seed: int) -> None:
-    """The same choices, supply, hands and coins at every decision, and the same points at the end."""
+    """The same choices, supply, hands and coins at every decision, and the same points at the
+    end."""
     players = 2 + seed % 3
     game, slow = (
         DominionGame(Configuration(players), random.Random(seed)),

@@ -69,7 +69,8 @@ def test_it_agrees_with_slow_rules_line_by_line(rows: int, columns: int, rng: An
 
 
 def solve(rows: int, columns: int) -> int:
-    """Return the boxes that the first player wins by, both playing best; by the rules under test."""
+    """Return the boxes that the first player wins by, both playing best; by the rules under
+    test."""
     whole = DotsBoard(rows, columns)
     masks = whole.grid.beside
     lines = whole.grid.lines

@@ -1,4 +1,5 @@
-"""What holds of every environment: ours pass the checks that `dovetail.testing` offers to everybody."""
+"""Every environment: ours pass the checks that `dovetail.testing` offers to
+everybody."""
 
 from __future__ import annotations
 

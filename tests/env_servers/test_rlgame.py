@@ -447,7 +447,9 @@ def test_the_reward_scheme_of_the_study() -> None:
             assert rewards.get(mover, 0.0) == pytest.approx(lead)
             assert rewards.get(1 - mover, 0.0) == 0
         else:
-            assert rewards == {game.board.winner: 100.0, 1 - int(game.board.winner): -100.0}  # type: ignore[arg-type]
+            winner = game.board.winner
+            assert winner is not None
+            assert rewards == {winner: 100.0, 1 - winner: -100.0}
 
 
 def test_a_game_that_is_too_long_is_cut_short_and_scored_for_nobody() -> None:

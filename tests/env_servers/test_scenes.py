@@ -1,4 +1,4 @@
-"""What the scenes of the seven games say beyond their legal actions."""
+"""The scenes of the seven games, beyond their legal actions."""
 
 from __future__ import annotations
 

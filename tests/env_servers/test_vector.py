@@ -1,4 +1,5 @@
-"""Compiled vector environments play what the scalar rules play: same seeds, same actions, same columns."""
+"""Compiled vector environments play what the scalar rules play: same seeds, same actions, same
+columns."""
 
 from __future__ import annotations
 
