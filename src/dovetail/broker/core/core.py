@@ -168,12 +168,12 @@ class Core(Part):
         peer, kind = self._connections.get(address), type(message)
         if isinstance(message, m.Hello):
             if peer is None:
-                self.broker.strange(address)
+                self.broker.count_unauthenticated(address)
             elif not self._sessions.affords(peer, message, 2.0, now):
                 return
             self._sessions.greet(address, message, now)
         elif peer is None:
-            self.broker.strange(address)
+            self.broker.count_unauthenticated(address)
             self.broker.out.messages.append((address, m.Error("hello-first", UNGREETED)))
         else:
             peer.heard = now
@@ -198,7 +198,7 @@ class Core(Part):
             self._refuse(peer, error, now)
             self._dispatch(now)
             return
-        self.broker.strange(address)
+        self.broker.count_unauthenticated(address)
         self.broker.out.messages.append((address, unread(error)))
 
     def failed(self, address: Address, now: float) -> str:
@@ -212,11 +212,11 @@ class Core(Part):
         self.broker.out.messages.append((address, error))
         if not getattr(address, "reliable", False):
             self.broker.dropped[address] = FAILED
-        return "a stranger"
+        return "an unauthenticated connection"
 
     def lost(self, address: Address, now: float) -> None:
         """Handle a lost connection."""
-        self.broker.familiar(address)
+        self.broker.authenticated(address)
         self._sessions.lost(address, now)
         self._dispatch(now)
 

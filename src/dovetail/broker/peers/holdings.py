@@ -54,6 +54,17 @@ def holds(broker: BrokerState, peer: Peer, number: int, more: int = 0) -> bool:
     return False
 
 
+def asks(broker: BrokerState, peer: Peer, number: int) -> bool:
+    """Note the ``id`` of a request; refuse it if too many are unanswered or hold too much."""
+    if not peer.asks(number):
+        return False
+    if peer.unanswered >= peer.allowance.requests:
+        text = f"{peer.unanswered:,} of your requests are not answered yet; wait for them"
+        peer.refuse(number, "limit", text)
+        return False
+    return holds(broker, peer, number)
+
+
 def may_use(broker: BrokerState, peer: Peer, number: int, name: str) -> bool:
     """Return whether a state has a name, and is not another's; refuse the request otherwise."""
     if CONTROL.search(name):

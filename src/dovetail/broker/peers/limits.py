@@ -44,7 +44,7 @@ UNIT_ELEMENTS = 20
 """Values, as ``Limits.elements`` counts them, that cost one unit."""
 
 SMALL = 64
-"""Bytes of a frame from which on its values are counted."""
+"""The values of a frame are counted from this many bytes."""
 
 COSTS: dict[type, float] = {
     m.Ping: 1,
@@ -79,7 +79,7 @@ REPLAYED = 0.25
 """Units for each frame that is sent again to a peer that resumes; at most ``SLOW`` in all for one
 that was away, which may not have been its fault."""
 
-STRANGER = 100
+UNAUTHENTICATED = 100
 """Messages over a connection without a session after which it is closed."""
 NAME = 256
 """Characters in a name."""

@@ -97,7 +97,7 @@ class BrokerState(Part):
         """Connections that are not to be read, and for how many seconds."""
         self.dropped: dict[Address, str] = {}
         """Connections to close, and why; the reason is empty if it has been told."""
-        self._strangers: dict[Address, int] = {}
+        self._unauthenticated: dict[Address, int] = {}
 
     def keeps(self, peer: Peer, name: str) -> bool:
         """Return whether a saved state may be read and replaced by an experiment."""
@@ -169,13 +169,13 @@ class BrokerState(Part):
             if seconds:
                 self.slowed[peer.outbox.address] = seconds
 
-    def strange(self, address: Address) -> None:
+    def count_unauthenticated(self, address: Address) -> None:
         """Count something said over a connection that has no session."""
-        count = self._strangers[address] = self._strangers.get(address, 0) + 1
-        if count > limits.STRANGER:
+        count = self._unauthenticated[address] = self._unauthenticated.get(address, 0) + 1
+        if count > limits.UNAUTHENTICATED:
             self.dropped[address] = f"{count} messages without a session; say hello first"
-            del self._strangers[address]
+            del self._unauthenticated[address]
 
-    def familiar(self, address: Address) -> None:
+    def authenticated(self, address: Address) -> None:
         """Take note that a connection has a session, or has ended."""
-        self._strangers.pop(address, None)
+        self._unauthenticated.pop(address, None)

@@ -23,7 +23,7 @@ Entries = Iterable[Callable[[], Any]]
 
 PAGE_ELEMENTS = 60_000
 PAGE_BYTES = 8 << 20
-"""Values and bytes from which on a page is full; one entry more may fit."""
+"""Values and bytes of a full page; its last entry may exceed them."""
 
 LONGEST = 60
 """Characters of a name that is compared with what is on offer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dovetail.broker.matches.instances import Instance, Instances
-from dovetail.broker.peers.holdings import full, holds, may_store, stored, weight
+from dovetail.broker.peers.holdings import asks, full, holds, may_store, stored, weight
 from dovetail.broker.peers.limits import (
     LOOKAHEAD,
     SAVED_BYTES,
@@ -25,17 +25,6 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
 
 
-def _asks(broker: BrokerState, peer: Peer, number: int) -> bool:
-    """Note the ``id`` of a request; refuse it if too many are unanswered or hold too much."""
-    if not peer.asks(number):
-        return False
-    if peer.unanswered >= peer.allowance.requests:
-        text = f"{peer.unanswered:,} of your requests are not answered yet; wait for them"
-        peer.refuse(number, "limit", text)
-        return False
-    return holds(broker, peer, number)
-
-
 class Requests(Part):
     """Agents made, saved, loaded and cleaned up; messages; lookahead."""
 
@@ -51,7 +40,7 @@ class Requests(Part):
     # -- what is asked ---------------------------------------------------------------------------
 
     def on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
-        if not _asks(self._broker, peer, create.id):
+        if not asks(self._broker, peer, create.id):
             return
         state = create.state
         if create.state_name is not None:
@@ -88,7 +77,7 @@ class Requests(Part):
     def on_instance_request(
         self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
     ) -> None:
-        if not _asks(self._broker, peer, asked.id):
+        if not asks(self._broker, peer, asked.id):
             return
         instance = self._instances.get(asked.instance)
         if instance is None:
@@ -132,7 +121,7 @@ class Requests(Part):
         passed.state_name, passed.shared, passed.agent = name, shared, instance.agent
 
     def on_message(self, peer: Peer, message: m.ExperimentMessage, now: float) -> None:
-        if not _asks(self._broker, peer, message.id):
+        if not asks(self._broker, peer, message.id):
             return
         number = self._broker.number()
         if message.instance is not None:
@@ -165,7 +154,7 @@ class Requests(Part):
             play = None
         if play is None or not play.episode.rules.lookahead:
             self._broker.charge(peer, LOOKAHEAD)  # no clock bounds how many come
-        if not _asks(self._broker, peer, asked.id):
+        if not asks(self._broker, peer, asked.id):
             return
         if play is None:
             text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"

@@ -149,7 +149,7 @@ class Sessions:
         )
         peer.machine.on("hello")
         self._broker.connections[address] = peer
-        self._broker.familiar(address)
+        self._broker.authenticated(address)
         self._broker.sessions[session] = peer
         for offer in hello.offers:
             if hello.role == "agent" and offer.instance:
@@ -168,7 +168,7 @@ class Sessions:
         peer.heard = now
         peer.greeting = None
         self._broker.connections[address] = peer
-        self._broker.familiar(address)
+        self._broker.authenticated(address)
         peer.outbox.connect(address)
         self._watching.moved()
         self._welcome(peer, resumed=True)

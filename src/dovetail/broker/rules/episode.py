@@ -48,9 +48,8 @@ class Episode:
         number: the broker's.
         match: the number of its match.
         index: its index in the run.
-        seed: the environment's.
+        seed, spec: the environment's.
         rules: the run's.
-        spec: the environment's.
         machine: the match's, in ``transition``: the environment was asked for the first turn.
         seats: one for each seat, in order.
         now: when that was.
@@ -133,9 +132,7 @@ class Episode:
             return Ending("terminated" if turn.terminated else "truncated", None, turn.outcome)
         self.machine.move(TURN)
         limit = self.rules.max_turns
-        if limit is not None and self.turn >= limit:
-            return too_long(limit)
-        return None
+        return None if limit is None or self.turn < limit else too_long(limit)
 
     def refused(self, seat: int | None, message: str) -> Ending:
         """Handle a seat's action of the last step that the environment refuses."""

@@ -206,13 +206,13 @@ class Server:
                 core.broker.slowed[connection] = RETRY
             if len(frames[-1]) > LARGE:  # its sender has work before the next connection is read
                 self._commit(arrived)
-        while core.broker.slowed:  # strangers' too
+        while core.broker.slowed:  # also those without a session
             router.pause(*core.broker.slowed.popitem())
 
     def _meet(
         self, router: transport.AnyRouter, connection: bytes, frames: list[bytes] | None, now: float
     ) -> None:
-        """Take what came from a stranger; it is written down only if there was a session."""
+        """Take frames of an unauthenticated connection; log them only if they touch a session."""
         if frames is None:
             self.core.lost(connection, now)
             return

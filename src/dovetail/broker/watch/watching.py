@@ -46,8 +46,8 @@ class Watching(Part):
         self._interests: dict[int, Interest] = {}
         """A cache by the number of a run."""
         self._audiences: dict[tuple[int, bool, bool, bool], list[tuple[bool, bool, Audience]]] = {}
-        """A cache of who is shown scenes and thoughts: by run, whether the turn has a scene, whether
-        it has thoughts, and whether paced watchers see it."""
+        """A cache of who is shown scenes and thoughts: by run, whether the turn has a scene and
+        thoughts, and whether paced watchers see it."""
         self._others: dict[tuple[int, bool], Audience] = {}
         """A cache of who is told of a run: by run, with or without paced watchers."""
 
