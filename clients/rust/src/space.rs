@@ -187,7 +187,7 @@ impl Space {
             }),
             Space::Box(space) => space.contains(value),
             Space::MultiDiscrete(space) => {
-                let whole = value.as_tensor().map_or(true, |tensor| {
+                let whole = value.as_tensor().is_none_or(|tensor| {
                     tensor.dtype() != Dtype::Bool && integers(tensor.dtype()).is_some()
                 });
                 let all = elements(value, &[space.nvec.len()]);
