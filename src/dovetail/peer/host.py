@@ -27,6 +27,8 @@ class BaseHost(ABC):
 
     def __init__(self) -> None:
         self._inbox = Inbox()
+        self._waiting: dict[Any, Any] = {}
+        """Work of ``_finish_batch``."""
 
     def handle(
         self, incoming: Sequence[m.Message], between: Between | None = None
@@ -49,7 +51,8 @@ class BaseHost(ABC):
                 self._turn(message, out)
             elif inbox.take(getattr(message, "seq", 0), out):
                 self._other(message, out)
-        self._finish_batch(out)
+        if self._waiting:
+            self._finish_batch(out)
         return out
 
     def unsendable(self, answer: m.Message, text: str) -> m.Message:

@@ -100,7 +100,6 @@ class AgentHost(BaseHost):
         self._instances: dict[int, Agent] = {}
         self._seats: dict[tuple[int, int], tuple[Agent, Seat]] = {}
         self._playing: dict[tuple[int, int], _Play] = {}
-        self._waiting: dict[BatchAgent, list[tuple[_Play, Decision, int]]] = {}
         self._thoughts: dict[int, _Thought] = {}
         self._open: dict[tuple[int, int], tuple[_Play, Decision, int]] = {}
         """By episode and seat: decisions whose agent answers later."""
@@ -288,8 +287,7 @@ class AgentHost(BaseHost):
 
     def _finish_batch(self, out: list[m.Message]) -> None:
         """Answer the decisions that wait for their agents to see all of them at once."""
-        if not self._waiting:
-            return
+        waiting: dict[BatchAgent, list[tuple[_Play, Decision, int]]]
         waiting, self._waiting = self._waiting, {}
         for agent, batch in waiting.items():
             try:
@@ -364,7 +362,8 @@ class AgentHost(BaseHost):
     # -- everything else ---------------------------------------------------------------------------
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
-        self._finish_batch(out)
+        if self._waiting:
+            self._finish_batch(out)
         match message:
             case m.End():
                 self._end(message)

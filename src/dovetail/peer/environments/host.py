@@ -78,7 +78,7 @@ class EnvironmentHost(BaseHost):
     """Holds the environments of one program."""
 
     role: m.Role = "environment"
-    turns = frozenset((m.EnvironmentStart, m.EnvironmentStep))
+    turns = frozenset((m.EnvironmentStep,))
 
     def __init__(self, types: Sequence[type[Environment]]) -> None:
         super().__init__()
@@ -100,13 +100,7 @@ class EnvironmentHost(BaseHost):
             for name, kind in self.types.items()
         ]
 
-    def _turn(self, message: m.EnvironmentStart | m.EnvironmentStep, out: list[m.Message]) -> None:
-        if type(message) is m.EnvironmentStep:
-            self._step(message, out)
-        else:
-            self._start(message, out)  # type: ignore[arg-type]
-
-    def _step(self, message: m.EnvironmentStep, out: list[m.Message]) -> None:
+    def _turn(self, message: m.EnvironmentStep, out: list[m.Message]) -> None:
         place = self._episodes.get(message.episode)
         if place is None or place.turn != message.turn:
             text = f"episode {message.episode} is not at turn {message.turn}"
@@ -197,6 +191,8 @@ class EnvironmentHost(BaseHost):
 
     def _other(self, message: m.Message, out: list[m.Message]) -> None:
         match message:
+            case m.EnvironmentStart():
+                self._start(message, out)
             case m.EnvironmentSteps():
                 self._steps(message, out)
             case m.Open():
