@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Callable, Mapping
 from statistics import NormalDist
 from typing import Any
@@ -23,7 +22,6 @@ from dovetail_experiments.statistics.ratings import SCALE, bootstrap, fit, ratin
 from dovetail_experiments.statistics.scores import (
     Sample,
     as_elo,
-    at_any_time,
     elo,
     expected,
     interval,
@@ -298,40 +296,6 @@ def test_the_estimate_of_capped_values_holds_and_the_plain_mean_does_not() -> No
     assert fitted > 350
     assert held >= 0.92 * fitted
     assert plain < 160
-
-
-def test_an_interval_that_is_looked_at_often_holds_only_if_it_is_made_for_it() -> None:
-    """After every ten of 500 pairs: the interval of a fixed number misses at some time in 28 of 100 cups."""
-    rng = np.random.default_rng(2)
-    truth = true_score(50.0)
-    missed = {at_any_time: 0, interval: 0}
-    for _ in range(200):
-        scores = pairs(rng, 50.0, 500)
-        for kind in missed:
-            looks = (kind(Sample.observed(scores[:n])) for n in range(10, 501, 10))
-            missed[kind] += any(not each.low <= truth <= each.high for each in looks)
-    assert missed[at_any_time] <= 19
-    assert missed[interval] > 30
-
-
-def test_an_interval_that_is_looked_at_after_each_pair_misses_still_more_often() -> None:
-    """From the tenth pair on, 37 of 100 cups of 500 pairs."""
-    rng = np.random.default_rng(3)
-    truth = true_score(50.0)
-    missed = {at_any_time: 0, interval: 0}
-    for _ in range(200):
-        cells = Counter(pairs(rng, 50.0, 9))
-        open_still = set(missed)
-        for score in pairs(rng, 50.0, 491):
-            cells[score] += 1
-            sample = Sample.of([cells[each / 4] for each in range(5)])
-            for kind in list(open_still):
-                found = kind(sample)
-                if not found.low <= truth <= found.high:
-                    missed[kind] += 1
-                    open_still.remove(kind)
-    assert missed[at_any_time] <= 19
-    assert missed[interval] / 2 == pytest.approx(37, abs=10)
 
 
 def test_points_of_four_seats_are_counted_by_openings() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
-
 import numpy as np
 import pyspiel
 import pytest
@@ -21,7 +18,7 @@ from dovetail_experiments.statistics.exact import (
     policy_of,
     uniform,
 )
-from dovetail_experiments.statistics.payoffs import alpha_rank, nash_averaging
+from dovetail_experiments.statistics.payoffs import nash_averaging
 
 CYCLE = np.array(
     [[0, 0.2, -0.4, 0.6], [-0.2, 0, 0.5, 0.6], [0.4, -0.5, 0, 0.6], [-0.6, -0.6, -0.6, 0]]
@@ -41,19 +38,6 @@ def test_nash_averaging_takes_equal_players_alike() -> None:
     assert list(nash_averaging(clones)[0]) == pytest.approx([0.5, 0.5, 0], abs=1e-4)
     with pytest.raises(ValueError, match="antisymmetric"):
         nash_averaging(np.ones((2, 2)))
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])
-def test_alpha_rank_is_that_of_openspiel(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Its module of pictures imports networkx, which nothing here needs.
-    monkeypatch.setitem(sys.modules, "networkx", types.ModuleType("networkx"))
-    from open_spiel.python.egt import alpharank
-
-    for table in (CYCLE, np.array([[0.0, 1, -1], [-1, 0, 1], [1, -1, 0]])):
-        theirs = alpharank.compute([table], m=50, alpha=alpha)[2]
-        assert list(alpha_rank(table, alpha)) == pytest.approx(list(theirs), abs=1e-7)
-    assert list(alpha_rank(np.zeros((1, 1)))) == [1.0]
 
 
 def test_kuhn_poker_at_random_and_in_equilibrium() -> None:

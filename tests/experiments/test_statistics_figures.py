@@ -14,7 +14,6 @@ from dovetail_experiments.statistics.ratings import SCALE, Ratings, bootstrap, f
 from dovetail_experiments.statistics.scores import (
     Sample,
     as_elo,
-    at_any_time,
     elo,
     interval,
     performance,
@@ -117,14 +116,6 @@ def test_parts_count_by_their_weight() -> None:
     half = stats.t.ppf(0.975, degrees) * math.sqrt(first + second)
     assert found.high - found.low == pytest.approx(2 * half, rel=1e-6)
     assert not stratified([(0.5, one), (0.5, Sample.of((0, 0, 1, 0, 0)))]).known
-
-
-def test_an_interval_that_may_be_looked_at_at_any_time() -> None:
-    found = at_any_time(Sample.of((1, 5, 30, 14, 4)))
-    assert (found.low, found.high) == pytest.approx((0.4835909, 0.6527727), abs=5e-8)
-    once = interval(Sample.of((1, 5, 30, 14, 4)))
-    assert 1.5 <= (found.high - found.low) / (once.high - once.low) <= 1.65
-    assert not at_any_time(Sample.of((0, 0, 9, 0, 0))).known
 
 
 def test_elo_of_the_ends() -> None:

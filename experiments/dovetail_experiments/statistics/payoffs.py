@@ -1,8 +1,7 @@
-"""Players whose results form cycles: Nash averaging and alpha-rank of a payoff table.  Pure."""
+"""Players whose results form cycles: Nash averaging of a payoff table.  Pure."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -54,42 +53,3 @@ def nash_averaging(payoffs: Floats) -> tuple[Floats, Floats]:
 def _negative_entropy(p: Floats) -> tuple[float, Floats]:
     log = np.log(np.maximum(p, 1e-12))
     return float((p * log).sum()), log + 1
-
-
-def alpha_rank(payoffs: Floats, alpha: float = 10.0, population: int = 50) -> Floats:
-    """Return how much of the time a population spends on each player (Omidshafiei et al. 2019).
-
-    Single mutants invade a population of one player; the fixation probabilities are those of
-    Fermi's rule with the payoffs of mutant and resident against each other.
-
-    Args:
-        payoffs: n x n: what the row gets from the column.
-        alpha: how strongly a better payoff is preferred.
-        population: its size.
-    """
-    n = len(payoffs)
-    if n == 1:
-        return np.ones(1)
-    rate = 1 / (n - 1)
-    chain = np.zeros((n, n))
-    for resident in range(n):
-        for mutant in range(n):
-            if mutant != resident:
-                chain[resident, mutant] = rate * _fixation(
-                    payoffs, resident, mutant, alpha, population
-                )
-        chain[resident, resident] = 1 - chain[resident].sum()
-    # Of a few states only; the stationary distribution solves a linear system.
-    system = np.r_[chain.T - np.eye(n), np.ones((1, n))]
-    found, *_ = np.linalg.lstsq(system, np.r_[np.zeros(n), 1.0], rcond=None)
-    share = np.clip(found, 0, None)
-    return np.asarray(share / share.sum())
-
-
-def _fixation(payoffs: Floats, resident: int, mutant: int, alpha: float, m: int) -> float:
-    u = alpha * float(payoffs[mutant, resident] - payoffs[resident, mutant])
-    if abs(u) < 1e-14:
-        return 1 / m
-    if -m * u > 700:  # e**700 is nearly the largest number
-        return math.exp(max(-745.0, (m - 1) * u)) * -math.expm1(u)
-    return math.expm1(-u) / math.expm1(-m * u)

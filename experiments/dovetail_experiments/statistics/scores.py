@@ -172,23 +172,6 @@ def stratified(parts: Sequence[tuple[float, Sample]]) -> Estimate:
     return Estimate(value, max(0.0, centre - half), min(1.0, centre + half))
 
 
-def at_any_time(sample: Sample, alpha: float = 0.05) -> Estimate:
-    """Return the mean score with an interval that may be looked at after every pair; from ten pairs
-    on.
-
-    The asymptotic confidence sequence of Waudby-Smith et al. (2021), tightest at 50 pairs.
-    """
-    n = sample.n
-    if n < 10:
-        return without_interval(sample.score if n else math.nan)
-    wider = sample.smoothed()
-    log = -2 * math.log(alpha)
-    rho = (log + math.log(log + 1)) / 50
-    factor = 2 * (n * rho + 1) / (n * n * rho) * math.log(math.sqrt(n * rho + 1) / alpha)
-    half = math.sqrt(wider.variance * factor)
-    return Estimate(sample.score, max(0.0, wider.score - half), min(1.0, wider.score + half))
-
-
 def as_elo(score: Estimate) -> Estimate:
     """Return an estimated score as a difference in Elo; its ends may be infinite."""
     if not score.known:
