@@ -387,11 +387,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out.count(" games: ") == 1
     assert command("test", str(last), str(state), "--again", "100") == 0
     assert "last.state: 400 games, " in capsys.readouterr().out
-    compared = ["compare", "--games", "200", "--every", "100", "--tests", "50", "--again", "50"]
-    assert command(*compared, "--seeds", "1") == 0
-    out = capsys.readouterr().out
-    assert "epsilon-greedy | 1 |" in out
-    assert "forced 10 | 1 |" in out
     assert command("bots", "money,chapel", "--games", "100") == 0
     small = ["--games", "50", "--every", "50", "--tests", "10"]
     assert command("transfer", *small, "--again", "10") == 0

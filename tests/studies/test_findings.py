@@ -13,7 +13,9 @@ from dovetail_studies.findings import FINDINGS, Finding
 from dovetail_studies.rows import study
 
 KEPT = Path(__file__).parents[2] / "studies/pages/results"
-PLACES = re.compile(r"version [\d.]+|genes of [\d.]+|\{[^}]*\}|`[^`]*`|\]\([^)]*\)")
+PLACES = re.compile(
+    r"c of [.\d]+ and [.\d]+|of [.\d]+ and|version [\d.]+|genes of [\d.]+|\{[^}]*\}|`[^`]*`|\]\([^)]*\)"
+)
 FIGURE = re.compile(r"\d\.\d|\d %|\.\.")
 
 

@@ -11,14 +11,7 @@ from dovetail.peer.agents.agent import Decision, End, Seat
 from dovetail_agents.general.td import TD
 from dovetail_agents.learning.network import Network
 from dovetail_games.rlgame import RLGame
-from dovetail_studies.rlgame.one_sided import (
-    OURS,
-    ROW,
-    SETTINGS,
-    STUDYS,
-    Setting,
-    Two,
-)
+from dovetail_studies.rlgame.one_sided import OURS, ROW, SETTINGS, STUDYS, Setting, Two
 from dovetail_studies.rows import ACROSS, Result, study
 
 

@@ -38,9 +38,7 @@ from dovetail_studies.rlgame import one_sided
 
 Array = NDArray[Any]
 ENVIRONMENTS: list[type[Environment]] = [ConnectFour, Dots, Amazons, RLGame, *KEEPS.values()]
-AGENTS: list[type[Agent[Any]]] = [
-    *(Random, TD, RLGameTD, QLearning, AmazonsPlayer, DotsPlayer),
-]
+AGENTS: list[type[Agent[Any]]] = [*(Random, TD, RLGameTD, QLearning, AmazonsPlayer, DotsPlayer)]
 ANY = {"td-rlgame": "RLGame", "q-learning": "Dominion, for any game", "td": "none: ours"}
 """Learners of any of these games, and the study that they come from."""
 GAMES: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {

@@ -14,12 +14,7 @@ from dovetail_games.amazons import Amazons
 from dovetail_studies import rows
 from dovetail_studies.amazons.rows import BOARD, learned, thinking, train
 from dovetail_studies.archive import Member
-from dovetail_studies.best.parts import (
-    COLUMNS,
-    counted,
-    percent,
-    points,
-)
+from dovetail_studies.best.parts import COLUMNS, counted, percent, points
 from dovetail_studies.playing import Score, match
 from dovetail_studies.results import Results, key
 

@@ -56,13 +56,7 @@ LATE = {"openings": 2, "plies": 16, "first": 0}
 """Games against the solver that cost it no time; one from the empty board takes it some 30 seconds."""
 HELD_OUT = 1_000_000
 """Added to the seeds of positions, so that no training uses them."""
-AGENTS: list[type[Agent[Any]]] = [
-    NTupleConnectFour,
-    TD,
-    Random,
-    AlphaBetaAgent,
-    ConnectFourSolver,
-]
+AGENTS: list[type[Agent[Any]]] = [NTupleConnectFour, TD, Random, AlphaBetaAgent, ConnectFourSolver]
 
 
 def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
@@ -170,12 +164,7 @@ def _draw(done: rows.Done) -> rows.Drawn:
 
 
 def _size(
-    games: int,
-    ntuple: int,
-    positions: int,
-    tests: int,
-    perfect: Mapping[str, int],
-    seeds: int = 5,
+    games: int, ntuple: int, positions: int, tests: int, perfect: Mapping[str, int], seeds: int = 5
 ) -> rows.Size:
     against = f"{perfect['openings']} from openings and {perfect['first']} from the empty board"
     text = (

@@ -10,14 +10,7 @@ from dovetail_agents.games.dominion.q_learning import REWARDS, Reward
 from dovetail_studies import rows
 from dovetail_studies.best.parts import COLUMNS, players
 from dovetail_studies.dominion import study as s
-from dovetail_studies.dominion.learning import (
-    FALLING,
-    FORCED,
-    GBC,
-    SHUFFLED,
-    learner,
-    percent,
-)
+from dovetail_studies.dominion.learning import FALLING, FORCED, GBC, SHUFFLED, learner, percent
 from dovetail_studies.dominion.transfer import TRANSFER
 
 VERSION = "14.5"

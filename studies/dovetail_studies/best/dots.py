@@ -21,27 +21,9 @@ from dovetail_agents.general.td import TD
 from dovetail_games.dots import Dots
 from dovetail_games.dots.rules import DotsBoard, grid
 from dovetail_studies import learned
-from dovetail_studies.best.parts import (
-    added,
-    counted,
-    percent,
-    points,
-    shared,
-    train,
-)
+from dovetail_studies.best.parts import added, counted, percent, points, shared, train
 from dovetail_studies.playing import DERIVATION, Score
-from dovetail_studies.rows import (
-    Done,
-    Drawn,
-    Result,
-    Row,
-    Size,
-    Unit,
-    by,
-    interval,
-    over,
-    total,
-)
+from dovetail_studies.rows import Done, Drawn, Result, Row, Size, Unit, by, interval, over, total
 
 BOARDS = ((3, 3), (3, 4), (4, 4), (4, 5))
 """Rows and columns of dots."""

@@ -107,13 +107,7 @@ def _draw(done: rows.Done) -> rows.Drawn:
 
 
 def _size(
-    population: int,
-    each: int,
-    generations: int,
-    low: int,
-    high: int,
-    most: int,
-    seeds: int = 5,
+    population: int, each: int, generations: int, low: int, high: int, most: int, seeds: int = 5
 ) -> rows.Size:
     limit = f"cut at {most:,} pieces" if most else "without a limit"
     text = (

@@ -57,8 +57,7 @@ def study(
         ),
     ] = False,
     page: Annotated[
-        bool,
-        typer.Option("--page", help="Run nothing; write studies/pages from the runs so far."),
+        bool, typer.Option("--page", help="Run nothing; write studies/pages from the runs so far.")
     ] = False,
 ) -> None:
     """Reproduce a published study and compare its figures with ours.

@@ -132,8 +132,7 @@ def train(
     given: Set = None,
     seed: Seed = 1,
     resume: Annotated[
-        Path | None,
-        typer.Option(dir_okay=False, help="Continue from a state that --last wrote."),
+        Path | None, typer.Option(dir_okay=False, help="Continue from a state that --last wrote.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -204,50 +203,6 @@ def measure(
             f"{found.rounds:.2f} rounds",
             flush=True,
         )
-
-
-@app.command()
-def compare(
-    opponents: Opponents = "greedy,blacksmith,chapel",
-    players: Players = 4,
-    kingdom: Cards = "study",
-    tie: Tie = "fair",
-    games: Games = 1_000_000,
-    every: Every = 10_000,
-    tests: Tests = 10_000,
-    again: Again = 100_000,
-    given: Set = None,
-    seed: Seed = 1,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, beginning with --seed.")] = 3,
-    points: Points = None,
-) -> None:
-    """Compare forced exploration with epsilon-greedy: the study's tables 4.1.2, 4.2.1 and 5.3.1."""
-    parameters = _parameters(given)
-    game, others = _game(players, kingdom, tie), _others(opponents, players)
-    print(
-        "exploration | seed | best % | at | first good % | at | mean % | explored | 10 times | again %"
-    )
-    lines = []
-    for number in range(seed, seed + seeds):
-        for forced in (0, parameters.min_visits or 10):
-            chosen = msgspec.structs.replace(parameters, min_visits=forced)
-            study = s.Study(DominionQ(chosen, number), game, others, number)
-            found = s.run(study, games, every, tests)
-            best, good = max(found, key=lambda point: point.won), s.first_good(found) or found[-1]
-            name = f"forced {forced}" if forced else "epsilon-greedy"
-            share = study.test(again).share[study.seat]
-            print(
-                f"{name} | {number} | {100 * best.won:.2f} | {best.trained:,} | {100 * good.won:.2f} | "
-                f"{good.trained:,} | {100 * s.area(found):.2f} | {found[-1].explored:,} | "
-                f"{found[-1].passed:,} | {_percent(share, again)}",
-                flush=True,
-            )
-            lines += [
-                msgspec.json.encode({"forced": forced, "seed": number, "point": each}) + b"\n"
-                for each in found
-            ]
-    if points is not None:
-        write(points, b"".join(lines))
 
 
 @app.command()

@@ -35,14 +35,7 @@ from dovetail_studies.dominion.players import (
     RANDOM,
     SMITHS,
 )
-from dovetail_studies.dominion.q_learning import (
-    MARGIN,
-    TO_END,
-    TURN,
-    Learning,
-    Tables,
-    place,
-)
+from dovetail_studies.dominion.q_learning import MARGIN, TO_END, TURN, Learning, Tables, place
 
 Array = NDArray[Any]
 
@@ -159,14 +152,7 @@ class Compiled:
     ) -> Tables:
         seed = np.uint64(mix(table.seed))
         flat = values.reshape(-1), visits.reshape(-1)
-        return Tables(
-            *flat,
-            slots,
-            keys,
-            np.array([used], np.int64),
-            seed,
-            table.spread,
-        )
+        return Tables(*flat, slots, keys, np.array([used], np.int64), seed, table.spread)
 
     def _sparse(self, keys: Array, values: Array, visits: Array, size: int) -> Tables:
         """Return a sparse table with room for ``size`` states.

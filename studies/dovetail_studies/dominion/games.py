@@ -41,22 +41,8 @@ from dovetail_studies.dominion.cards import (
     take,
     top,
 )
-from dovetail_studies.dominion.players import (
-    LEARNER,
-    MONEY,
-    RANDOM,
-    chance,
-    plays,
-    trash,
-    wishes,
-)
-from dovetail_studies.dominion.q_learning import (
-    MARGIN,
-    Learning,
-    Tables,
-    ask,
-    update,
-)
+from dovetail_studies.dominion.players import LEARNER, MONEY, RANDOM, chance, plays, trash, wishes
+from dovetail_studies.dominion.q_learning import MARGIN, Learning, Tables, ask, update
 
 FAIR, SHARED, HIGHEST = range(3)
 """Who wins among equals."""

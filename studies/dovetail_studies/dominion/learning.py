@@ -8,11 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from dovetail.peer.registry import register
-from dovetail_agents.games.dominion.q_learning import (
-    DominionQ,
-    DominionQParameters,
-    Reward,
-)
+from dovetail_agents.games.dominion.q_learning import DominionQ, DominionQParameters, Reward
 from dovetail_experiments.statistics import Estimate
 from dovetail_games.dominion.cards import CARDS, KINGDOM
 from dovetail_studies import rows

@@ -9,15 +9,7 @@ import numpy as np
 from dovetail.peer.kernels import njit
 from dovetail_agents.learning.splitmix import GOLDEN, draw, fraction, scatter
 from dovetail_games.dominion.cards import KINDS, PROVINCE
-from dovetail_studies.dominion.cards import (
-    BITS,
-    NOTHING,
-    Array,
-    Game,
-    Rules,
-    inlined,
-    kernel,
-)
+from dovetail_studies.dominion.cards import BITS, NOTHING, Array, Game, Rules, inlined, kernel
 
 TURN, TO_END = KINDS, KINDS + 1
 """What a feature counts; below, how many of that kind the player owns."""

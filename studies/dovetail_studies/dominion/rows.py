@@ -5,12 +5,7 @@ from __future__ import annotations
 from dovetail_studies.dominion import transfer, yardstick
 from dovetail_studies.dominion.kingdom import CARDS_ADDED, LAST_VERSION
 from dovetail_studies.dominion.scripted import SCRIPTED
-from dovetail_studies.dominion.versions import (
-    COUNTED,
-    FIRST_VALUES,
-    TWO_PLAYERS,
-    VERSIONS,
-)
+from dovetail_studies.dominion.versions import COUNTED, FIRST_VALUES, TWO_PLAYERS, VERSIONS
 from dovetail_studies.rows import Study
 
 STUDY = Study(

@@ -7,13 +7,7 @@ from typing import Any
 
 from dovetail_studies import rows
 from dovetail_studies.dominion import study as s
-from dovetail_studies.dominion.learning import (
-    FALLING,
-    FORCED,
-    SHUFFLED,
-    learner,
-    percent,
-)
+from dovetail_studies.dominion.learning import FALLING, FORCED, SHUFFLED, learner, percent
 
 OTHERS = {
     "3 Money": ["money"] * 3,

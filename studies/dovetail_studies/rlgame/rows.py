@@ -340,11 +340,7 @@ def _of_minimax(done: rows.Done) -> rows.Done:
     return [
         (
             unit,
-            {
-                **result,
-                "distinct": result["minimax distinct"],
-                "games": unit["set"] * unit["sets"],
-            },
+            {**result, "distinct": result["minimax distinct"], "games": unit["set"] * unit["sets"]},
         )
         for unit, result in done
         if unit["sets"]

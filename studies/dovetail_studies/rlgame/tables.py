@@ -237,9 +237,7 @@ SHAPES = ("White wins, %", "moves of the winner")
 
 
 def shapes(
-    study: Sequence[Shape],
-    by_profile: dict[str, list[Result]],
-    compared: list[Compared],
+    study: Sequence[Shape], by_profile: dict[str, list[Result]], compared: list[Compared]
 ) -> list[list[str]]:
     """Return how games change from the first fifth of the sets to the rest, pair by pair.
 

@@ -16,14 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.peer.kernels import njit
-from dovetail_agents.games.tetris.columns import (
-    borrowing,
-    drop_all,
-    placements,
-    room,
-    take,
-    under,
-)
+from dovetail_agents.games.tetris.columns import borrowing, drop_all, placements, room, take, under
 from dovetail_agents.learning.splitmix import draw
 from dovetail_games.bits import popcount
 
@@ -239,13 +232,7 @@ def _reach(digits: Array, least: int, full: int) -> None:
 
 @borrowing
 def _rows(
-    board: Array,
-    count: int,
-    height: int,
-    width: int,
-    numbers: Array,
-    entries: Array,
-    digits: Array,
+    board: Array, count: int, height: int, width: int, numbers: Array, entries: Array, digits: Array
 ) -> None:
     """Write the rows of every placement that fire, as bits of the first digit."""
     full, least = (1 << height) - 1, numbers[8] + numbers[11]
@@ -271,13 +258,7 @@ def _rows(
 
 @borrowing
 def _columns(
-    board: Array,
-    count: int,
-    height: int,
-    width: int,
-    numbers: Array,
-    entries: Array,
-    out: Array,
+    board: Array, count: int, height: int, width: int, numbers: Array, entries: Array, out: Array
 ) -> None:
     """Write the columns of every placement that fire, as bits; bit 0 is the column on the right."""
     plus = minus = 0

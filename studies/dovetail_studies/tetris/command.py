@@ -25,14 +25,7 @@ from dovetail_experiments.statistics import mean
 from dovetail_experiments.statistics.censored import censored
 from dovetail_games.tetris import PIECES
 from dovetail_studies.tetris import games, train
-from dovetail_studies.tetris.searches import (
-    CMAES,
-    CrossEntropy,
-    Noise,
-    Search,
-    Told,
-    noise,
-)
+from dovetail_studies.tetris.searches import CMAES, CrossEntropy, Noise, Search, Told, noise
 from dovetail_studies.tetris.sliding import Sliding
 
 PRESETS: dict[str, handmade.Preset] = {name: name for name in get_args(handmade.Preset)}
@@ -214,13 +207,7 @@ def weights(
     """Search for weights of tetris-player, from scratch."""
     start = np.zeros(size(features, width))
     found = _search(
-        method,
-        start,
-        sigma,
-        population,
-        seed,
-        elite,
-        partial(noise, noisy, size=size_of_noise),
+        method, start, sigma, population, seed, elite, partial(noise, noisy, size=size_of_noise)
     )
     trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final, workers)
     player = train.linear(features)

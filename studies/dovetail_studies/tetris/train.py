@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.tetris.weights import KINDS, Features, Weights, size
-from dovetail_agents.general.feature_network.genome import (
-    Network,
-    Unit,
-    decode,
-    encode,
-    genes,
-)
+from dovetail_agents.general.feature_network.genome import Network, Unit, decode, encode, genes
 from dovetail_studies.tetris import games, temporal
 from dovetail_studies.tetris.searches import Search
 from dovetail_studies.tetris.sliding import Sliding
