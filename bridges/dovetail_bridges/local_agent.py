@@ -1,6 +1,8 @@
 """One agent in this program, asked for actions by a foreign protocol instead of a broker.
 
-The bridge keeps the game; the agent gets the messages that a broker would send.
+The bridge keeps the game; the agent gets the messages that a broker would send.  This is the
+reverse of a ``RemoteSeat``, whose action comes from elsewhere: here the agent is local and the game
+elsewhere.
 """
 
 from __future__ import annotations
