@@ -55,7 +55,7 @@ class Cut:
 
 
 def answer(call: Callable[[], T], seconds: float) -> T | None:
-    """Return what a function returns, or raise what it raises; None after so many seconds.
+    """Return what a function returns, or raise what it raises; None after ``seconds``.
 
     It then continues in a thread of its own, which ends with the program at the latest.
     """

@@ -96,7 +96,8 @@ app = group(
     _Commands,
     name="dovetail",
     help="Connect reinforcement-learning agents, environments and experiments.\n\n"
-    "To start, run each of these in its own terminal: `dovetail broker`, `dovetail env connect_four`, `dovetail agent random`, "
+    "To start, run each of these in its own terminal: `dovetail broker`, "
+    "`dovetail env connect_four`, `dovetail agent random`, "
     "and `dovetail run FILE`.",
     pretty_exceptions_enable=False,
 )

@@ -65,14 +65,16 @@ class Options:
     sync: Annotated[
         Sync,
         typer.Option(
-            help="When to force the journal to the device, against a power failure: none leaves it to "
+            help="When to force the journal to the device, against a power failure: none "
+            "leaves it to "
             "the system, batch loses a second at most, always loses nothing and is slow."
         ),
     ] = Sync.none
     durable: Annotated[
         bool,
         typer.Option(
-            help="Continue the runs in progress if the broker is killed and started again with the same "
+            help="Continue the runs in progress if the broker is killed and started again with "
+            "the same "
             "journal."
         ),
     ] = True
@@ -81,7 +83,8 @@ class Options:
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="Encrypt, and admit only the keys in this file (`dovetail keys make`), each for what the "
+            help="Encrypt, and admit only the keys in this file (`dovetail keys make`), each "
+            "for what the "
             "file says; the file is read again when it changes.",
         ),
     ] = None
@@ -89,7 +92,8 @@ class Options:
         bool,
         typer.Option(
             "--insecure",
-            help="Listen beyond this machine without keys, unencrypted: only in a network that you trust.",
+            help="Listen beyond this machine without keys, unencrypted: only in a network that "
+            "you trust.",
         ),
     ] = False
     heartbeat: Annotated[
@@ -119,7 +123,8 @@ class Options:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Host an environment inside the broker's process, which is faster; may be repeated.",
+            help="Host an environment inside the broker's process, which is faster; may be "
+            "repeated.",
             autocompletion=complete_environment,
         ),
     ] = None
@@ -127,7 +132,8 @@ class Options:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Host an agent type inside the broker's process, for agents that answer at once; may be "
+            help="Host an agent type inside the broker's process, for agents that answer at "
+            "once; may be "
             "repeated.",
             autocompletion=complete_agent,
         ),

@@ -120,7 +120,8 @@ def _each(names: list[str], check: Callable[[str], None], basic: str = "") -> in
             show(f"[red]FAILED[/] {escape(str(error))}")
             if name == basic:
                 show(
-                    f"{passed} of {number} checks passed; the other {len(names) - number} need {name}"
+                    f"{passed} of {number} checks passed; the other {len(names) - number} "
+                    f"need {name}"
                 )
                 return FAILED
         else:

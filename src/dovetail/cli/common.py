@@ -124,7 +124,8 @@ MaybeConnect = Annotated[
     typer.Option(
         "--connect",
         metavar="ADDRESS",
-        help="Address of a running broker to use. Without it the command plays by itself, whatever DOVETAIL_BROKER says.",
+        help="Address of a running broker to use. Without it the command plays by itself, "
+        "whatever DOVETAIL_BROKER says.",
     ),
 ]
 
@@ -207,7 +208,8 @@ Register = Annotated[
     typer.Option(
         "--register",
         metavar="KIND:NAME=FILE.py:THING",
-        help="Make your own object available to parameters: an encoder, evaluation, reward, algorithm or "
+        help="Make your own object available to parameters: an encoder, evaluation, reward, "
+        "algorithm or "
         "environment, policy:NAME=FILE, or engine:NAME=COMMAND; may be repeated.",
     ),
 ]

@@ -77,7 +77,8 @@ def conform(
         problem = kit.probe(role, command, patience)
         if problem:
             raise UsageError(
-                f"{' '.join(command)} cannot be tested: {problem}; docs/conformance.md specifies what the program must do"
+                f"{' '.join(command)} cannot be tested: {problem}; docs/conformance.md "
+                "specifies what the program must do"
             )
         for result in kit.run(role, command, cases, jobs, patience):
             results.append(result)

@@ -109,7 +109,8 @@ def compact(journal: JournalPath) -> None:
     try:
         if (live := place(journal)).exists():
             raise DovetailError(
-                f"{live} has runs in progress that refer to this journal; start a broker with it, and end "
+                f"{live} has runs in progress that refer to this journal; start a broker "
+                "with it, and end "
                 "that with Ctrl-C"
             )
         _copy(journal, journal, compact=True)

@@ -67,7 +67,8 @@ def make(
         str | None,
         typer.Option(
             metavar="KEY",
-            help="With --access: allow this public key, which its owner made, instead of making one.",
+            help="With --access: allow this public key, which its owner made, instead of "
+            "making one.",
         ),
     ] = None,
     server: Annotated[
@@ -220,7 +221,8 @@ def _broker(access: Path) -> keys.Key:
         keys.write(path, keys.make(), "of the broker")
     access.parent.mkdir(parents=True, exist_ok=True)
     access.write_text(
-        "# Who may use the broker: docs/keys.md. The broker reads this file again when it changes.\n",
+        "# Who may use the broker: docs/keys.md. The broker reads this file again when it "
+        "changes.\n",
         "utf-8",
     )
     return keys.read(path)

@@ -56,7 +56,7 @@ class Source:
         return None
 
     def _line(self, steps: tuple[Step, ...]) -> int | None:
-        """Return the line from which on the file has a place, or as much of it as it ever has."""
+        """Return the first line of a place, or of the longest part of it that the file has."""
         deepest = _depth(self._table(), steps)
         if not deepest:
             return None

@@ -35,7 +35,7 @@ SLOW = 1.0
 """Seconds without an answer after which a starting peer says what it waits for."""
 
 START = "`dovetail broker`"
-"""What starts a broker, as errors say it."""
+"""The command that starts a broker, for errors."""
 CLOSED = "this connection is closed; open another, and create its agents and runs there"
 
 THEIRS = "this connection", "open another one here"
@@ -195,7 +195,8 @@ class Link:
     def _heard(self) -> None:
         if self._silence.told:
             self._warn(
-                f"the broker at {self.address} is back after {self._silence.seconds:.0f} s of silence"
+                f"the broker at {self.address} is back after {self._silence.seconds:.0f} s "
+                "of silence"
             )
         self._silence.over()
 

@@ -125,7 +125,8 @@ def register(text: str) -> None:
     if not (name and where and kind in registry.GROUPS):
         kinds = ", ".join(registry.GROUPS)
         raise DovetailError(
-            f"{text!r} cannot be registered; give KIND:NAME=FILE.py:NAME, where KIND is one of {kinds}"
+            f"{text!r} cannot be registered; give KIND:NAME=FILE.py:NAME, where KIND is "
+            f"one of {kinds}"
         )
     thing: Any
     match kind:

@@ -82,8 +82,8 @@ def mixed(made: Iterable[str], what: str = "rows") -> str:
         made: the provenance of each; empty where it is not recorded.
         what: they are.
 
-    >>> mixed(["dovetail 0.1.0 (a)", "dovetail 0.1.0 (b)", ""])
-    'these rows were made by different software: dovetail 0.1.0 (a); dovetail 0.1.0 (b); not recorded'
+    >>> mixed(["dovetail 1.0 (a)", "dovetail 1.0 (b)", ""])
+    'these rows were made by different software: dovetail 1.0 (a); dovetail 1.0 (b); not recorded'
     """
     found = list(dict.fromkeys(each or UNRECORDED for each in made))
     if len(found) < 2:

@@ -8,7 +8,7 @@ pair (C', c' and S', s') for one connection, so that long-term keys do not open 
 
     HELLO     C', box of zeros from C' to S
     WELCOME   box from S to C': S', cookie
-    INITIATE  cookie, box from C' to S': C, vouch, what the client is; vouch: box from C to S': C', S
+    INITIATE  cookie, box from C' to S': C, vouch, properties; vouch: box from C to S': C', S
     READY     box from S' to C': what the server is
     MESSAGE   box between C' and S': flags, frame; either way, commands such as PING too
 

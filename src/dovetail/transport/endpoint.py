@@ -81,7 +81,10 @@ def parse(text: str, *, listen: bool = False) -> Endpoint:
 
 def needs_key(address: str) -> str:
     """Return the line for a program without a key at a broker that asks for one."""
-    return f"the broker at {address} lets in only programs with a key; give the option key, or set DOVETAIL_KEY"
+    return (
+        f"the broker at {address} lets in only programs with a key; give the option key, or "
+        "set DOVETAIL_KEY"
+    )
 
 
 def uses_no_keys(address: str) -> str:

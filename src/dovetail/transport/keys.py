@@ -105,7 +105,10 @@ def problem(key: str) -> str:
     try:
         raw(key)
     except ValueError:
-        return f"{key!r} is not a key; expected {LENGTH} characters such as `dovetail keys make` prints"
+        return (
+            f"{key!r} is not a key; expected {LENGTH} characters such as `dovetail keys make` "
+            "prints"
+        )
     return ""
 
 
@@ -134,7 +137,8 @@ def read(path: Path, server: str | None = None) -> Key:
             raise DovetailError(f"{path} has no {name} key; make one with `dovetail keys make`")
     if public(found["secret"]) != found["public"]:
         raise DovetailError(
-            f"{path}: its public and its secret key do not belong together; copy the whole file again, or make "
+            f"{path}: its public and its secret key do not belong together; copy the whole "
+            "file again, or make "
             "a new key with `dovetail keys make`"
         )
     server = server or str(found.get("server", ""))
@@ -192,6 +196,7 @@ def chosen(key: Key | Path | str | None) -> Key | None:
         key = read(path, os.environ.get(SERVER))
         if not key.server:
             raise DovetailError(
-                f"{path} does not name the broker's public key; add `server = ...` to it, or set {SERVER}"
+                f"{path} does not name the broker's public key; add `server = ...` to it, "
+                f"or set {SERVER}"
             )
     return key if key.secret else None

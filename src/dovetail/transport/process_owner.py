@@ -48,5 +48,6 @@ class Owner:
         """
         if self.process != _process:
             raise DovetailError(
-                f"{what} belongs to process {self.process}, from which this one was forked; {instead}"
+                f"{what} belongs to process {self.process}, from which this one was "
+                f"forked; {instead}"
             )
