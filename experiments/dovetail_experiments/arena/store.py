@@ -17,6 +17,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from dovetail.peer.closing import Closing
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.seeds import derive
 from dovetail_experiments.arena import schema as s
@@ -62,7 +63,7 @@ class Season:
     """When its final began, if it did."""
 
 
-class ArenaStore(Entrants, ArenaUnits):
+class ArenaStore(Entrants, ArenaUnits, Closing):
     """An arena's database.
 
     Args:
@@ -100,12 +101,6 @@ class ArenaStore(Entrants, ArenaUnits):
             )
         if create:
             self.season()
-
-    def __enter__(self) -> ArenaStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- seasons ----------------------------------------------------------------------------------
 

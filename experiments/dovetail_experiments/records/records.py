@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import sqlalchemy as sa
 
+from dovetail.peer.closing import Closing
 from dovetail.peer.extras import needed
 from dovetail.peer.validation_messages import among
 from dovetail.protocol import outside
@@ -81,7 +81,7 @@ class SavedState:
     """The agent's."""
 
 
-class Records:
+class Records(Closing):
     """A record open for reading.
 
     Args:
@@ -110,17 +110,6 @@ class Records:
 
     def __repr__(self) -> str:
         return f"Records({database.shown(self.url)!r})"
-
-    def __enter__(self) -> Records:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection."""

@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import msgspec
@@ -31,6 +30,7 @@ from dovetail.client.run_options import RunOptions
 from dovetail.peer import options, plugins
 from dovetail.peer.address import broker
 from dovetail.peer.broker_watchdog import GIVE_UP
+from dovetail.peer.closing import Closing
 from dovetail.peer.coercion import plain, unsendable
 from dovetail.peer.inbox import Inbox
 from dovetail.peer.link import Link
@@ -281,7 +281,7 @@ class RunHandle:
         self._experiment.request(command)
 
 
-class Experiment:
+class Experiment(Closing):
     """An experiment's connection.  Each method sends a message of the contract."""
 
     def __init__(self, connection: BrokerConnection) -> None:
@@ -626,17 +626,6 @@ class Experiment:
     def close(self) -> None:
         """Disconnect; the broker cancels runs in progress."""
         self._connection.close()
-
-    def __enter__(self) -> Experiment:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # -- the exchange ----------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
 from typing import TextIO
 
 FIRST = 2.0
@@ -39,12 +38,7 @@ class Ticker:
     def __enter__(self) -> Ticker:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._width:
             self._stream.write(f"\r{'':{self._width}}\r")
             self._stream.flush()

@@ -13,7 +13,6 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from types import TracebackType
 from typing import Any, Literal, SupportsIndex, get_args
 
 from msgspec import Struct
@@ -26,6 +25,7 @@ from dovetail.peer.agents.agent import Agent, Decision, End
 from dovetail.peer.agents.agent import Seat as Seated
 from dovetail.peer.agents.host import AgentHost, type_name
 from dovetail.peer.agents.remote_seat import RemoteAgent
+from dovetail.peer.closing import Closing
 from dovetail.peer.presets import declared
 from dovetail.peer.validation_messages import among
 from dovetail.protocol import messages as m
@@ -57,7 +57,7 @@ class Opponent(Struct, frozen=True):
     """A saved state to begin from."""
 
 
-class Sitting:
+class Sitting(Closing):
     """A seat in a game, played from the caller's own loop.
 
     ``reset`` begins an episode at any time; one in progress is abandoned, that is truncated without
@@ -283,17 +283,6 @@ class Sitting:
         with self._place, self._closing, suppress(DovetailError):  # the broker may be gone
             self._leave()
             self._link.close()
-
-    def __enter__(self) -> Sitting:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     # -- inside ----------------------------------------------------------------------------------
 
