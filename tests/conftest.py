@@ -24,7 +24,7 @@ from tests.forking import Forker
 TESTS = Path(__file__).resolve().parent
 GROUPS = {
     "fast": "no socket and no other program",
-    "learners": "plays or trains for seconds, in one process",
+    "learners": "plays, trains or tries many inputs for seconds, in one process",
     "processes": "sockets, threads and programs",
     "clients": "builds the clients of the other languages",
 }

@@ -83,16 +83,19 @@ def test_direction_and_role_say_what_a_frame_is(name: str) -> None:
 
 
 @given(VALUES)
+@pytest.mark.learners
 def test_msgpack_reads_what_the_codec_writes(value: Any) -> None:
     assert same(msgpack.unpackb(codec.encode(value)), value)
 
 
 @given(VALUES)
+@pytest.mark.learners
 def test_the_codec_reads_what_msgpack_writes(value: Any) -> None:
     assert same(codec.decode(msgpack.packb(value)), value)
 
 
 @given(VALUES, st.integers(0, 2**63 - 1), st.integers(0, 2**31))
+@pytest.mark.learners
 def test_payloads_pass_through_a_message_as_they_came(value: Any, episode: int, turn: int) -> None:
     frame = msgpack.packb(
         {
@@ -200,6 +203,7 @@ def test_random_bytes_raise_nothing_but_protocol_errors(frame: bytes) -> None:
 
 @settings(max_examples=500)
 @given(st.data())
+@pytest.mark.learners
 def test_mutated_frames_raise_nothing_but_protocol_errors(data: st.DataObject) -> None:
     frame = bytearray(data.draw(st.sampled_from(FRAMES)))
     for _ in range(data.draw(st.integers(1, 4))):

@@ -72,11 +72,13 @@ def depth(tree: Any) -> int:
 @example(b"\xc1")
 @example(b"\xd4\x01")
 @example(b"\xdf\xff\xff\xff\xff")
+@pytest.mark.learners
 def test_the_walk_agrees_with_msgpack_on_any_bytes(frame: bytes) -> None:
     assert walked(frame) == (None if is_one_value(frame) else "malformed")
 
 
 @given(TREES, st.integers(0, 400), st.binary(max_size=2))
+@pytest.mark.learners
 def test_the_walk_agrees_with_msgpack_on_cut_and_longer_frames(
     tree: Any, cut: int, more: bytes
 ) -> None:
@@ -88,6 +90,7 @@ def test_the_walk_agrees_with_msgpack_on_cut_and_longer_frames(
 
 @pytest.mark.rule("S13.5")
 @given(TREES)
+@pytest.mark.learners
 def test_limits_are_exact(tree: Any) -> None:
     frame = msgpack.packb(tree)
     exact = Limits(frame=len(frame), depth=max(1, depth(tree)), elements=size(tree))
