@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.processes
 TOP = Path(__file__).resolve().parents[2]
-FIELD = '    lookahead: bool = False\n    """Whether agents may ask'
+FIELD = '    lookahead: bool = False\n    """True if agents may ask'
 ADDED = '''    jokers: Natural = 0
     """Number of jokers that each seat may play."""
 '''
