@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-MOST = 68
+MOST = 64
 """Limit on public names of several classes; the aim is 40, so lower it whenever it can be."""
 PACKAGES = (
     "src",
