@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import types
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def test_the_innermost_line_of_the_user_is_named(tmp_path: Path) -> None:
 def test_frames_of_libraries_are_passed_over(tmp_path: Path) -> None:
     source = "import json\n\n\ndef act():\n    json.loads('{')\n"
     assert place(raised(tmp_path / "mine.py", source)) == " (mine.py:5)"
+
+
+def test_the_module_of_a_compiled_wheel_is_not_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "dovetail__mypyc", types.ModuleType("dovetail__mypyc"))
+    source = "def act():\n    return 1 / 0\n"
+    assert place(raised(tmp_path / "mine.py", source)) == " (mine.py:2)"
 
 
 def test_without_code_of_the_user_nothing_is_said() -> None:

@@ -40,7 +40,9 @@ def _ours() -> list[str]:
         for name, module in list(sys.modules.items())
         if name == "dovetail" or (name.startswith("dovetail_") and "." not in name)
     ]
-    return [f"{Path(each).resolve()}{os.sep}" for one in packages for each in one.__path__]
+    # The module of a compiled wheel is called `dovetail__mypyc`, and is not a package.
+    folders = [each for package in packages for each in getattr(package, "__path__", ())]
+    return [f"{Path(each).resolve()}{os.sep}" for each in folders]
 
 
 def trace(error: BaseException) -> str:

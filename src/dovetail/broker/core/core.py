@@ -303,7 +303,7 @@ class Core(Part):
         """Return all that it knows, but the kept states."""
         return [part.state() for part in self._parts]
 
-    def resume(self, states: list[dict[str, Any]]) -> None:
+    def resume(self, states: list[Any]) -> None:
         """Continue with what ``snapshot`` of another core returned.
 
         Raises:
