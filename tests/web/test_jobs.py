@@ -111,7 +111,7 @@ def test_the_next_game_of_one_table_does_not_wait_for_that_of_another(
     slow, quick = (Table(Plan("four", {}, AGENTS, n, m.ClockRule()), [], done=True) for n in (1, 2))
     begun, over = threading.Event(), threading.Event()
 
-    def play(plan: Plan) -> Table:
+    def play(plan: Plan, by: str = "") -> Table:
         if not begun.is_set():
             begun.set()
             assert over.wait(60)
@@ -222,7 +222,7 @@ def test_a_game_ends_that_no_one_comes_back_to(page: Page) -> None:
     assert (cancel.run, here.abandoned) == (0, False)  # agents come to an end by themselves
     people.done(m.Done(0, 0, "cancelled"))
     assert left.done
-    assert "No one was here for 30 minutes" in left.problem
+    assert f"No one was here for {UNSEEN_MINUTES} minutes" in left.problem
 
 
 def test_who_has_a_chair_and_the_page_open_is_there(page: Page) -> None:
