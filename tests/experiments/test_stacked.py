@@ -146,7 +146,7 @@ def comparable(value: Any) -> Any:
     result = body.get("result", body)
     for name in ("run", "episode", "seq"):
         result.pop(name, None)
-    for name in ("time", "type", "record"):
+    for name in ("time", "type", "record", "software"):
         body.pop(name, None)
     for seat in result["seats"]:
         seat.pop("seconds", None)
