@@ -13,6 +13,7 @@ from dovetail import InProcess
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.write_ahead_log import place
 from dovetail.peer import plugins
+from dovetail.peer.agents.agent import RESIGN, Agent, Decision
 from dovetail.protocol.journal import EpisodeRecord, StateRecord, read
 from dovetail_experiments.reports import games
 from dovetail_web import replays
@@ -103,6 +104,22 @@ def test_an_episode_that_goes_otherwise(dovetail: Any, journal: Path, game: str)
         assert answer.code == 1, number
         assert answer.err.startswith("dovetail: the replay differs in turn ")
         assert answer.err.count("\n") == 1
+
+
+def test_a_game_that_a_seat_resigned_ends_as_recorded(dovetail: Any, tmp_path: Path) -> None:
+    class Resigning(Agent):
+        name = "resigning"
+
+        def step(self, decision: Decision) -> Any:
+            return RESIGN
+
+    path = tmp_path / "games.journal"
+    with InProcess(["connect_four"], [Resigning, "random"], journal=path) as experiment:
+        agents = [experiment.create(each) for each in ("random", "resigning")]
+        (result,) = experiment.run("connect_four", agents).wait()
+    assert (result.reason, result.blame) == ("terminated", 1)
+    assert dovetail("replay", str(path), "1").out.endswith("the replay ends as recorded\n")
+    assert dovetail("verify", str(path)).code == 0
 
 
 def test_the_name_in_a_journal_is_not_imported(dovetail: Any, journal: Path) -> None:

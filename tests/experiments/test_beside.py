@@ -68,7 +68,7 @@ def test_a_wheel_has_no_file_whose_programs_it_lacks() -> None:
     wheel = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
         "targets"
     ]["wheel"]
-    every = sorted(TOP.glob("experiments/files/*.toml"))
+    every = sorted(TOP.glob("experiments/dovetail_experiments/examples/*.toml"))
     lacking = [
         each.relative_to(TOP).as_posix()
         for each in every

@@ -245,7 +245,10 @@ def test_what_only_the_agent_can_check(small: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        ('command = ["./nothing"]', "line 19: cannot start agent-dice: ./nothing: No such file"),
+        (
+            'command = ["./nothing"]',
+            "line 19: cannot start agent-dice: {folder}/nothing: No such file",
+        ),
         (
             'register = ["x"]',
             "line 17: the process of agent-dice ended with code 2: --register: 'x'",
@@ -261,4 +264,5 @@ def test_a_program_that_does_not_start(small: Path, more: str, complaint: str) -
         places.own_processes(plan.base),
     ):
         pass
+    complaint = complaint.replace("{folder}", str(small.parent))
     assert str(caught.value).startswith(f"{small}, {complaint}")

@@ -171,9 +171,11 @@ class Rows:
     def rows(self, name: str = "results", **_: Any) -> list[dict[str, Any]]:
         if name == "executions":
             return [{"id": number, "file": "{}"} for number in (1, 2)]
-        names = ("execution", "variant", "score", "return")
-        cells = [(1, "a=1", 0.5, 7.0), (2, "a=2", None, 9.0)]
-        common = {"seed": 1, "played": "eval", "agent": "one", "trained": 20}
+        if name == "stages":
+            return [{"execution": number, "software": "dovetail"} for number in (1, 2)]
+        names = ("execution", "variant", "score", "return", "with_score", "with_return")
+        cells = [(1, "a=1", 0.5, 7.0, 1, 1), (2, "a=2", None, 9.0, 0, 1)]
+        common = {"seed": 1, "count": 1, "played": "eval", "agent": "one", "trained": 20}
         return [{**common, **dict(zip(names, each, strict=True))} for each in cells]
 
 

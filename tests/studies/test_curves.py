@@ -10,6 +10,7 @@ import pytest
 
 from dovetail_experiments.statistics import mean
 from dovetail_studies import curves, pages
+from dovetail_studies.archive import Member
 from dovetail_studies.curves import Curve, Mark, Panel, Picture
 from dovetail_studies.dominion.learning import METHODS
 from dovetail_studies.results import Results
@@ -105,7 +106,9 @@ def test_what_a_caption_says_of_version_23_is_in_its_records() -> None:
     [curve] = [
         each for each in found.drawn.curves.curves if each.name == f"{METHODS[10]}, falling rate"
     ]
-    records = Results([DOCS / "results/dominion/trainings.study.jsonl"]).records.values()
+    records = Results(
+        [Member(DOCS / "results/dominion.zip", "trainings.study.jsonl")]
+    ).records.values()
     rises = [
         100 * (sum(each.result["curve"][80:]) - sum(each.result["curve"][60:80])) / 20
         for each in records

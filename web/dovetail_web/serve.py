@@ -10,7 +10,7 @@ from pathlib import Path
 import uvicorn
 
 from dovetail.peer.link import START
-from dovetail.peer.quoting import origin
+from dovetail.peer.quoting import command, origin
 from dovetail.protocol.errors import DovetailError
 from dovetail_web.app import application
 from dovetail_web.connection_limits import BACKLOG, Doors, protocols, room, sparing
@@ -68,7 +68,7 @@ def serve(
         names: under which a proxy serves the page, such as ``play.example.org``.
         ready: called with the page's URL once it can be asked for.
     """
-    hub = Hub(address, token, START if arena is None else f"`dovetail arena {arena.name}`")
+    hub = Hub(address, token, START if arena is None else f"`{command('arena', arena.name)}`")
     hub.start()
     # Behind a password the page may be asked for under any name that leads here.
     hosts = (*LOCAL, *names) if password is None else ()

@@ -205,7 +205,8 @@ def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
     over = "terminated" if turn.terminated else "truncated" if turn.truncated else None
     # The broker ends an episode as truncated, too, and says why; only rules end one as terminated.
     by_broker = result.reason == "truncated" and bool(result.message or result.blame is not None)
-    if result.reason in ("terminated", "truncated") and not by_broker:
+    resigned = result.reason == "terminated" and result.blame is not None
+    if result.reason in ("terminated", "truncated") and not by_broker and not resigned:
         if over != result.reason:
             _differs(number, f"it is {over or 'not over'}, not {result.reason}")
         if turn.outcome != result.outcome:

@@ -39,7 +39,8 @@ def replay(record: EpisodeRecord) -> Iterator[tuple[Environment, Turn]]:
                 raise DovetailError(f"the replay differs in turn {number}")
             turn = made.step(dict(actions))
             yield made, turn
-        if record.result.reason == "terminated" and not turn.terminated:
+        resigned = record.result.blame is not None
+        if record.result.reason == "terminated" and not turn.terminated and not resigned:
             raise DovetailError("the replay differs at the end: the game is not over")
     except DovetailError:
         raise
