@@ -20,6 +20,7 @@ FOCUSED = "!!document.activeElement?.closest('#board .target, #buttons button')"
 
 def tab(page: Any) -> None:
     """Press Tab until the focus is on something that can be chosen."""
+    page.wait_for_selector("#board .target, #buttons button", state="attached")
     for _ in range(60):
         if page.evaluate(FOCUSED):
             return
