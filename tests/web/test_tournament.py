@@ -19,7 +19,7 @@ name = "cup"
 seed = 5
 [environment]
 name = "connect_four"
-[agents.one]
+[agents.depth2]
 type = "alpha-beta"
 parameters = { depth = 2 }
 [agents.dice]
@@ -29,7 +29,7 @@ type = "mcts"
 parameters = { simulations = 50 }
 [[tournaments]]
 name = "all"
-players = ["one", "dice", "search"]
+players = ["depth2", "dice", "search"]
 episodes = 2000
 """
 """It lasts longer than the test, which ends it; a short one may be over before the page asks for the runs again."""
@@ -46,8 +46,8 @@ def test_a_running_tournament_is_watched(page: Any, served: Served, tmp_path: Pa
         [*line, "--out", str(tmp_path / "out")], stdout=subprocess.DEVNULL
     ) as cup:
         try:
-            page.wait_for_selector("#runs td:has-text('alpha-beta')")
-            board = page.locator("#games li:has(a:has-text('alpha-beta'))").first
+            page.wait_for_selector("#runs td:has-text('depth2')")
+            board = page.locator("#games li:has(a:has-text('depth2'))").first
             board.locator(".piece").first.wait_for()
             board.locator("a").click()
             page.wait_for_selector("#board .piece")
