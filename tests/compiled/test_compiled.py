@@ -22,6 +22,12 @@ TESTED = (
     "tests/conform/test_kit.py::test_dovetails_own_python_passes",  # others patch what is compiled
 )
 OF_THE_CHECKOUT = "tests/protocol/test_contract.py::test_generated_files_are_up_to_date"
+# Compiled code has no limit of recursion, checks types by itself and cannot be patched: errors of a
+# user's own objects have other words there, or none; docs/compiled.md says so.
+OTHERWISE = (
+    "not seen-in-itself and not says-itself and not over-as-number and not outcome-text "
+    "and not goes_through_no_frame and not by_interrupt and not in_the_middle_of_another_call"
+)
 EPISODES = 40
 
 
@@ -34,6 +40,7 @@ def python() -> str:
 
 def test_it_passes_the_tests_of_the_broker(python: str) -> None:
     command = [python, "-m", "pytest", "-q", *TESTED, f"--deselect={OF_THE_CHECKOUT}"]
+    command += ["-k", OTHERWISE]
     # The generator of the contract is in no wheel.
     env = {**os.environ, "PYTHONPATH": str(TOP / "protocol")}
     assert subprocess.run(command, cwd=TOP, env=env).returncode == 0

@@ -29,6 +29,8 @@ _seen: dict[str, None] = {}
 
 def _mine(frame: traceback.FrameSummary) -> bool:
     """Return whether a frame is neither ours nor a library's."""
+    if frame.filename.startswith("dovetail/"):  # compiled modules name their sources so
+        return False
     file = os.path.realpath(frame.filename) if os.sep in frame.filename else frame.filename
     return not file.startswith((*_LIBRARIES, *_ours(), "<"))
 
