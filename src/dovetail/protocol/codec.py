@@ -56,23 +56,30 @@ Raises one of ``UNSENDABLE`` for a value that cannot.
 _CONTAINERS = (dict, list, tuple)
 
 
-def check_values(value: Any) -> None:
+_DEEPEST = 500
+"""Levels of a value that are looked at; far fewer may travel."""
+
+
+def check_values(value: Any, depth: int = 0) -> None:
     """Check that a value has only what the contract lets travel, where the encoder lets more
     through.
 
     Raises:
         TypeError: a map has a key that is not text (S3.6), or there is a time stamp.
+        RecursionError: it is nested too deep, or contains itself; compiled code has no limit of its own.
     """
+    if depth > _DEEPEST:
+        raise RecursionError("maximum recursion depth exceeded in a value")
     if isinstance(value, dict):
         for key, each in value.items():
             if not isinstance(key, str):
                 shown = repr(key)[:40]
                 raise TypeError(f"keys of maps are text, not {shown} ({type(key).__name__}) (S3.6)")
-            check_values(each)
+            check_values(each, depth + 1)
     elif isinstance(value, list | tuple):
         for each in value:
             if not isinstance(each, int | float | str):
-                check_values(each)
+                check_values(each, depth + 1)
     elif isinstance(value, datetime.date | datetime.time | datetime.timedelta):
         raise TypeError(f"a {type(value).__name__} cannot travel; write it as text or a number")
 

@@ -74,14 +74,15 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
         turn: of rules in this program.
         limits: of frames.
     """
-    seats: Any = turn.seats  # what rules return is not always what the types say
+    said: Any = turn  # what rules return is not always what the types say
+    seats: Any = said.seats
     if (
         type(seats) is not list
-        or turn.info is not NIL
-        or turn.scene is not NIL
-        or turn.text is not None
-        or type(turn.terminated) is not bool
-        or type(turn.truncated) is not bool
+        or said.info is not NIL
+        or said.scene is not NIL
+        or said.text is not None
+        or type(said.terminated) is not bool
+        or type(said.truncated) is not bool
     ):
         return None
     arrays, size = 0, _AROUND
