@@ -66,7 +66,7 @@ def check_values(value: Any, depth: int = 0) -> None:
 
     Raises:
         TypeError: a map has a key that is not text (S3.6), or there is a time stamp.
-        RecursionError: it is nested too deep, or contains itself; compiled code has no limit of its own.
+        RecursionError: it is nested too deep, or contains itself; compiled code sets no limit.
     """
     if depth > _DEEPEST:
         raise RecursionError("maximum recursion depth exceeded in a value")
