@@ -115,7 +115,7 @@ def test_a_phone(chromium: Any, url: str, scheme: Any) -> None:
         assert box is not None
         assert box["width"] / 7 >= 40  # a column can be hit by a thumb
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (colour == "rgb(255, 255, 255)") == (scheme == "light")
+        assert (colour == "rgb(246, 245, 241)") == (scheme == "light")
     finally:
         context.close()
 

@@ -19,8 +19,7 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Mount, WebSocketRoute
-from starlette.staticfiles import StaticFiles
+from starlette.routing import WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -37,6 +36,7 @@ from dovetail_web.hub import Hub
 from dovetail_web.positions import encode, picture
 from dovetail_web.routes import Route
 from dovetail_web.sessions import Sessions
+from dovetail_web.static_files import StaticFiles
 from dovetail_web.tables import RULES, Plan, Sitter, Table
 
 log = logging.getLogger("dovetail.web")
@@ -100,11 +100,13 @@ class Page:
             ).routes()
         self._drawing = asyncio.Semaphore(MOST_DRAWN)
         self._reading = asyncio.Semaphore(MOST_READ)
+        self._static = StaticFiles(HERE / "static")
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
         )
+        self._templates.globals |= {"static": self._static.address, "script": self._static.script}
 
-    def routes(self) -> list[Route | WebSocketRoute | Mount]:
+    def routes(self) -> list[Route | WebSocketRoute]:
         """Return them."""
         play = [
             Route("/play", self.choose),
@@ -124,7 +126,8 @@ class Page:
             Route("/replay/{number:number}/positions", self.replayed),
             Route("/replay/{number:number}/turn/{turn:number}.{form}", self.replayed_picture),
             WebSocketRoute("/live", self.live),
-            Mount("/static", StaticFiles(directory=HERE / "static")),
+            Route("/static/{name}", self._static.serve),
+            Route("/static/{version}/{name}", self._static.serve),
             *(play if self._plays else []),
             *self._more,
         ]

@@ -68,16 +68,18 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = {name for name, _ in message["headers"]}
-                policy = b"content-security-policy"
+                usual = (
+                    (b"content-security-policy", POLICY.encode()),
+                    # Pages change, and are for who is signed in.
+                    (b"cache-control", b"no-cache, private"),
+                )
                 message["headers"] = [
                     *message["headers"],
-                    *(() if policy in given else ((policy, POLICY.encode()),)),
+                    *(each for each in usual if each[0] not in given),
                     (b"x-content-type-options", b"nosniff"),
                     # To this page's own addresses only; with `no-referrer` its forms would have no origin.
                     (b"referrer-policy", b"same-origin"),
                     (b"cross-origin-resource-policy", b"same-origin"),
-                    # Pages change, and are for who is signed in; scripts change with the page's version.
-                    (b"cache-control", b"no-cache, private"),
                     (b"cross-origin-opener-policy", b"same-origin"),
                     *((self._known(scope),) if new else ()),
                 ]

@@ -16,7 +16,7 @@ function show(row) {
   for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (theirs.querySelectorAll("[data-option]"))) field.name = `a.${row.dataset.seat}.${field.dataset.option}`;
 }
 
-const rows = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".seat"))];
+const rows = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".place"))];
 /** The option that is the number of seats, if the game has one. @type {HTMLInputElement | null} */
 const count = document.querySelector("#options [data-seats]");
 const choosers = rows.map((row) => /** @type {HTMLSelectElement} */ (row.querySelector("select")));

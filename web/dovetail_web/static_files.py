@@ -1,0 +1,71 @@
+"""The page's scripts and styles: compressed once, at addresses that change with them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import mimetypes
+import re
+from pathlib import Path
+
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+IMPORT = re.compile(r"""^(?:import|export)\b[^"';]*?["']\./([\w.-]+)["']""", re.MULTILINE)
+LASTING = "public, max-age=31536000, immutable"
+"""Of an address that names its version."""
+COMPRESSED = (".js", ".css", ".svg")
+
+
+class StaticFiles:
+    """The files of a folder.
+
+    Args:
+        folder: with the files, which are read now.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._plain = {each.name: each.read_bytes() for each in sorted(folder.iterdir())}
+        self._packed = {
+            name: gzip.compress(data, 9, mtime=0)
+            for name, data in self._plain.items()
+            if name.endswith(COMPRESSED)
+        }
+        whole = hashlib.blake2b(digest_size=6)
+        for name, data in self._plain.items():
+            whole.update(name.encode() + data)
+        self.address = f"/static/{whole.hexdigest()}"
+        """Where pages find the files; modules import one another from beside them."""
+
+    async def serve(self, request: Request) -> Response:
+        """Return a file; the newest, though an older page may ask for it at an older address."""
+        name = request.path_params["name"]
+        if name not in self._plain:
+            raise HTTPException(404, "There is no such file.")
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        headers = {"Vary": "Accept-Encoding"}
+        if request.url.path == f"{self.address}/{name}":
+            headers["Cache-Control"] = LASTING
+        packed = "gzip" in request.headers.get("accept-encoding", "") and name in self._packed
+        if packed:
+            headers["Content-Encoding"] = "gzip"
+        data = self._packed[name] if packed else self._plain[name]
+        return Response(data, media_type=kind, headers=headers)
+
+    def modules(self, name: str) -> list[str]:
+        """Return a module and those that it imports, directly or not."""
+        found, rest = [], [name]
+        while rest:
+            each = rest.pop()
+            if each not in found:
+                found.append(each)
+                rest += IMPORT.findall(self._plain[each].decode())
+        return found
+
+    def script(self, name: str) -> Markup:
+        """Return the elements that load a module, and at the same time those that it imports."""
+        first, *others = (f"{self.address}/{each}" for each in self.modules(name))
+        lines = [f'<link rel="modulepreload" href="{each}">' for each in others]
+        return Markup("\n".join([f'<script type="module" src="{first}"></script>', *lines]))
