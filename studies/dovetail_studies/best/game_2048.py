@@ -23,11 +23,16 @@ from dovetail_studies.tetris.sliding import Sliding
 
 SHAPE = (4, 4)
 TILES = (2048, 4096, 8192, 16384)
+BEYOND = 32768
 COHERENT, PLAIN = Rule(1.0, coherent=True), Rule(0.1, coherent=False)
 OPTIONS = (("lines", False), ("fives", False), ("lines", True), ("fives", True))
 """Network and temporal coherence of the shorter trainings."""
 MEASURED = 1_000_000
 """Added to the seeds of games without learning."""
+WIDE = 16
+"""Tiles told apart by the network that searches: up to 32768."""
+SEARCHED = {1: 1, 2: 5, 3: 50}
+"""By plies: divides the number of games, since a move of three takes a millisecond."""
 GENES = "the Tetris study's network"
 GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
 """CMA-ES over all genes of six units: games of a candidate, and of a generation's mean."""
@@ -40,8 +45,22 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
         option = {"network": network, "coherent": coherent}
         found += rows.each_seed(option, {"games": values["short"], **tests}, seeds)
     generations = min(GENERATIONS, values["short"] // 20)
+    found += _searching(values, seeds)
     found += rows.each_seed({"network": GENES}, {"generations": generations, **tests}, seeds)
     return found
+
+
+def _searching(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
+    """Return the trainings whose players search, and the network that they search with."""
+    return [
+        unit
+        for plies in (1, 2, 3)
+        for unit in rows.each_seed(
+            {"exponents": WIDE, "plies": plies},
+            {"games": values["games"], "tests": max(1, values["tests"] // SEARCHED[plies])},
+            seeds,
+        )
+    ]
 
 
 def _genes(unit: rows.Unit) -> rows.Result:
@@ -70,30 +89,34 @@ def _work(unit: rows.Unit) -> rows.Result:
     if unit.get("network") == GENES:
         return _genes(unit)
     kind, coherent = unit.get("network", "fives"), unit.get("coherent", True)
-    network = layout(kind, *SHAPE)
-    parameters = saved.NTupleParameters(network=kind)
+    exponents = unit.get("exponents")
+    network = layout(kind, *SHAPE, exponents)
+    parameters = saved.NTupleParameters(network=kind, exponents=exponents)
 
     def learn() -> bytes:
         weights = network.zeros()
-        rule = COHERENT if coherent else PLAIN
-        for _ in chunks(network, weights, *SHAPE, unit["games"], unit["seed"], rule):
+        by = COHERENT if coherent else PLAIN
+        for _ in chunks(network, weights, *SHAPE, unit["games"], unit["seed"], by):
             pass
         return saved.dump(parameters, SHAPE, weights, unit["games"])
 
-    name = f"{kind}-{'coherent' if coherent else 'plain'}-{unit['games']}-{unit['seed']}"
+    rule = "coherent" if coherent else "plain"
+    name = f"{kind}{exponents or ''}-{rule}-{unit['games']}-{unit['seed']}"
     weights = learned(name, learn, saved.parse)[3]
     assert weights is not None
-    out = measure(network, weights, SHAPE, unit["tests"], MEASURED + unit["seed"])
+    tiles = (*TILES, BEYOND) if "plies" in unit else TILES
+    plies = unit.get("plies", 1)
+    out = measure(network, weights, SHAPE, unit["tests"], MEASURED + unit["seed"], plies)
     return {
         "score": round(float(np.mean(out[:, 0])), 1),
-        "tiles": {str(tile): int((1 << out[:, 1] >= tile).sum()) for tile in TILES},
+        "tiles": {str(tile): int((1 << out[:, 1] >= tile).sum()) for tile in tiles},
         "tests": unit["tests"],
         "games": unit["games"] + unit["tests"],
     }
 
 
 def _draw(done: rows.Done) -> rows.Drawn:
-    results = [result for unit, result in done if "network" not in unit]
+    results = [result for unit, result in done if not {"network", "plies"} & unit.keys()]
     options = [each for each in done if "coherent" in each[0]]
     generations = done[-1][0]["generations"]
     searched = [result for unit, result in done if unit.get("network") == GENES]
@@ -109,6 +132,12 @@ def _draw(done: rows.Done) -> rows.Drawn:
         found = shared([(each["tiles"][str(tile)], each["tests"]) for each in results])
         printed = "97.8 (2014)" if tile == 2048 else "-"
         lines.append([f"reaches {tile}, %", percent(found), "-", printed])
+    for (plies,), group in rows.by([each for each in done if "plies" in each[0]], "plies").items():
+        name = f"tiles up to {BEYOND}, {plies} {'ply' if plies == 1 else 'plies'}"
+        lines.append([f"{name}: mean score", rows.interval(rows.over(group, "score"), 0), "-", "-"])
+        for tile in (2048, 8192, 16384, BEYOND):
+            reached = shared([(each["tiles"][str(tile)], each["tests"]) for each in group])
+            lines.append([f"{name}: reaches {tile}, %", percent(reached), "-", "-"])
     for (name, coherent), group in rows.by(options, "network", "coherent").items():
         trained = f"`{name}`, {'temporal coherence' if coherent else 'plain TD'}, shorter"
         reached = shared([(each["tiles"]["2048"], each["tests"]) for each in group])
@@ -121,7 +150,8 @@ def _draw(done: rows.Done) -> rows.Drawn:
         "No game is cut short. The network is `fives` of `ntuple-2048`: six five-tuples, 3.2 million weights, each with a rate of its own (temporal coherence), without search; `lines` has 17 tables of four squares and 1.1 million weights. Plain TD has the rate 0.1. "
         f"{GENES[0].upper()}{GENES[1:]} is `feature-network` with six units, all genes of which CMA-ES searches for from 0.5, in {generations} generations of {POPULATION} candidates with {EACH} games. "
         "The literature's figures are those of Szubert and Jaśkowski (2014, 22.9 million weights), Jaśkowski (2016, with search) and Guei (2021, 72 % of whose games reach 32768); "
-        "no player here searches 2048. The tables tell tiles apart up to 8192, which bounds what they can learn."
+        "where a line names plies, expectimax looks that many slides ahead: one ply is the network's choice. The other lines do not search, and their tables tell tiles apart up to 8192, which bounds what they can learn; those of the searching player, `fives` as well, tell them apart up to 32768. "
+        "Two plies are measured in a fifth of the games and three in a fiftieth, since a search of three takes about a millisecond a move."
     )
     text = "all, as each has its own sequence of tiles"
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)

@@ -27,6 +27,10 @@ app = typer.Typer(
 def train_command(
     out: Annotated[Path, typer.Argument(help="The file to write; the agent's state.")],
     network: Annotated[Name, typer.Option(help="Set of tuples.")] = "fives",
+    exponents: Annotated[
+        int | None,
+        typer.Option(min=2, max=18, help="Tiles told apart; with 16 up to 32768."),
+    ] = None,
     games: Annotated[int, typer.Option(min=1, help="Number of training games.")] = 100_000,
     rate: Annotated[float, typer.Option(min=0, help="Learning rate of the network.")] = 1.0,
     coherent: Annotated[
@@ -43,10 +47,10 @@ def train_command(
     """Train a network and write it as a state that ntuple-2048 loads."""
     if not out.parent.is_dir():
         raise DovetailError(f"cannot write {out}: there is no folder {out.parent}")
-    found = layout(network, *SHAPE)
+    found = layout(network, *SHAPE, exponents)
     weights = found.zeros()
     weights += np.float32(first / len(found.tables))
-    parameters = saved.NTupleParameters(network=network)
+    parameters = saved.NTupleParameters(network=network, exponents=exponents)
 
     def done(played: int) -> None:
         if played == games or (save_every and played % save_every == 0):
@@ -62,6 +66,7 @@ def measure_command(
     seed: Annotated[
         int, typer.Option(help="Seed of the games; use another than in training.")
     ] = 1_000_001,
+    plies: Annotated[int, typer.Option(min=1, max=4, help="Slides looked ahead.")] = 1,
 ) -> None:
     """Play games without learning; print scores and rates with 95 % intervals."""
     try:
@@ -72,7 +77,7 @@ def measure_command(
         raise DovetailError(f"{file}: {error}") from None
     if shape is None or found is None or weights is None:
         raise DovetailError(f"{file} has learned nothing")
-    out = measure(found, weights, shape, games, seed)
+    out = measure(found, weights, shape, games, seed, plies)
     score = mean(out[:, 0].tolist())
     typer.echo(f"learned from {learned} games; {games} games played")
     between = f" ({score.low:.0f}..{score.high:.0f})" if score.known else ""

@@ -42,7 +42,14 @@ class Rule:
 
 
 def chunks(
-    network: Layout, weights: Array, rows: int, columns: int, games: int, seed: int, rule: Rule
+    network: Layout,
+    weights: Array,
+    rows: int,
+    columns: int,
+    games: int,
+    seed: int,
+    rule: Rule,
+    plies: int = 1,
 ) -> Iterator[Array]:
     """Play games and learn from them, changing the weights.
 
@@ -63,6 +70,7 @@ def chunks(
             network.tables,
             network.exponents,
             weights,
+            plies,
             rule.rate,
             rule.coherent,
             sums,
@@ -108,9 +116,14 @@ def train(
 
 
 def measure(
-    network: Layout, weights: Array, shape: tuple[int, int], games: int, seed: int
+    network: Layout,
+    weights: Array,
+    shape: tuple[int, int],
+    games: int,
+    seed: int,
+    plies: int = 1,
 ) -> Array:
-    """Return score, largest exponent and moves of games without learning: int64, shape (games,
-    3)."""
+    """Return score, largest exponent and moves of games without learning, ``plies`` slides looked
+    ahead: int64, shape (games, 3)."""
     rule = Rule(0.0, coherent=False)
-    return np.concatenate(list(chunks(network, weights, *shape, games, seed, rule)))
+    return np.concatenate(list(chunks(network, weights, *shape, games, seed, rule, plies)))

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Mode
 from dovetail.protocol.spaces import Box
 from dovetail_agents.games.game_2048 import kernels
 from dovetail_agents.games.game_2048.networks import layout
@@ -39,7 +41,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
 
     It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of
     the next decision's best move, and towards 0 at the end. All chance is the game's, so it does
-    not explore. ``dovetail train 2048 train`` trains it where the games run.
+    not explore. Where it does not learn, expectimax looks ``plies`` slides ahead. ``dovetail train 2048 train`` trains it where the games run.
     """
 
     name = "ntuple-2048"
@@ -66,7 +68,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
             return
         if self.shape is not None:
             raise DovetailError(f"this ntuple-2048 has learned boards of {self.shape}, not {shape}")
-        self.network = layout(self.parameters.network, *shape)
+        self.network = layout(self.parameters.network, *shape, self.parameters.exponents)
         self.weights: Array = self.network.zeros()
         self.shape = shape
 
@@ -84,7 +86,8 @@ class NTuple2048(VectorAgent[NTupleParameters]):
 
     def step(self, decision: Decision) -> int:
         legal = sum(1 << move for move in decision.legal or ())
-        best, chosen, values = self._best(decision.observation, legal)
+        plies = self._plies(decision.mode)
+        best, chosen, values = self._best(decision.observation, legal, plies)
         if chosen < 0:
             raise DovetailError(f"none of the legal moves {decision.legal} changes the board")
         if decision.think:
@@ -94,12 +97,15 @@ class NTuple2048(VectorAgent[NTupleParameters]):
             decision.memory.tiles = best
         return chosen
 
-    def _best(self, observation: Any, legal: int) -> tuple[Array, int, Array]:
+    def _plies(self, mode: Mode) -> int:
+        return 1 if mode == "learn" else self.parameters.plies
+
+    def _best(self, observation: Any, legal: int, plies: int) -> tuple[Array, int, Array]:
         """Return the board after the best of these moves, the move, and the value of each; see
         ``kernels.best_move``."""
         tiles = np.asarray(observation, np.int64).reshape(self._squares)
         best, values = np.empty_like(tiles), np.empty(4)
-        chosen = kernels.best_move(tiles, legal, *self._board, best, values)
+        chosen = kernels.best_move(tiles, legal, *self._board, plies, best, values)
         return best, int(chosen), values
 
     def end(self, end: End) -> None:
@@ -111,7 +117,7 @@ class NTuple2048(VectorAgent[NTupleParameters]):
     def _finish(self, last: Array, worth: float, cut: Any) -> None:
         """Learn the end of an episode: its last reward, and where it was cut short."""
         if cut is not None:
-            _, chosen, values = self._best(cut, 15)
+            _, chosen, values = self._best(cut, 15, 1)
             worth += values[chosen] if chosen >= 0 else 0.0
         self._learn(last, worth)
         self.episodes += 1
@@ -132,8 +138,9 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         boards = np.asarray(rows.observations, np.int64).reshape(-1, self._squares)
         actions: Array = np.empty(len(boards), np.int64)
         learning = rows.mode == "learn"
-        last = self.parameters.learning_rate, learning, memory.last, memory.waiting, actions
-        kernels.decide(rows.slots, boards, rows.legal[:, 0], *self._board, *last)
+        rate, plies = self.parameters.learning_rate, self._plies(rows.mode)
+        rest = plies, rate, learning, memory.last, memory.waiting, actions
+        kernels.decide(rows.slots, boards, rows.legal[:, 0], *self._board, *rest)
         return actions
 
     def end_rows(self, ends: Ends, memory: _Slots) -> None:
@@ -148,7 +155,8 @@ class NTuple2048(VectorAgent[NTupleParameters]):
         return dump(self.parameters, self.shape, weights, self.episodes)
 
     def load(self, state: bytes) -> None:
-        """Become the agent that was saved: its parameters take the place of this one's."""
-        self.parameters, self.shape, network, weights, self.episodes = parse(state)
+        """Become the agent that was saved, by its parameters but for this one's ``plies``."""
+        found, self.shape, network, weights, self.episodes = parse(state)
+        self.parameters = replace(found, plies=self.parameters.plies)
         if network is not None and weights is not None:
             self.network, self.weights = network, weights

@@ -41,9 +41,63 @@ def read(found: Array, tables: Array, weights: Array) -> float:
 @njit(cache=True, nogil=True)
 def value(tiles: Array, places: Array, tables: Array, exponents: int, weights: Array) -> float:
     """Return the network's value of a board; arguments as in ``networks.Layout``."""
-    found = np.empty(places.shape[0], np.int64)
-    entries(tiles, places, exponents, found)
-    return read(found, tables, weights)
+    total = 0.0
+    for look in range(places.shape[0]):
+        entry = 0
+        for at in range(places.shape[1]):
+            square = places[look, at]
+            if square >= 0:
+                entry = entry * exponents + min(tiles[square], exponents - 1)
+        total += weights[tables[look], entry]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def expected(
+    tiles: Array,
+    plies: int,
+    rows: int,
+    columns: int,
+    places: Array,
+    tables: Array,
+    exponents: int,
+    weights: Array,
+) -> float:
+    """Return the value of a board after a slide by expectimax.
+
+    Every tile that may appear next, a 2 nine times of ten and else a 4, is answered by the best
+    slide, and boards after the last slide are valued by the network.
+
+    Args:
+        tiles: of the board, with a free square.
+        plies: slides, the one before the board among them; with 1, ``value``.
+        rows, columns, places, tables, exponents, weights: see ``best_move``.
+    """
+    if plies <= 1:
+        return value(tiles, places, tables, exponents, weights)
+    board = tiles.copy()
+    after = np.empty_like(tiles)
+    total = 0.0
+    free = 0
+    for square in range(tiles.shape[0]):
+        if tiles[square]:
+            continue
+        free += 1
+        for tile in (1, 2):
+            board[square] = tile
+            best, stuck = 0.0, True
+            for move in range(4):
+                reward = slide(board, rows, columns, move, after)
+                if reward < 0:
+                    continue
+                worth = reward + expected(
+                    after, plies - 1, rows, columns, places, tables, exponents, weights
+                )
+                if stuck or worth > best:
+                    best, stuck = worth, False
+            total += best * (0.9 if tile == 1 else 0.1)
+        board[square] = 0
+    return total / free
 
 
 @njit(cache=True, nogil=True)
@@ -67,6 +121,7 @@ def best_move(
     tables: Array,
     exponents: int,
     weights: Array,
+    plies: int,
     best: Array,
     values: Array,
 ) -> int:
@@ -79,12 +134,12 @@ def best_move(
         rows, columns: of the board.
         places, tables, exponents: ``networks.Layout``.
         weights: float32, of its shape.
+        plies: see ``expected``.
         best: written, the board after that move.
         values: float64, shape (4,): written, reward plus value of each move, NaN where there is
         none.
     """
     candidate = np.empty_like(tiles)
-    found = np.empty(places.shape[0], np.int64)
     chosen = -1
     for move in range(4):
         values[move] = np.nan
@@ -93,8 +148,9 @@ def best_move(
         reward = slide(tiles, rows, columns, move, candidate)
         if reward < 0:
             continue
-        entries(candidate, places, exponents, found)
-        values[move] = reward + read(found, tables, weights)
+        values[move] = reward + expected(
+            candidate, plies, rows, columns, places, tables, exponents, weights
+        )
         if chosen < 0 or values[move] > values[chosen]:
             chosen = move
             for square in range(best.shape[0]):
@@ -129,6 +185,7 @@ def decide(
     tables: Array,
     exponents: int,
     weights: Array,
+    plies: int,
     rate: float,
     learning: bool,
     last: Array,
@@ -141,7 +198,7 @@ def decide(
         slots: in which each board is, int32.
         boards: int64, shape (boards, squares).
         legal: uint8, shape (boards,): the moves allowed as bits.
-        rows, columns, places, tables, exponents, weights: see ``best_move``.
+        rows, columns, places, tables, exponents, weights, plies: see ``best_move``.
         rate: see ``learn``.
         learning: whether to learn, and to keep what was chosen.
         last: int64, by slot: the board after its last move.
@@ -153,7 +210,8 @@ def decide(
     for k in range(slots.shape[0]):
         slot = slots[k]
         chosen = best_move(
-            boards[k], legal[k], rows, columns, places, tables, exponents, weights, best, values
+            *(boards[k], legal[k], rows, columns),
+            *(places, tables, exponents, weights, plies, best, values),
         )
         actions[k] = chosen
         if learning and chosen >= 0:
@@ -196,6 +254,7 @@ def play(
     tables: Array,
     exponents: int,
     weights: Array,
+    plies: int,
     rate: float,
     coherent: bool,
     sums: Array,
@@ -214,6 +273,7 @@ def play(
         rows, columns: of the board.
         places, tables, exponents: ``networks.Layout``.
         weights: float32, of its shape; changed unless ``rate`` is 0.
+        plies: see ``expected``.
         rate: of the whole network; each look takes an equal part.
         coherent: whether weights have rates of their own.
         sums, sizes: float32, of the weights' shape, or (0, 0) if not coherent: errors and their
@@ -244,7 +304,12 @@ def play(
                 if reward < 0:
                     continue
                 entries(candidate, places, exponents, found)
-                promised = reward + read(found, tables, weights)
+                if plies > 1:
+                    promised = reward + expected(
+                        candidate, plies, rows, columns, places, tables, exponents, weights
+                    )
+                else:
+                    promised = reward + read(found, tables, weights)
                 if gain < 0 or promised > worth:
                     gain, worth = reward, promised
                     best[:] = candidate

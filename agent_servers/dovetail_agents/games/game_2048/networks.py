@@ -35,8 +35,8 @@ SIXES = (
     (4, 5, 6, 8, 9, 10),
 )
 EXPONENTS: dict[Name, int] = {"lines": 16, "fives": 14, "sixes": 15}
-"""Tiles that a network tells apart, the free square among them; larger ones count as the
-largest."""
+"""Tiles that a network tells apart unless told otherwise, the free square among them; larger ones
+count as the largest."""
 
 
 def lines(rows: int, columns: int) -> list[list[int]]:
@@ -93,8 +93,13 @@ class Layout:
         return np.zeros(self.shape, np.float32)
 
 
-def layout(name: Name, rows: int, columns: int) -> Layout:
+def layout(name: Name, rows: int, columns: int, exponents: int | None = None) -> Layout:
     """Return a network for a board.
+
+    Args:
+        name: of its set of tuples.
+        rows, columns: of the board.
+        exponents: tiles told apart, the free square among them; those of ``EXPONENTS`` if None.
 
     Raises:
         DovetailError: ``fives`` and ``sixes`` are for boards of 4 x 4.
@@ -118,7 +123,7 @@ def layout(name: Name, rows: int, columns: int) -> Layout:
     places: Array = np.full((len(found), longest), -1, np.int64)
     for look, squares in enumerate(found):
         places[look, : len(squares)] = squares
-    exponents = EXPONENTS[name]
+    exponents = exponents or EXPONENTS[name]
     return Layout(
         places, np.array(tables, np.int64), exponents, (max(tables) + 1, exponents**longest)
     )

@@ -30,6 +30,22 @@ class NTupleParameters(Struct, frozen=True, forbid_unknown_fields=True):
             "of the usual limit"
         ),
     ] = "lines"
+    exponents: Annotated[
+        Annotated[int, Meta(ge=2, le=18)] | None,
+        Meta(
+            description="Tiles told apart, the free square among them: with 16 up to 32768. If not "
+            "given, 16 for lines, 14 for fives and 15 for sixes",
+        ),
+    ] = None
+    plies: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=4,
+            description="Slides looked ahead by expectimax where it does not learn; 1 takes the "
+            "network's word",
+        ),
+    ] = 1
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
@@ -70,7 +86,7 @@ def parse(
         raise wrong("ntuple-2048", f"a board of {found.shape}")
     shape = (found.shape[0], found.shape[1])
     try:
-        network = layout(saved.parameters.network, *shape)
+        network = layout(saved.parameters.network, *shape, saved.parameters.exponents)
     except DovetailError as error:
         raise wrong("ntuple-2048", str(error)) from None
     return (
