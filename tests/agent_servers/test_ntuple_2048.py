@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from dovetail import DovetailError, InProcess
 from dovetail.client.run_options import RunOptions
 from dovetail.peer.agents.agent import Decision, End, Seat
+from dovetail.protocol.messages import Mode
 from dovetail_agents.games.game_2048 import NTuple2048, kernels, saved
 from dovetail_agents.games.game_2048.networks import Layout, images, layout, lines
 from dovetail_games.connect_four import ConnectFour
@@ -267,3 +268,68 @@ def test_saved_tables_are_checked() -> None:
     for wrong in ({"shape": [3, 4]}, {"shape": [99, 9]}, {"shape": [3]}, {"weights": b"x"}):
         with pytest.raises(DovetailError, match="not a saved ntuple-2048"):
             saved.parse(msgspec.msgpack.encode({**fields, **wrong}))
+
+
+def _expected(board: Any, plies: int, value: Any) -> float:
+    """Expectimax once more in plain Python: every tile, the best answer."""
+    if plies == 1:
+        return float(value(board))
+    free = [(i, j) for i, row in enumerate(board) for j, tile in enumerate(row) if not tile]
+    total = 0.0
+    for i, j in free:
+        for tile, chance in ((1, 0.9), (2, 0.1)):
+            grown = tuple(
+                tuple(tile if (a, b) == (i, j) else old for b, old in enumerate(row))
+                for a, row in enumerate(board)
+            )
+            answers = [
+                gain + _expected(after, plies - 1, value)
+                for after, gain in after_moves(grown)
+                if after != grown
+            ]
+            total += chance * max(answers, default=0.0)
+    return total / len(free)
+
+
+@pytest.mark.parametrize("plies", [1, 2, 3])
+def test_expectimax_is_the_textbook_s(plies: int) -> None:
+    network = layout("lines", 3, 3, 6)
+    rng = np.random.default_rng(plies)
+    weights = rng.normal(size=network.shape).astype(np.float32) * 20
+    slow = Slow(network, 3, 3, 0.0, False)
+    slow.weights = {
+        (table, entry): float(weights[table, entry])
+        for table in range(network.shape[0])
+        for entry in range(network.shape[1])
+    }
+    arrays = (network.places, network.tables, network.exponents, weights)
+    for _ in range(6):
+        tiles = rng.integers(0, 5, 9) * (rng.random(9) < 0.7)
+        tiles[rng.integers(9)] = 0
+        board = tuple(tuple(row) for row in tiles.reshape(3, 3).tolist())
+        found = kernels.expected(tiles, plies, 3, 3, *arrays)
+        assert found == pytest.approx(_expected(board, plies, slow.value), rel=1e-6)
+
+
+def test_it_searches_only_where_it_does_not_learn() -> None:
+    """Learning is TD(0) of the next move whatever ``plies`` is; only evaluations differ."""
+    found = {}
+    for plies in (1, 2):
+        with InProcess([Game2048], [NTuple2048]) as experiment:
+            agent = experiment.create("ntuple-2048", parameters={"plies": plies}, seed=1)
+
+            def scores(mode: Mode, seed: int, agent: Any = agent, at: Any = experiment) -> Any:
+                run = at.run("2048", [agent], configuration=SMALL, episodes=4, seed=seed, mode=mode)
+                return [episode.seats[0].total for episode in run]
+
+            found[plies] = scores("learn", 2), scores("evaluate", 3)
+            assert saved.parse(experiment.save(agent))[0].plies == plies
+    assert found[1][0] == found[2][0]
+    assert found[1][1] != found[2][1]
+
+
+def test_a_loaded_state_keeps_how_far_the_agent_looks() -> None:
+    state = saved.dump(saved.NTupleParameters(exponents=9), None, None, 5)
+    agent = NTuple2048(saved.NTupleParameters(plies=3))
+    agent.load(state)
+    assert agent.parameters == saved.NTupleParameters(plies=3, exponents=9)

@@ -210,8 +210,17 @@ def decide(
     for k in range(slots.shape[0]):
         slot = slots[k]
         chosen = best_move(
-            *(boards[k], legal[k], rows, columns),
-            *(places, tables, exponents, weights, plies, best, values),
+            boards[k],
+            legal[k],
+            rows,
+            columns,
+            places,
+            tables,
+            exponents,
+            weights,
+            plies,
+            best,
+            values,
         )
         actions[k] = chosen
         if learning and chosen >= 0:
