@@ -1,5 +1,5 @@
 # Every target that needs Python goes through .venv, which is built from the hashed lock files.
-# Once .venv stands, nothing but `bench` (the first time) and `lock` needs the network.
+# Once .venv stands, nothing but `bench` and `docs` (the first time) and `lock` needs the network.
 
 # python3 if it is 3.11 or newer, else python3.11; override with `make PYTHON=...`.
 PYTHON ?= $(shell if python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
@@ -11,6 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.bench-installed
+DOCS_STAMP := $(VENV)/.docs-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # uv installs what pip needs a minute for in ten seconds; pip installs uv.
 UV := $(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python
@@ -32,7 +33,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
+.PHONY: architecture docs compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +56,13 @@ $(STAMP): requirements-uv.lock requirements.lock pyproject.toml studies/pyprojec
 $(BENCH_STAMP): requirements-bench.lock $(STAMP)
 	$(UV) --require-hashes -r requirements-bench.lock
 	@touch $@
+
+$(DOCS_STAMP): requirements-docs.lock $(STAMP)
+	$(UV) --require-hashes -r requirements-docs.lock
+	@touch $@
+
+docs: $(DOCS_STAMP) ## build the site into build/site; a warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -j 2 -c docs/site . build/site
 
 demo: $(STAMP) ## watch two learners learn Connect Four by playing each other
 	$(BIN)/dovetail demo
@@ -174,6 +182,7 @@ lock: $(STAMP) ## resolve the lock files from scratch (needs the network)
 	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra games --extra experiments --extra cma --extra gymnasium --extra pettingzoo \
 		--extra openspiel --extra mcp --extra web --extra language-models --extra dev -o requirements.lock pyproject.toml
 	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
+	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra docs -c requirements.lock -o requirements-docs.lock pyproject.toml
 
 clean: ## remove .venv, caches and build output
 	rm -rf $(VENV) .venv-compiled build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,7 +14,6 @@ import msgspec
 
 from dovetail.protocol import codec, examples, messages, scenes, spaces, states
 from dovetail.protocol.examples import reading, tag
-from dovetail_generate import python
 from dovetail_generate.model import ROLES, declarations
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -435,8 +434,6 @@ BLOCKS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
         "exchange": _bytes,
         "an agent's lost connection": lambda: _lines(examples.interrupted()[14:26]),
     },
-    "docs/experiments.md": {"rules of play": lambda: python.rules("PlayRules")},
-    "docs/arena.md": {"rules of play": lambda: python.rules("GameRules")},
 }
 """The generated blocks of each document."""
 

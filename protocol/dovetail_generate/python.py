@@ -1,11 +1,11 @@
-"""The Python client's options of ``run``, and the guides' tables of the rules of play."""
+"""The Python client's options of ``run``."""
 
 from __future__ import annotations
 
 import ast
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -86,27 +86,3 @@ def docstring(text: str) -> str:
 
 def _rest(wrapped: Sequence[str]) -> list[str]:
     return textwrap.wrap(" ".join(wrapped[1:]), 100 - 16, break_on_hyphens=False)
-
-
-def rules(name: str) -> Iterator[str]:
-    """Yield a table of rules of play for a guide.
-
-    Args:
-        name: of the struct in ``messages``.
-    """
-    yield "| key | default | meaning |"
-    yield "|---|---|---|"
-    for each in model.declarations(messages)[name][2]:
-        default = _default(each.info)
-        shown = "none" if default is None or each.info.name == "clock" else f"`{_toml(default)}`"
-        meaning = each.meaning.replace(
-            "; see `lookahead`", " ([looking ahead](agents.md#looking-ahead))"
-        )
-        meaning = meaning.replace(
-            "; see Stacked turns in SPEC.md", " ([stacked turns](stacked.md))"
-        )
-        yield f"| `{each.info.name}` | {shown} | {meaning} |"
-
-
-def _toml(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value).lower()

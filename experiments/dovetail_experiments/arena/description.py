@@ -40,9 +40,11 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     """``[[ladders.baselines]]``: an agent that the arena runs itself."""
 
     name: str
+    """Its name in the table."""
     type: str
     """A built-in agent, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
     parameters: dict[str, Any] = {}
+    """Its options; ``dovetail list NAME`` shows them."""
     command: list[str] | None = None
     """A program in any language that offers ``type``; the environment variables DOVETAIL_BROKER and
     DOVETAIL_TOKEN say where, as for entrants."""
@@ -54,14 +56,18 @@ class Ladder(
     """``[[ladders]]``: a game, its rules of play, and its entrants."""
 
     name: str
+    """Letters, digits, ``_``, ``-`` and ``.``."""
     game: str
     """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command``
     offers."""
     configuration: dict[str, Any] = {}
+    """Its options; ``dovetail list NAME`` shows them."""
     seats: Positive = 2
+    """Of the game as it is configured."""
     command: list[str] | None = None
     """A program in any language that offers ``game``."""
     clock: ClockPart = ClockPart()
+    """The seats' clocks."""
     answer_timeout: Annotated[float, Meta(gt=0)] = 30.0
     """Seconds for any answer without a clock."""
     openings: Annotated[int, Meta(ge=0)] = 0
@@ -72,7 +78,7 @@ class Ladder(
     """How many programs of an entrant may play at once; newcomers play first, so more would keep
     others waiting."""
     mode: Literal["evaluate", "learn"] = "evaluate"
-    """True if agents may change by what they play."""
+    """True if agents may learn from these games (``learn``) or must not (``evaluate``)."""
     window: Positive | None = None
     """Rate only the latest ``window`` units; for agents that learn."""
     pinned: str = ""
@@ -82,6 +88,7 @@ class Ladder(
     uniform: Share = 0.1
     """The share of opponents that are drawn without regard to ratings."""
     baselines: list[Baseline] = []
+    """Agents that the arena runs itself."""
 
     def rules(self) -> dict[str, Any]:
         """Return the rules of play by name."""
@@ -107,8 +114,10 @@ class SeasonPlan(Struct, frozen=True, forbid_unknown_fields=True):
     """``[[seasons]]``: a season that begins by itself."""
 
     name: str
+    """Its name in tables."""
     begins: datetime
-    """In local time if it names no other."""
+    """When it begins, and ends the one before, such as ``2027-03-01T08:00:00``; in local time if it
+    names no other."""
     final: datetime | None = None
     """When its final begins."""
     rounds: Positive = 1
@@ -116,11 +125,15 @@ class SeasonPlan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Arena(Struct, frozen=True, forbid_unknown_fields=True):
-    """A whole file."""
+    """The competition, and where agents reach it."""
 
     name: str
+    """Its name on the pages."""
     ladders: Annotated[list[Ladder], Meta(min_length=1)]
+    """The games that are played."""
     seed: Seed = 0
+    """The master seed, from which all random choices are derived, together with 128 random bits
+    that the arena draws for each season."""
     seasons: list[SeasonPlan] = []
     """In the order in which they begin; without them an operator begins seasons."""
     bind: str = ADDRESS

@@ -44,6 +44,7 @@ class EnvironmentPart(Struct, frozen=True, forbid_unknown_fields=True):
     """A built-in environment, or ``module:Class`` or ``file.py:Class``; or what ``command``
     offers."""
     configuration: dict[str, Any] = {}
+    """Its options; ``dovetail list NAME`` shows them."""
     command: list[str] | None = None
     """A program in any language that offers ``name``; as for agents."""
     hosted: bool = False
@@ -57,13 +58,14 @@ class AgentPart(Struct, frozen=True, forbid_unknown_fields=True):
     type: str
     """A built-in agent, or ``module:Class`` or ``file.py:Class``; or what ``command`` offers."""
     parameters: dict[str, Any] = {}
+    """Its options; ``dovetail list NAME`` shows them."""
     seed: Seed | None = None
     """Derived from the experiment's seed and the agent's name if not given."""
     command: list[str] | None = None
     """A program in any language that offers ``type``; ``{address}`` stands for the broker's, which
     is also in the environment variable DOVETAIL_BROKER."""
     state: str | None = None
-    """A file with a saved state to begin from."""
+    """A saved state to begin from: a file, or ``OUT:AGENT`` of another experiment."""
     register: list[str] = []
     """Names that its parameters may use, each ``KIND:NAME=FILE.py:THING`` as for ``dovetail agent
     --register``."""
@@ -80,10 +82,15 @@ class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``sprt``: a test that ends a pairing early."""
 
     elo0: float = 0.0
+    """The Elo difference of the hypothesis that the first player is not better."""
     elo1: float = 20.0
+    """The Elo difference of the hypothesis that it is."""
     alpha: float = 0.05
+    """The probability of accepting ``elo1`` by mistake."""
     beta: float = 0.05
+    """The probability of accepting ``elo0`` by mistake."""
     model: Literal["normalised", "logistic"] = "normalised"
+    """The meaning of Elo: within ±200 if normalised, ±1000 if logistic."""
 
     def __post_init__(self) -> None:
         Sprt(self.elo0, self.elo1, self.alpha, self.beta, self.model)
@@ -97,12 +104,12 @@ class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
 class PartRules(
     PlayRules, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True
 ):
-    """The rules of play of a part; ``protocol.messages`` declares those that a run has too."""
+    """How the games of a part are played: the rules that a run has too, and ``check``."""
 
     clock: ClockPart = ClockPart()
     check: bool | None = None
     """True if all episodes or none are checked against the game's declarations; by default the
-    first ones are."""
+    first ones of a stage are, unless learners play several at once."""
 
     def rules(self) -> dict[str, Any]:
         """Return the fields that a run has too, by name."""
@@ -113,11 +120,14 @@ class PlayPart(PartRules, frozen=True, kw_only=True):
     """The keys that phases and evaluations share."""
 
     name: str
+    """Its name in tables."""
     seats: Annotated[list[str], Meta(min_length=1)]
     """Agents by seat; an agent may have several."""
     episodes: Positive = 100
+    """The number of episodes to play."""
     rotate: bool = False
-    """True if every agent moves to the next seat in each episode."""
+    """True if every agent moves to the next seat in each episode; the episodes of one full rotation
+    share an environment seed."""
     seed: Seed | None = None
     """The master seed; by default derived from the experiment's seed and the name."""
     openings: Openings = 0
@@ -142,6 +152,7 @@ class Phase(PlayPart, frozen=True, kw_only=True):
     """``[[phases]]``: played one after the other."""
 
     mode: Mode = "learn"
+    """True if agents may change (``learn``) or must not (``evaluate``)."""
     evaluate_every: Annotated[int, Meta(ge=0)] = 0
     """Episodes between evaluations, also before the first and after the last; 0 for none."""
     frozen: list[str] = []
@@ -149,9 +160,11 @@ class Phase(PlayPart, frozen=True, kw_only=True):
 
 
 class Evaluation(PlayPart, frozen=True, kw_only=True):
-    """``[[evaluations]]``: played with learning off, the same episodes each time."""
+    """``[[evaluations]]``: played with learning off, the same episodes each time: when a phase's
+    ``evaluate_every`` says so, and in any case once at the end."""
 
     openings: Openings = "auto"
+    """As in phases, but ``auto`` by default."""
 
 
 class Pairing(PlayPart, frozen=True, kw_only=True):
@@ -172,8 +185,13 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     """``[[tournaments]]``: players meet with learning off, after all phases."""
 
     name: str
+    """Its name in tables."""
     players: Annotated[list[str], Meta(min_length=1)]
+    """The agents that meet; ``NAME@EPISODES`` is a snapshot of a league's learner, ``NAME@*`` all
+    of them."""
     format: Format = "round-robin"
+    """All meet all; the first ``challengers`` meet the others; a knockout in the order of the file,
+    with byes for the first; or ``rounds`` in which players of similar points meet."""
     seats: Positive = 2
     """Of the game. With one seat each player plays alone, all with the same seeds."""
     episodes: Positive = 100
@@ -188,13 +206,16 @@ class Tournament(PartRules, frozen=True, kw_only=True):
     best_of: Positive | None = None
     """Ends a meeting when a player has more than half of the points of this many games."""
     openings: Openings = "auto"
+    """As in phases, but ``auto`` by default; all pairings share one list."""
     parallel: Annotated[int, Meta(ge=0)] = 1
     """Meetings at once; 0 for one on each core."""
     truncated: Literal["apart", "draw"] = "apart"
+    """How a truncated game is scored: in a separate column, or as a draw."""
     cap: float | None = None
     """In games of one seat, the return at which an episode is stopped: truncated episodes reached
     at least theirs."""
     on_crash: Crash = "forfeit"
+    """As in phases, but ``forfeit`` by default."""
 
     def taking_part(self) -> list[str]:
         """Return the players."""
@@ -265,14 +286,18 @@ class League(PartRules, frozen=True, kw_only=True):
     """``[[leagues]]``: one agent learns against a pool of others and of its own former states."""
 
     name: str
+    """Its name in tables."""
     learner: str
+    """The agent that learns."""
     pool: list[str] = []
     """Agents that are opponents from the beginning; they do not learn."""
     seats: Annotated[int, Meta(ge=2)] = 2
+    """Of the game; opponents fill all but one."""
     policy: Policy = "uniform"
     """The choice of the next opponent: the latest snapshot, any with equal chance, or those who win
     most."""
     episodes: Positive = 1000
+    """The number of episodes that the learner plays."""
     block: Positive = 100
     """Episodes against the same opponent."""
     snapshot_every: Positive = 1000
@@ -280,6 +305,7 @@ class League(PartRules, frozen=True, kw_only=True):
     keep: Positive = 20
     """Snapshots that stay in the pool; the oldest leave it."""
     rotate: bool = True
+    """True if every agent moves to the next seat in each episode."""
 
     def taking_part(self) -> list[str]:
         """Return the agents that have a seat from the beginning."""
@@ -306,7 +332,8 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[processes]``: how the local processes run."""
 
     pin: bool = False
-    """Keep all on one core; faster where turns are short, for waking a core costs more."""
+    """Keep all on one core, whatever their language; with one or two matches at a time and short
+    turns up to three times as fast, and slower for agents that think long."""
     transport: Literal["ipc", "tcp"] = "ipc"
     """The connection between them: a Unix socket, or a loopback port, since not every ZeroMQ has
     the former."""
@@ -316,7 +343,7 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """An experiment."""
+    """The game, its players, and what they play."""
 
     name: Annotated[
         str,
@@ -325,15 +352,25 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
             extra={"form": "letters, digits, '.', '_' and '-', without '.' at its beginning"},
         ),
     ]
+    """The name of the folder in ``out/``."""
     environment: EnvironmentPart
+    """The game."""
     agents: dict[str, AgentPart]
+    """The agents, by the names that the rest of the file uses."""
     phases: list[Phase] = []
+    """Played first, one after the other."""
     evaluations: list[Evaluation] = []
+    """Played during the phases and after them."""
     tournaments: list[Tournament] = []
+    """Played last."""
     leagues: list[League] = []
+    """Played after the phases."""
     description: str = ""
+    """A text for readers."""
     seed: Seed = 0
+    """The master seed, from which all others are derived."""
     processes: ProcessesPart = ProcessesPart()
+    """How the local processes run."""
     secret: Secret | None = None
     """The secret from which all seeds are derived, together with ``seed``; empty for ``seed``
     alone.  See ``sealing``."""

@@ -36,7 +36,9 @@ class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
     """A range of numbers; integers if both ends are."""
 
     low: int | float
+    """The lowest value."""
     high: int | float
+    """The highest value."""
     log: bool = False
     """True if orders of magnitude are equally likely."""
 
@@ -66,7 +68,9 @@ class Objective(Struct, frozen=True, forbid_unknown_fields=True):
     seeds."""
 
     evaluation: str
+    """The name of an evaluation."""
     agent: str
+    """The agent whose mean is maximised."""
 
 
 class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,6 +80,7 @@ class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
     """By key of the file, such as ``agents.first.parameters.hidden``: its values, or their
     range."""
     method: Literal["grid", "random", "optuna"] = "grid"
+    """The choice of values: all of them, at random, or by Optuna."""
     trials: Positive = 20
     """Sets of values that are tried; of a grid, all are."""
     batch: Positive = 4
@@ -94,12 +99,16 @@ class ReportPart(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Keys(Struct, frozen=True):
-    """The keys at the top of a file that this module reads; it has others."""
+    """How often the file is played, and with which values."""
 
     seeds: Annotated[list[Seed], Meta(min_length=1)] | None = None
+    """Master seeds, in place of ``seed``."""
     repeats: Positive | None = None
+    """The number of master seeds to derive from ``seed``."""
     sweep: SweepPart | None = None
+    """The values to try."""
     report: ReportPart = ReportPart()
+    """Additions to the report."""
 
 
 KEYS = Keys.__struct_fields__

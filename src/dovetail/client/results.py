@@ -18,7 +18,7 @@ SHOWN = 10
 
 
 class ClockPart(ClockRule, frozen=True, forbid_unknown_fields=True):
-    """``clock`` as people write it: a key that the contract does not know is a mistake."""
+    """``clock``: how long a seat may think, in seconds; without a limit it may think forever."""
 
 
 class Results(list[Episode]):

@@ -290,7 +290,7 @@ STUDY = rows.Study(
     (*(_row(game) for game in GAMES), _TRAININGS, one_sided.ROW),
     "Each learner plays the same number of games against itself and then meets the others. It looks one move ahead, `dots-player` one turn, which may be "
     "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` the RLGame study's with its settings, if "
-    "[not in every detail](../agents/td.md). Boards are smaller than the studies', but for Connect Four. The Tetris study's network and its search play a game for one and cannot take part, "
+    "[not in every detail](../../docs/agents/td.md). Boards are smaller than the studies', but for Connect Four. The Tetris study's network and its search play a game for one and cannot take part, "
     "and Dominion is left out, as only its own learner plays it.\n\n"
     "**What carries over.** TD with a small network does: `td` leads in Connect Four and RLGame; the differences, paired by seed, stand below each table. In dots the two networks cannot be told apart. In Amazons both follow the study's own learner, which alone has features made for the game; whether these make the difference was not tested. `dots-player`, with seven features and one turn of lookahead, falls behind both after equally many games. `q-learning`, a table of states, carries over only to small boards: in Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps the value of exactly as many hard positions, because it has met none of them.\n\n"
     "*Hard positions* come from random games; some of their moves keep the value (win, draw or loss, against best play) and some do not. They are "
