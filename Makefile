@@ -33,7 +33,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture docs compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
+.PHONY: architecture docs test-installed compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ $(COMPILED): $(STAMP) hatch_build.py $(SOURCES)
 
 test-compiled: $(STAMP) ## build the compiled core, and run the tests of the broker, the contract, the peers and the kit with it (slow)
 	$(BIN)/python -m pytest -m slow tests/compiled
+
+test-installed: $(STAMP) ## follow the tutorial from the wheel, outside of the checkout (slow)
+	$(BIN)/python -m pytest -m slow tests/test_tutorial.py
 
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
