@@ -156,7 +156,8 @@ def _table(struct: type[Struct], tables: dict[str, type[Struct]]) -> Iterator[st
         if not (meaning := meanings.get(field.name, "")):
             raise ValueError(f"{struct.__name__}.{field.name} needs a docstring")
         cells = [_words(field.type, tables), _default(field), meaning]
-        yield f"| `{field.encode_name}` | {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |"
+        row = " | ".join(each.replace("|", "\\|") for each in cells)
+        yield f"| `{field.encode_name}` | {row} |"
 
 
 def _default(field: kinds.Field) -> str:
@@ -202,4 +203,4 @@ TEXTS = {
     "experiment file": lambda: "\n".join(sections(EXPERIMENT)),
     "arena file": lambda: "\n".join(sections(ARENA)),
 }
-"""What stands for each mark ``<!-- from the code: NAME -->`` of a page."""
+"""The text for each mark ``<!-- from the code: NAME -->`` of a page."""
