@@ -34,7 +34,7 @@ PARTS = 5
 
 
 @dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """What some trainings had at the same points.
 
     Args:
@@ -51,7 +51,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Mark:
+class PrintedMark:
     """A figure that the study prints: a dotted line, and a cross where both numbers are known."""
 
     name: str
@@ -69,8 +69,8 @@ class Panel:
     title: str
     measure: str
     """What they show, with its unit."""
-    curves: Sequence[Curve]
-    marks: Sequence[Mark] = ()
+    curves: Sequence[LearningCurve]
+    marks: Sequence[PrintedMark] = ()
     limits: tuple[float, float] | None = None
     """The values that it may have."""
     log: bool = False
@@ -90,12 +90,12 @@ class Picture:
     """What a point is, and what the study's figures are, for the caption."""
 
     @property
-    def curves(self) -> list[Curve]:
+    def curves(self) -> list[LearningCurve]:
         """All curves that are ours."""
         return [each for panel in self.panels for each in panel.curves if not each.study]
 
 
-def over_seeds(curve: Curve, limits: tuple[float, float] | None) -> list[Estimate]:
+def over_seeds(curve: LearningCurve, limits: tuple[float, float] | None) -> list[Estimate]:
     """Return the mean over the seeds at each point, its interval no wider than the limits."""
     low, high = limits or (-math.inf, math.inf)
     found = [mean(values) for values in zip(*curve.runs, strict=True)]
@@ -105,7 +105,7 @@ def over_seeds(curve: Curve, limits: tuple[float, float] | None) -> list[Estimat
     ]
 
 
-def rise(curve: Curve) -> Estimate:
+def rise(curve: LearningCurve) -> Estimate:
     """Return the mean of the last fifth of a training minus that of the fifth before, over seeds."""
     parts = [[float(np.mean(part)) for part in np.array_split(run, PARTS)] for run in curve.runs]
     return mean([last - before for *_, before, last in parts])
@@ -136,7 +136,7 @@ def caption(picture: Picture) -> str:
     return " ".join(words)
 
 
-def _rise(curve: Curve) -> str:
+def _rise(curve: LearningCurve) -> str:
     found = rise(curve)
     bounds = f" ({found.low:+z.1f}..{found.high:+z.1f})" if found.known else ""
     name = "" if curve.name == OURS else f"{curve.name} "

@@ -162,7 +162,7 @@ KEEPS: dict[str, type[Keep]] = {each.game.name: each for each in (KeepValue, Kee
 """By game."""
 
 
-class Kept(Struct):
+class KeptValues(Struct):
     """What a player did in hard positions."""
 
     positions: int
@@ -181,7 +181,7 @@ def kept(
     seed: int,
     game: str = "connect_four",
     configuration: Mapping[str, Any] | None = None,
-) -> Kept:
+) -> KeptValues:
     """Ask a player for its moves in hard positions; it does not learn from them.
 
     Args:
@@ -215,4 +215,4 @@ def kept(
         _, values = kind.hard(episode.seed, options)
         best = max(values.values())
         chance += sum(each == best for each in values.values()) / len(values)
-    return Kept(positions, right, lost / positions, chance / positions)
+    return KeptValues(positions, right, lost / positions, chance / positions)

@@ -16,7 +16,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.reports import output
 from dovetail_studies import archive
 from dovetail_studies.archive import Member, Place
-from dovetail_studies.results import Results, folder_of
+from dovetail_studies.results import KeptResults, folder_of
 from dovetail_studies.rows import Result, Unit
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ class Steps:
 
     def __init__(self, name: str) -> None:
         states = _states.get()
-        self._done = None if states is None else Results([states.folder / f"{name}.steps"])
+        self._done = None if states is None else KeptResults([states.folder / f"{name}.steps"])
 
     def do(self, step: Unit, work: Callable[[], Result]) -> Result:
         """Return the result of a step, which is done if it was not; ``step`` tells it from all others."""

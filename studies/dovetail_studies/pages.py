@@ -18,7 +18,7 @@ from dovetail_studies.archive import write as archive
 from dovetail_studies.findings import FINDINGS, TERMS, UNCOMPARED
 from dovetail_studies.learned import KEPT as STATES
 from dovetail_studies.learned import keep as keep_states
-from dovetail_studies.results import Record, Results, key
+from dovetail_studies.results import KeptResult, KeptResults, key
 from dovetail_studies.rows import (
     ACROSS,
     BEST,
@@ -57,24 +57,24 @@ CURVES = "curves"
 
 
 @dataclass(frozen=True)
-class Found:
+class RowState:
     """What has been run of a row, at the largest size with any result."""
 
     row: Row
     size: SizeName | None
-    records: Sequence[Record]
+    records: Sequence[KeptResult]
     drawn: Drawn | None
     whole: bool
     """Whether all pieces of this size are done."""
 
 
-def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> Found:
+def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> RowState:
     """Return the results of a row at the largest size that is complete, or else begun.
 
     Raises:
         DovetailError: they are complete and do not make its table.
     """
-    begun: Found | None = None
+    begun: RowState | None = None
     for size in reversed(SIZES):
         if not row.runs or size not in row.sizes:
             continue
@@ -82,7 +82,7 @@ def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> 
             kept_file(kept, whole.name, row, size),
             file(out, whole.name, row, size),
         ]
-        results = Results(files)
+        results = KeptResults(files)
         wanted = units(row, size)
         more = units(row, size, max(results.seeds(), row.sizes[size].seeds))
         if not results.todo(more):  # run with --seeds
@@ -99,11 +99,11 @@ def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> 
             if complete:
                 raise
             continue  # too few pieces for a table
-        found = Found(row, size, results.of(wanted), drawn, complete)
+        found = RowState(row, size, results.of(wanted), drawn, complete)
         if complete:
             return found
         begun = found
-    return begun or Found(row, None, (), None, False)
+    return begun or RowState(row, None, (), None, False)
 
 
 def at(
@@ -113,7 +113,7 @@ def at(
     count: int | None = None,
     out: Path = OUT,
     first: int = FIRST_SEED,
-) -> Found:
+) -> RowState:
     """Return the results of a row at one size, with as many seeds as asked for.
 
     Raises:
@@ -121,10 +121,10 @@ def at(
     """
     wanted = units(row, size, count, first)
     path = file(out, whole.name, row, size)
-    results = Results([path])
+    results = KeptResults([path])
     done = results.done(wanted)
     drawn = _drawn(row, done, str(path)) if done else None
-    return Found(row, size, results.of(wanted), drawn, len(done) == len(wanted))
+    return RowState(row, size, results.of(wanted), drawn, len(done) == len(wanted))
 
 
 def _drawn(row: Row, done: Done, where: str) -> Drawn:
@@ -138,10 +138,10 @@ def _drawn(row: Row, done: Done, where: str) -> Drawn:
         ) from error
 
 
-def compared(whole: Study, found: Found, kept: Path = KEPT_RESULTS) -> str:
+def compared(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
     """Say whether results are those that the repository keeps, but for what only training tells."""
     assert found.size is not None
-    records = Results([kept_file(kept, whole.name, found.row, found.size)]).records
+    records = KeptResults([kept_file(kept, whole.name, found.row, found.size)]).records
     of = [(each, records[key(each.unit)]) for each in found.records if key(each.unit) in records]
     wrong = [
         each.unit
@@ -156,7 +156,7 @@ def compared(whole: Study, found: Found, kept: Path = KEPT_RESULTS) -> str:
     return text + "".join(f"\ndiffers: {unit}" for unit in wrong)
 
 
-def fresh(whole: Study, found: Found, kept: Path = KEPT_RESULTS) -> str:
+def fresh(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
     """Say how many figures from other seeds lie where those of the page predict them.
 
     The interval is that of a mean over as many seeds, as the kept seeds predict it: of 100 figures
@@ -179,10 +179,10 @@ def fresh(whole: Study, found: Found, kept: Path = KEPT_RESULTS) -> str:
     return text + "".join(f"\noutside: {name}" for name in out)
 
 
-def _kept(whole: Study, found: Found, kept: Path) -> Drawn | None:
+def _kept(whole: Study, found: RowState, kept: Path) -> Drawn | None:
     assert found.size is not None
     place = kept_file(kept, whole.name, found.row, found.size)
-    done = Results([place]).done(units(found.row, found.size))
+    done = KeptResults([place]).done(units(found.row, found.size))
     return _drawn(found.row, done, str(place)) if done else None
 
 
@@ -192,11 +192,11 @@ def table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return found + ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def _seeds(found: Found) -> int:
+def _seeds(found: RowState) -> int:
     return len({each.unit["seed"] for each in found.records})
 
 
-def ran(found: Found) -> str:
+def ran(found: RowState) -> str:
     """Return the size at which a row was run, in words."""
     if found.size is None:
         return "not run"
@@ -204,7 +204,7 @@ def ran(found: Found) -> str:
     return text if found.whole else f"{text}; {len(found.records)} pieces so far"
 
 
-def verdict(found: Found) -> str:
+def verdict(found: RowState) -> str:
     """Return in words whether the figures agree with the study's."""
     if found.drawn is None:
         return "not run"
@@ -226,7 +226,7 @@ def _counts(drawn: Drawn) -> Counter[Verdict | None]:
     return Counter(each.verdict for each in drawn.compared)
 
 
-def section(whole: Study, found: Found, picture: str = "") -> list[str]:
+def section(whole: Study, found: RowState, picture: str = "") -> list[str]:
     """Return the part of a page on one row; ``picture`` is the address of its curves."""
     row = found.row
     lines = [f"## {row.title}", "", f"The study: {row.printed}", ""]
@@ -263,7 +263,7 @@ def picture(whole: Study, row: Row) -> str:
     return f"{whole.name}-{row.key}.svg"
 
 
-def draw(whole: Study, all_found: Sequence[Found], folder: Path) -> None:
+def draw(whole: Study, all_found: Sequence[RowState], folder: Path) -> None:
     """Write the pictures of a study, and remove those of rows that have none.
 
     Raises:
@@ -281,7 +281,7 @@ def draw(whole: Study, all_found: Sequence[Found], folder: Path) -> None:
             path.unlink()
 
 
-def page(whole: Study, all_found: Sequence[Found]) -> str:
+def page(whole: Study, all_found: Sequence[RowState]) -> str:
     """Return the page of a study."""
     used = sorted({each.versions for found in all_found for each in found.records})
     sections = []
@@ -306,14 +306,14 @@ def page(whole: Study, all_found: Sequence[Found]) -> str:
     return "\n".join(lines + sections).rstrip() + "\n"
 
 
-def _judged(found: Found) -> str:
+def _judged(found: RowState) -> str:
     counts = _counts(found.drawn) if found.drawn else Counter()
     if counts["agrees"]:
         return "some" if counts["differs"] else "all"
     return "none" if counts["differs"] else "wide" if counts["wide"] else "unprinted"
 
 
-def why(name: str, found: Found) -> str:
+def why(name: str, found: RowState) -> str:
     """Return in a sentence why a row was not run, or why its figures are not compared or differ."""
     if found.drawn is None:
         return found.row.missing or "there is code; it was not run"
@@ -401,7 +401,7 @@ def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
     return "\n".join(head + parts).rstrip() + "\n"
 
 
-def _full(found: Found) -> bool:
+def _full(found: RowState) -> bool:
     return found.whole and found.size == "study"
 
 
@@ -421,12 +421,12 @@ def write(
         )
     whole, kept = study(name), docs / "results"
     all_found = [find(whole, row, out, kept) for row in whole.rows]
-    records: dict[Member, dict[bytes, Record]] = {}
+    records: dict[Member, dict[bytes, KeptResult]] = {}
     for found in all_found:
         if found.size is not None:
             shared = records.setdefault(kept_file(kept, name, found.row, found.size), {})
             shared.update((key(record.unit), record) for record in found.records)
-            here = Results([file(out, name, found.row, found.size)])
+            here = KeptResults([file(out, name, found.row, found.size)])
             whole_here = not here.todo([record.unit for record in found.records])
             learned = states(out, name, found.row, found.size)
             place = kept_states(docs / "states", name, found.row, found.size)
@@ -442,7 +442,7 @@ def write(
     return path
 
 
-def keep(path: Path, records: Mapping[Member, Mapping[bytes, Record]]) -> None:
+def keep(path: Path, records: Mapping[Member, Mapping[bytes, KeptResult]]) -> None:
     """Write results to the archive of a study, in place of those of the same rows."""
     written = {
         place.name: b"".join(msgspec.json.encode(each) + b"\n" for each in found.values())

@@ -16,7 +16,7 @@ from dovetail_studies.archive import Member, Place
 from dovetail_studies.rows import Done, Result, Unit
 
 
-class Record(Struct, forbid_unknown_fields=True):
+class KeptResult(Struct, forbid_unknown_fields=True):
     """A piece of work that is done."""
 
     unit: Unit
@@ -55,7 +55,7 @@ def unwritten(path: Path, error: OSError) -> DovetailError:
     )
 
 
-class Results:
+class KeptResults:
     """The results of one row at one size.
 
     Args:
@@ -64,7 +64,7 @@ class Results:
 
     def __init__(self, paths: Sequence[Place]) -> None:
         self._last = paths[-1]
-        self.records: dict[bytes, Record] = {}
+        self.records: dict[bytes, KeptResult] = {}
         for path in paths:
             self._read(path)
 
@@ -83,7 +83,7 @@ class Results:
             raise DovetailError(f"cannot read {path}: {error.strerror}") from None
         for number, line in enumerate(lines, 1):
             try:
-                record = msgspec.json.decode(line, type=Record)
+                record = msgspec.json.decode(line, type=KeptResult)
                 record.unit["seed"]
             except (msgspec.ValidationError, KeyError) as error:
                 why = (
@@ -115,7 +115,7 @@ class Results:
             DovetailError: it cannot be written.
         """
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        record = Record(unit, result, today, versions(), round(seconds, 1))
+        record = KeptResult(unit, result, today, versions(), round(seconds, 1))
         folder_of(self.path)
         line = msgspec.json.encode(record) + b"\n"
         try:
@@ -143,7 +143,7 @@ class Results:
         """Return the highest seed of what is done, 0 if nothing is."""
         return max((record.unit["seed"] for record in self.records.values()), default=0)
 
-    def of(self, units: Sequence[Unit]) -> list[Record]:
+    def of(self, units: Sequence[Unit]) -> list[KeptResult]:
         """Return the records of units, those that are done."""
         found = (self.records.get(key(unit)) for unit in units)
         return [record for record in found if record is not None]

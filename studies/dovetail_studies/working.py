@@ -11,7 +11,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.stages.workers import starting, workers
 from dovetail_studies.archive import Member
 from dovetail_studies.learned import KEPT, States, using
-from dovetail_studies.results import Results, key
+from dovetail_studies.results import KeptResults, key
 from dovetail_studies.rows import SIZES, Result, Row, SizeName, Study, Unit, study
 
 OUT = Path("out/studies")
@@ -101,13 +101,13 @@ def run(
     Raises:
         DovetailError: a row has no code, or results cannot be written.
     """
-    todo: list[tuple[str, Row, SizeName, Results, Unit]] = []
+    todo: list[tuple[str, Row, SizeName, KeptResults, Unit]] = []
     taken: set[tuple[str, str, bytes]] = set()
     for whole, row in ((whole, row) for whole, rows in chosen for row in rows):
         if not row.runs:
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
         size = pick(row, wanted)
-        results = Results([file(again or out, whole.name, row, size)])
+        results = KeptResults([file(again or out, whole.name, row, size)])
         missing = results.todo(units(row, size, count, first))
         if missing:
             results.ready()

@@ -155,7 +155,7 @@ def test_compiled_training_is_td_over_afterstates(rows: int, tc: bool) -> None:
     slow = Slow(network, rows, 2, 0.5, tc)
     weights = network.zeros()
     games = 6 if not tc else 3
-    outs = list(train.chunks(network, weights, rows, 2, games, 3, train.Rule(0.5, tc)))
+    outs = list(train.chunks(network, weights, rows, 2, games, 3, train.LearningRule(0.5, tc)))
     scores = [slow.game(seed) for seed in train.seeds(3, 0, games)]
     assert np.concatenate(outs)[:, 0].tolist() == scores
     for (table, entry), weight in slow.weights.items():
@@ -188,7 +188,7 @@ def test_agent_and_training_learn_alike() -> None:
         kernels.appear(tiles, state)
         turn += 1
     agent.end(End(seat, 1, 0.0, None, None, "terminated", None, 0.0, turn, "learn"))
-    list(train.chunks(network, weights, 2, 2, 1, 4, train.Rule(0.25, False)))
+    list(train.chunks(network, weights, 2, 2, 1, 4, train.LearningRule(0.25, False)))
     assert agent.weights == pytest.approx(weights)
     assert weights.any()
 

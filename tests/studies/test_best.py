@@ -15,7 +15,7 @@ from dovetail_studies.archive import Member
 from dovetail_studies.best import amazons, dots
 from dovetail_studies.best.parts import points
 from dovetail_studies.learned import States, using
-from dovetail_studies.results import Results
+from dovetail_studies.results import KeptResults
 from dovetail_studies.rows import study
 
 TINY = {
@@ -149,7 +149,7 @@ def test_a_hard_position_is_the_same_for_the_same_seed_and_has_few_free_lines() 
 def test_the_training_of_amazons_in_the_table_won_most_of_the_games_for_the_choice() -> None:
     kept = Path(__file__).parents[2] / "studies/pages/results/best.zip"
     wins: Counter[str] = Counter()
-    for each in Results([Member(kept, "amazons.study.jsonl")]).records.values():
+    for each in KeptResults([Member(kept, "amazons.study.jsonl")]).records.values():
         if "choice" in each.unit:
             wins[each.unit["choice"]] += each.result["wins"]
     assert set(wins) == {*amazons.RUNS, amazons.PLAIN}

@@ -11,9 +11,9 @@ import pytest
 from dovetail_experiments.statistics import mean
 from dovetail_studies import curves, pages
 from dovetail_studies.archive import Member
-from dovetail_studies.curves import Curve, Mark, Panel, Picture
+from dovetail_studies.curves import LearningCurve, Panel, Picture, PrintedMark
 from dovetail_studies.dominion.learning import METHODS
-from dovetail_studies.results import Results
+from dovetail_studies.results import KeptResults
 from dovetail_studies.rows import ALL, study
 
 DOCS = Path(__file__).resolve().parents[2] / "studies/pages"
@@ -24,7 +24,11 @@ LARGEST = 60_000
 def _picture() -> Picture:
     runs = [[seed + 2.0 * n for n in range(10)] for seed in range(5)]
     panel = Panel(
-        "left", "wins, %", [Curve("one", range(10), runs)], [Mark("study", 30.0, 4)], (0, 20)
+        "left",
+        "wins, %",
+        [LearningCurve("one", range(10), runs)],
+        [PrintedMark("study", 30.0, 4)],
+        (0, 20),
     )
     return Picture([panel], "games", "A point is a test.")
 
@@ -42,7 +46,7 @@ def test_equal_pictures_are_equal_files_that_show_each_curve(tmp_path: Path) -> 
 
 def test_labels_keep_their_digits_though_paths_lose_theirs(tmp_path: Path) -> None:
     runs = [[0.001 * 10**n for n in range(4)]] * 2
-    panel = Panel("", "rows", [Curve("ours", [1, 2, 3, 4], runs)], log=True, thin=True)
+    panel = Panel("", "rows", [LearningCurve("ours", [1, 2, 3, 4], runs)], log=True, thin=True)
     curves.draw(Picture([panel], "generations", ""), tmp_path / "log.svg")
     shown = list(ElementTree.parse(tmp_path / "log.svg").getroot().itertext())
     assert {"0.001", "0.01", "0.1", "1"} <= set(shown)
@@ -106,7 +110,7 @@ def test_what_a_caption_says_of_version_23_is_in_its_records() -> None:
     [curve] = [
         each for each in found.drawn.curves.curves if each.name == f"{METHODS[10]}, falling rate"
     ]
-    records = Results(
+    records = KeptResults(
         [Member(DOCS / "results/dominion.zip", "trainings.study.jsonl")]
     ).records.values()
     rises = [

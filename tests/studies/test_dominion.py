@@ -35,9 +35,9 @@ from dovetail_studies.dominion.command import app
 from dovetail_studies.dominion.compiled import PLAYERS, Compiled, play, rules
 from dovetail_studies.dominion.games import POINTS, seeded
 from dovetail_studies.dominion.study import (
+    MatchResult,
     Point,
-    Result,
-    Study,
+    TableTraining,
     bots,
     first_good,
     run,
@@ -256,7 +256,7 @@ QUICK: dict[str, Any] = {"rate_power": 0.5, "learning_rate": 1.0}
 
 
 def point(trained: int, won: float) -> Point:
-    none = Result(1, [], [], 0.0, [])
+    none = MatchResult(1, [], [], 0.0, [])
     return Point(trained, won, 0, 0, none)
 
 
@@ -273,13 +273,13 @@ def test_first_good_and_means_of_a_series_made_by_hand() -> None:
 @pytest.mark.parametrize("table", ["dense", "sparse"])
 def test_stopped_and_resumed_is_the_same_as_never_stopping(table: Any) -> None:
     parameters = DominionQParameters(table=table, **QUICK)
-    whole = Study(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
+    whole = TableTraining(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
     expected = list(whole.points(900, 300, 50))
-    half = Study(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
+    half = TableTraining(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
     first = list(half.points(600, 300, 50))
     again = DominionQ()
     again.load(half.save())
-    rest = Study(again, FOUR, SEATS, seed=7)
+    rest = TableTraining(again, FOUR, SEATS, seed=7)
     assert first + list(rest.points(900, 300, 50)) == expected
     assert rest.save() == whole.save()
 
@@ -288,7 +288,7 @@ def test_tests_change_nothing_and_sparse_is_dense() -> None:
     found = []
     for table in ("dense", "sparse"):
         parameters = DominionQParameters(version="14.5", table=table, **QUICK)
-        study = Study(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
+        study = TableTraining(DominionQ(parameters, 2), FOUR, SEATS, seed=7)
         study.train(3000)
         state = study.save()
         found.append((study.train(500), study.test(500)))
@@ -301,7 +301,7 @@ def test_tests_change_nothing_and_sparse_is_dense() -> None:
 @pytest.mark.parametrize("table", ["dense", "sparse"])
 def test_the_best_table_is_left_and_wins_as_often_through_the_broker(table: Any) -> None:
     agent = DominionQ(DominionQParameters(table=table, **QUICK), 2)
-    study = Study(agent, FOUR, ["random"] * 3, seed=7)
+    study = TableTraining(agent, FOUR, ["random"] * 3, seed=7)
     points = run(study, 6000, 1500, 500)
     best = max(points, key=lambda each: each.won)
     assert (agent.episodes, study.compiled.counts(1)) == (best.trained, best.explored)
@@ -335,7 +335,7 @@ def test_bots_win_as_the_study_says() -> None:
 
 def test_a_full_sparse_table_stops_in_one_line() -> None:
     agent = DominionQ(DominionQParameters(version="23-2", table="sparse", table_mib=3), 2)
-    study = Study(agent, table_of(4, KINGDOM), SEATS, seed=7)
+    study = TableTraining(agent, table_of(4, KINGDOM), SEATS, seed=7)
     with pytest.raises(DovetailError, match="the 3 MiB that are allowed are full with"):
         study.train(20_000)
 
@@ -344,7 +344,7 @@ def test_forced_exploration_explores_more() -> None:
     explored = []
     for forced in (0, 10):
         agent = DominionQ(DominionQParameters(version="1", min_visits=forced), 2)
-        study = Study(agent, FOUR, SEATS, seed=7)
+        study = TableTraining(agent, FOUR, SEATS, seed=7)
         study.train(5000)
         visits = agent.table.visits
         explored.append((study.compiled.counts(1), study.compiled.counts(10)))

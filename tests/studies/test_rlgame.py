@@ -12,7 +12,7 @@ from dovetail_games.connect_four import ConnectFour
 from dovetail_games.rlgame import RLGameBoard
 from dovetail_studies.rlgame import kernels as k
 from dovetail_studies.rlgame import plain, tables
-from dovetail_studies.rlgame.play import Pair, Played
+from dovetail_studies.rlgame.play import LearningPair, Played
 from dovetail_studies.rlgame.profiles import LAYERS, PROFILES
 from dovetail_studies.rlgame.rows import STUDY
 from dovetail_studies.working import units
@@ -21,7 +21,7 @@ from dovetail_studies.working import units
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_compiled_learner_plays_move_for_move_as_the_plain_one(name: str) -> None:
     """The study's check of its new program; every rounding would show after a few hundred moves."""
-    pair = Pair("rlgame-6", 7)
+    pair = LearningPair("rlgame-6", 7)
     wanted = plain.self_play(pair, 3, PROFILES[name])
     found = [pair.play(1, PROFILES[name]).last for _ in wanted]
     assert found == wanted
@@ -32,7 +32,7 @@ def test_two_steps_by_hand() -> None:
     """A network with one input and one unit, seed-fidelity: rewards 100/N, then the end at 100."""
     profile = PROFILES["seed-fidelity"]
     first, second = np.array([[0.2], [0.4]]), np.array([0.6, -0.2])
-    learner = plain.Learner(first, second, profile)
+    learner = plain.PlainLearner(first, second, profile)
     row = np.array([1.0])
     h = 1 / (1 + np.exp(-(0.2 + 0.5 * 0.4)))
     y = 1 / (1 + np.exp(-(0.6 * h - 0.5 * 0.2)))
@@ -53,7 +53,7 @@ def test_two_steps_by_hand() -> None:
 
 
 def test_a_game_that_never_ends_is_cut_and_counted() -> None:
-    played = Pair("rlgame-8", 3).play(4, PROFILES["seed-fidelity"], cap=25)
+    played = LearningPair("rlgame-8", 3).play(4, PROFILES["seed-fidelity"], cap=25)
     (found,) = tables.counted(played)
     assert found["cut"] == 4
     assert found["wins"] == [0, 0]
@@ -62,7 +62,7 @@ def test_a_game_that_never_ends_is_cut_and_counted() -> None:
 
 
 def test_statistics_are_those_of_the_plain_rules() -> None:
-    pair = Pair("rlgame-8", 11)
+    pair = LearningPair("rlgame-8", 11)
     for _ in range(6):
         played = pair.play(1, PROFILES["thesis-text"])
         board = RLGameBoard()
@@ -89,7 +89,7 @@ def _position(rng: np.random.Generator, discs: int) -> ConnectFour:
 
 def test_connect_four_looks_three_plies_ahead_as_plain_minimax_does() -> None:
     rng = np.random.default_rng(5)
-    nets = Pair("connect-four", 2).nets
+    nets = LearningPair("connect-four", 2).nets
     inputs, units_ = LAYERS["connect-four"]
     decided = set()
     for discs in (4, 12, 20, 26, 30, 33, 36, 38, 39):
@@ -104,7 +104,7 @@ def test_connect_four_looks_three_plies_ahead_as_plain_minimax_does() -> None:
                 for square in range(6):
                     for player in np.flatnonzero(seen[:, square, column]):
                         row[2 * (7 * square + column) + player] = 1
-            learner = plain.Learner(nets.first[me], nets.second[me], PROFILES["seed-fidelity"])
+            learner = plain.PlainLearner(nets.first[me], nets.second[me], PROFILES["seed-fidelity"])
             return learner.forward(row)[0]
 
         start = root(me, 2, game.board.legal(), game.observation(me), game)

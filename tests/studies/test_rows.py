@@ -21,7 +21,7 @@ from dovetail_studies import pages, working
 from dovetail_studies.archive import members, write
 from dovetail_studies.findings import FINDINGS
 from dovetail_studies.learned import States
-from dovetail_studies.results import Results
+from dovetail_studies.results import KeptResults
 from dovetail_studies.rows import (
     ALL,
     PERCENT,
@@ -176,7 +176,7 @@ def test_work_that_is_done_is_not_done_again_even_after_a_line_was_cut(
     assert len(lines) == 5
     path = working.file(tmp_path, "sums", row, "study")
     path.write_bytes(path.read_bytes()[:-20])  # a kill in the middle of the last line
-    assert len(Results([path]).done(working.units(row, "study"))) == 4
+    assert len(KeptResults([path]).done(working.units(row, "study"))) == 4
     working.run([(sums, [row])], "study", out=tmp_path, told=lines.append)
     assert len(lines) == 6
     assert "seed=5" in lines[-1]
@@ -184,7 +184,7 @@ def test_work_that_is_done_is_not_done_again_even_after_a_line_was_cut(
     assert len(lines) == 6
     path.write_bytes(path.read_bytes() + b'{"unit": 3}\n')
     with pytest.raises(DovetailError, match="not a result"):
-        Results([path])
+        KeptResults([path])
 
 
 def test_a_result_is_written_without_reading_the_others(
@@ -194,7 +194,7 @@ def test_a_result_is_written_without_reading_the_others(
         raise AssertionError(f"reads all of {path}")
 
     path = tmp_path / "halves.jsonl"
-    results = Results([path])
+    results = KeptResults([path])
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", whole)
         for seed in range(3):
@@ -202,7 +202,7 @@ def test_a_result_is_written_without_reading_the_others(
         with path.open("ab") as file:
             file.write(b'{"unit": {"se')  # a kill
         results.add({"seed": 3}, {"won": 3}, 0.5)
-    found = Results([path])
+    found = KeptResults([path])
     assert [(record.unit["seed"], record.result["won"]) for record in found.records.values()] == [
         *((seed, seed) for seed in range(4))
     ]
@@ -236,7 +236,7 @@ def test_a_disk_that_takes_no_result_is_named_before_any_work(sums: Study, tmp_p
 
 
 def test_a_disk_that_becomes_full_spoils_no_result(tmp_path: Path) -> None:
-    results = Results([tmp_path / "halves.jsonl"])
+    results = KeptResults([tmp_path / "halves.jsonl"])
     results.add({"seed": 1}, {"won": 1}, 0.5)
     with (
         full(results.path.stat().st_size + 9),
@@ -244,7 +244,7 @@ def test_a_disk_that_becomes_full_spoils_no_result(tmp_path: Path) -> None:
     ):
         results.add({"seed": 2}, {"won": 2}, 0.5)
     results.add({"seed": 3}, {"won": 3}, 0.5)
-    assert [each.unit["seed"] for each in Results([results.path]).records.values()] == [1, 3]
+    assert [each.unit["seed"] for each in KeptResults([results.path]).records.values()] == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -454,7 +454,7 @@ def test_other_seeds_are_counted_by_where_the_page_predicts_them(
     write(kept / "sums.zip", {path.name: path.read_bytes()})
     fresh = tmp_path / "from-seed-1001"
     working.run([(whole, [row])], "study", out=fresh, told=lambda line: None, first=1001)
-    assert len(Results([path]).records) == 5, "the page's seeds stay as they are"
+    assert len(KeptResults([path]).records) == 5, "the page's seeds stay as they are"
     for value, said in ((0.63, "1 of 1 figures"), (0.65, "0 of 1 figures")):
         found = pages.at(whole, row, "study", None, fresh, 1001)
         assert {each.unit["seed"] for each in found.records} == set(range(1001, 1006))

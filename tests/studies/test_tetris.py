@@ -37,7 +37,7 @@ from dovetail_studies.tetris.command import app
 from dovetail_studies.tetris.searches import CMAES, CrossEntropy, noise
 
 Array = Any
-LOW = games.Game(6, 5)
+LOW = games.TetrisGame(6, 5)
 NUMBERS = np.arange(7)
 
 
@@ -45,7 +45,7 @@ NUMBERS = np.arange(7)
 
 
 def slow_game(
-    weights: Weights, game: games.Game, seed: int, avoid: bool = True
+    weights: Weights, game: games.TetrisGame, seed: int, avoid: bool = True
 ) -> tuple[TetrisBoard, list[tuple[Array, int, bool]]]:
     """Play a game on the rules' own board; also return features, rows cleared and end of each placement."""
     state = np.array([seed], np.uint64)
@@ -110,13 +110,13 @@ def described(
 @pytest.mark.parametrize("most", [0, 12])
 def test_compiled_games_are_the_rules(features: Any, most: int) -> None:
     rng = np.random.default_rng(1)
-    game = games.Game(7, 5, "SZTI", most)
+    game = games.TetrisGame(7, 5, "SZTI", most)
     for seed in (1, 2):
         start = train.first_weights(features, 5) + 0.1 * rng.standard_normal(size(features, 5))
         weights = Weights(1, features, start.tolist(), 0.5, 5)
         for avoid in (True, False):
             board, _ = slow_game(weights, game, seed, avoid)
-            found = games.Linear(weights, avoid).play(game, np.uint64(seed))
+            found = games.LinearPlayer(weights, avoid).play(game, np.uint64(seed))
             assert found == (board.lines, board.placed, board.over)
 
 
@@ -127,8 +127,8 @@ def test_pieces_are_drawn_evenly() -> None:
 
 
 def test_workers_change_no_result_and_players_play_the_same_games() -> None:
-    players = [games.Linear(PLAYERS[name]) for name in ("dellacherie", "dt-10")]
-    low = games.Game(5, 10)
+    players = [games.LinearPlayer(PLAYERS[name]) for name in ("dellacherie", "dt-10")]
+    low = games.TetrisGame(5, 10)
     seeds = games.seeds(1, 0, 3)
     one = games.play(players, low, seeds)
     assert one.shape == (2, 3, 3)
@@ -138,8 +138,8 @@ def test_workers_change_no_result_and_players_play_the_same_games() -> None:
 
 
 def test_cells_are_conserved() -> None:
-    lines, placed, over = games.Linear(PLAYERS["bcts"]).play(
-        games.Game(12, 10, most=300), np.uint64(1)
+    lines, placed, over = games.LinearPlayer(PLAYERS["bcts"]).play(
+        games.TetrisGame(12, 10, most=300), np.uint64(1)
     )
     assert not over
     assert 0 <= 4 * placed - 10 * lines <= 120
@@ -285,7 +285,7 @@ def test_least_squares_solve_a_chain_by_hand() -> None:
 
 
 def test_values_learn_to_clear_more_rows() -> None:
-    trials = train.Trials(games.Game(10, 10, most=500), 1, 40, 10)
+    trials = train.Trials(games.TetrisGame(10, 10, most=500), 1, 40, 10)
     value = train.Value("bertsekas", 0.0, 0.95)
     start = train.first_weights("bertsekas", 10)
     before = games.play([value.player(start)], trials.game, games.seeds(9, 0, 20))[:, :, 0].mean()
@@ -301,7 +301,7 @@ def test_values_learn_to_clear_more_rows() -> None:
 
 def test_scales_are_root_mean_squares() -> None:
     start = train.first_weights("bertsekas", 10)
-    found = train.scales("bertsekas", start, train.Trials(games.Game(), 1, 3, 1))
+    found = train.scales("bertsekas", start, train.Trials(games.TetrisGame(), 1, 3, 1))
     assert found[-1] == 1.0  # of the constant
     assert (found >= 1).all()
     assert found[19] > found[:10].max()  # the highest column
@@ -475,7 +475,7 @@ def test_measuring() -> None:
 def test_searching_improves_weights_from_nothing_on_a_low_board() -> None:
     rng = np.random.default_rng(1)
     search = CrossEntropy(np.zeros(9), np.full(9, 100.0), 30, 0.2, rng, lambda _: 4.0)
-    trials = train.Trials(games.Game(6, 10, most=400), 1, 2, 10)
+    trials = train.Trials(games.TetrisGame(6, 10, most=400), 1, 2, 10)
     found = [*train.search(search, train.linear("dt-diversity"), trials, 6)]
     assert found[-1].average > 5 * found[0].average
     assert found[-1].lines > 20

@@ -25,10 +25,10 @@ from dovetail_games.amazons.kernels import count_moves
 from dovetail_games.amazons.rules import AmazonsBoard, start_position
 from dovetail_studies import rows
 from dovetail_studies.archive import Member
-from dovetail_studies.curves import OURS, Curve, Mark, Panel, Picture
+from dovetail_studies.curves import OURS, LearningCurve, Panel, Picture, PrintedMark
 from dovetail_studies.means import mean
 from dovetail_studies.playing import match
-from dovetail_studies.results import Results, key
+from dovetail_studies.results import KeptResults, key
 
 BOARD = {"rows": 8, "columns": 8}
 FEATURES = (
@@ -38,7 +38,7 @@ FEATURES = (
 )
 
 
-class Run(NamedTuple):
+class PrintedRun(NamedTuple):
     """What the study says of a training run; figures where its words are one."""
 
     name: str
@@ -52,15 +52,17 @@ class Run(NamedTuple):
 
 
 RUNS = (
-    Run("ZerosVsRandom", "at the maximum very quickly", 40_000, last=100),
-    Run("ZerosVsAbMp", "loses all at first, near the maximum before 20,000 moves", 65_000, -100),
-    Run("ZerosVsMcMp", "not good", 30_000),
-    Run("OnesVsRandom", "at the maximum quickly", 20_000, last=100),
-    Run("OnesVsAbMp", "loses all at first, near the maximum at 60,000 moves", 80_000, -100),
-    Run("OnesVsMcMp", "ends level", 50_000, last=0),
-    Run("MpVsRandom", "at the maximum throughout", 20_000, 100, 100),
-    Run("MpVsAbMp", "wins most games from the start, improves almost at once", 60_000),
-    Run("MpVsMcMp", "level, drops, rises again", 60_000, 0),
+    PrintedRun("ZerosVsRandom", "at the maximum very quickly", 40_000, last=100),
+    PrintedRun(
+        "ZerosVsAbMp", "loses all at first, near the maximum before 20,000 moves", 65_000, -100
+    ),
+    PrintedRun("ZerosVsMcMp", "not good", 30_000),
+    PrintedRun("OnesVsRandom", "at the maximum quickly", 20_000, last=100),
+    PrintedRun("OnesVsAbMp", "loses all at first, near the maximum at 60,000 moves", 80_000, -100),
+    PrintedRun("OnesVsMcMp", "ends level", 50_000, last=0),
+    PrintedRun("MpVsRandom", "at the maximum throughout", 20_000, 100, 100),
+    PrintedRun("MpVsAbMp", "wins most games from the start, improves almost at once", 60_000),
+    PrintedRun("MpVsMcMp", "level, drops, rises again", 60_000, 0),
 )
 """In the study's order: figures 13 to 21."""
 RATE_STEPS = 20
@@ -164,7 +166,7 @@ def settled(result: rows.Result, moves: int, share: float) -> float:
     return float((last + 0.5 + (moved[last] - level) / (moved[last] - moved[last + 1])) * part)
 
 
-def _train_draw(run: Run, done: rows.Done) -> rows.Drawn:
+def _train_draw(run: PrintedRun, done: rows.Done) -> rows.Drawn:
     results, unit = [result for _, result in done], done[0][0]
     whole = _halving(unit) == 5_000
     lines, compared = [], []
@@ -212,7 +214,7 @@ def _train_draw(run: Run, done: rows.Done) -> rows.Drawn:
     )
 
 
-def _train_curves(run: Run, results: Sequence[rows.Result], unit: rows.Unit) -> Picture:
+def _train_curves(run: PrintedRun, results: Sequence[rows.Result], unit: rows.Unit) -> Picture:
     """Return the scores of the checks, and how far the weights move."""
     moves = int(unit["moves"])
     count = min(len(each["checks"]) for each in results)
@@ -221,8 +223,10 @@ def _train_curves(run: Run, results: Sequence[rows.Result], unit: rows.Unit) -> 
     marks = []
     if _halving(unit) == 5_000:
         printed = (("before training", run.first, 0), ("at the end", run.last, moves))
-        marks = [Mark(f"study: {n}", value, x) for n, value, x in printed if value is not None]
-    panels = [Panel("score", "score", [Curve(OURS, at, scores)], marks, SCORES)]
+        marks = [
+            PrintedMark(f"study: {n}", value, x) for n, value, x in printed if value is not None
+        ]
+    panels = [Panel("score", "score", [LearningCurve(OURS, at, scores)], marks, SCORES)]
     words = [f"A point of the score is a check of {unit['tests']} games."]
     if marks:
         words.append("Dotted lines and crosses are what the study says in words.")
@@ -230,8 +234,8 @@ def _train_curves(run: Run, results: Sequence[rows.Result], unit: rows.Unit) -> 
     if len(distances) == len(results):
         part = moves / RATE_STEPS
         middles = [(n + 0.5) * part for n in range(RATE_STEPS)]
-        settles = [Mark("study: settled", None, run.settled)]
-        curve = Curve(OURS, middles, distances)
+        settles = [PrintedMark("study: settled", None, run.settled)]
+        curve = LearningCurve(OURS, middles, distances)
         panels.append(
             Panel(
                 "how far the weights move",
@@ -421,7 +425,7 @@ def _meetings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit
 def learned(run: str, seed: int) -> list[float]:
     """Return the weights that a training of the row ``weights`` ended with."""
     kept = Member(Path("studies/pages/results/amazons.zip"), "trainings.study.jsonl")
-    results = Results([kept, Path("out/studies/amazons/trainings.study.jsonl")])
+    results = KeptResults([kept, Path("out/studies/amazons/trainings.study.jsonl")])
     [unit] = _train_units([run], _SIZES["study"].values, [seed])
     record = results.records.get(key(unit))
     if record is None:

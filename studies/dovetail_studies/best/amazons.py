@@ -16,7 +16,7 @@ from dovetail_studies.amazons.rows import BOARD, learned, thinking, train
 from dovetail_studies.archive import Member
 from dovetail_studies.best.parts import COLUMNS, counted, percent, points
 from dovetail_studies.playing import Score, match
-from dovetail_studies.results import Results, key
+from dovetail_studies.results import KeptResults, key
 
 RUNS = ("ZerosVsAbMp", "OnesVsAbMp", "MpVsAbMp", "ZerosVsMcMp", "OnesVsMcMp", "MpVsMcMp")
 """The study's trainings against a searching opponent."""
@@ -83,7 +83,7 @@ def _weights(player: str, seed: int) -> str | list[float]:
     if player != PLAIN:
         return learned(player, seed)
     kept = Member(Path("studies/pages/results/best.zip"), "amazons.study.jsonl")
-    results = Results([kept, Path("out/studies/best/amazons.study.jsonl")])
+    results = KeptResults([kept, Path("out/studies/best/amazons.study.jsonl")])
     record = results.records.get(key({"train": SAME, "moves": MOVES, "seed": seed}))
     if record is None:
         raise DovetailError(

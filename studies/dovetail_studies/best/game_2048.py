@@ -14,7 +14,7 @@ from dovetail_agents.general.feature_network.handmade import PLANES
 from dovetail_agents.general.feature_network.saved import Genome
 from dovetail_studies import rows
 from dovetail_studies.best.parts import COLUMNS, percent, shared
-from dovetail_studies.game_2048.train import Rule, chunks, measure
+from dovetail_studies.game_2048.train import LearningRule, chunks, measure
 from dovetail_studies.learned import learned
 from dovetail_studies.tetris import games
 from dovetail_studies.tetris import train as tetris
@@ -24,7 +24,7 @@ from dovetail_studies.tetris.sliding import Sliding
 SHAPE = (4, 4)
 TILES = (2048, 4096, 8192, 16384)
 BEYOND = 32768
-COHERENT, PLAIN = Rule(1.0, coherent=True), Rule(0.1, coherent=False)
+COHERENT, PLAIN = LearningRule(1.0, coherent=True), LearningRule(0.1, coherent=False)
 OPTIONS = (("lines", False), ("fives", False), ("lines", True), ("fives", True))
 """Network and temporal coherence of the shorter trainings."""
 MEASURED = 1_000_000
@@ -67,7 +67,7 @@ def _genes(unit: rows.Unit) -> rows.Result:
     genome = learned(f"genes-{unit['seed']}", partial(_search, unit), Genome.read)
     out = games.play(
         [Sliding(genome.network())],
-        games.Game(*SHAPE),
+        games.TetrisGame(*SHAPE),
         games.seeds(MEASURED + unit["seed"], 0, unit["tests"]),
     )[0]
     played = unit["generations"] * (POPULATION * EACH + FINAL) + unit["tests"]
@@ -79,7 +79,7 @@ def _search(unit: rows.Unit) -> bytes:
     half = np.full(6 * genes(*SHAPE), 0.5)
     first = decode(half, PLANES, *SHAPE)
     search = CMAES(half, 0.2, POPULATION, unit["seed"], diagonal=True, bounds=(0.0, 1.0))
-    trials = tetris.Trials(games.Game(*SHAPE), unit["seed"], EACH, FINAL)
+    trials = tetris.Trials(games.TetrisGame(*SHAPE), unit["seed"], EACH, FINAL)
     player = tetris.sliding(first)
     best = tetris.best_of(list(tetris.search(search, player, trials, unit["generations"])))
     return Genome.of_genes(best.vector, (PLANES, *SHAPE)).bytes()

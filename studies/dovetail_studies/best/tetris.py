@@ -45,7 +45,7 @@ def _learn(unit: rows.Unit) -> bytes:
         np.random.default_rng(unit["seed"]),
         partial(noise, "decreasing", size=4.0),
     )
-    trials = train.Trials(games.Game(10, 10), unit["seed"], unit["each"], 1)
+    trials = train.Trials(games.TetrisGame(10, 10), unit["seed"], unit["each"], 1)
     last = list(train.search(search, train.linear(FEATURES), trials, unit["generations"]))[-1]
     return Weights(1, FEATURES, last.vector.tolist()).bytes()
 
@@ -58,8 +58,11 @@ def _work(unit: rows.Unit) -> rows.Result:
         found["games"] += unit["generations"] * (unit["population"] * unit["each"] + 1)
     else:
         weights = PLAYERS[unit["player"]]
-    player = games.Linear(weights)
-    for key, game in (("low", games.Game(10, 10)), ("high", games.Game(most=unit["most"]))):
+    player = games.LinearPlayer(weights)
+    for key, game in (
+        ("low", games.TetrisGame(10, 10)),
+        ("high", games.TetrisGame(most=unit["most"])),
+    ):
         found[key] = rows_of(player, game, {"seed": unit["seed"], "games": unit[key]})
     return found
 

@@ -32,7 +32,7 @@ def _networked(network: Network, avoid: bool = False) -> Board:
 
 
 def _linear(name: str, avoid: bool = True) -> Board:
-    return lambda _: games.Linear(PLAYERS[name], avoid)
+    return lambda _: games.LinearPlayer(PLAYERS[name], avoid)
 
 
 def _units(name: handmade.Preset, height: int = 20) -> Network:
@@ -40,7 +40,7 @@ def _units(name: handmade.Preset, height: int = 20) -> Network:
 
 
 @dataclass(frozen=True)
-class Search:
+class GenesTrainer:
     """CMA-ES over a feature network."""
 
     start: handmade.Preset
@@ -69,7 +69,7 @@ class Search:
         generations, population = _less(unit, self.generations), _less(unit, self.population)
         begin = train.start_of(first, self.vary)
         search = CMAES(begin, self.sigma, population, unit["seed"], **options)
-        trials = train.Trials(games.Game(self.height, 10), unit["seed"], self.each, 1)
+        trials = train.Trials(games.TetrisGame(self.height, 10), unit["seed"], self.each, 1)
         player = train.networked(first, self.vary)
         last = list(train.search(search, player, trials, generations))[-1]
         return Genome.of(train.network_of(last.vector, first, self.vary)).bytes()
@@ -80,7 +80,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Value:
+class ValueTrainer:
     """A value of the 22 features, learned on 20 x 10 with a discount of 0.95 and a lambda of 0."""
 
     squares: bool
@@ -102,7 +102,7 @@ class Value:
         """Return the generation that cleared the most rows in ten other games, as a file that the agent loads."""
         value = train.Value("bertsekas", 0.0, 0.95)
         generations, each = _less(unit, self.generations), _less(unit, self.each)
-        trials = train.Trials(games.Game(20, 10, most=self.most), unit["seed"], each, 10)
+        trials = train.Trials(games.TetrisGame(20, 10, most=self.most), unit["seed"], each, 10)
         start = train.first_weights("bertsekas", 10)
         if self.squares:
             progress = train.least_squares(value, start, trials, generations, 1e-3)
@@ -116,7 +116,7 @@ class Value:
     def board(self, state: bytes) -> Board:
         """Return the player of such a file."""
         weights = Weights.read(state)
-        return lambda _: games.Linear(weights)
+        return lambda _: games.LinearPlayer(weights)
 
 
 def _less(unit: rows.Unit, count: int) -> int:
@@ -124,13 +124,15 @@ def _less(unit: rows.Unit, count: int) -> int:
     return max(4, count * int(unit["percent"]) // 100)
 
 
-TRAINERS: dict[str, Search | Value] = {
-    "22 features, TD(0)": Value(False, 10, 50, 20_000, 0.3),
-    "22 features, least squares": Value(True, 5, 100, 50_000),
-    "six units, weights by CMA-ES on 10 rows": Search("study", "weights", 10, 10, 20),
-    "six units, weights by CMA-ES on 14 rows": Search("study", "weights", 14, 12, 16),
-    "seven units, weights by CMA-ES on 10 rows": Search("exact", "weights", 10, 10, 20),
-    "six units, all genes by CMA-ES on 10 rows": Search("study", "genome", 10, 20, 50, sigma=0.05),
+TRAINERS: dict[str, GenesTrainer | ValueTrainer] = {
+    "22 features, TD(0)": ValueTrainer(False, 10, 50, 20_000, 0.3),
+    "22 features, least squares": ValueTrainer(True, 5, 100, 50_000),
+    "six units, weights by CMA-ES on 10 rows": GenesTrainer("study", "weights", 10, 10, 20),
+    "six units, weights by CMA-ES on 14 rows": GenesTrainer("study", "weights", 14, 12, 16),
+    "seven units, weights by CMA-ES on 10 rows": GenesTrainer("exact", "weights", 10, 10, 20),
+    "six units, all genes by CMA-ES on 10 rows": GenesTrainer(
+        "study", "genome", 10, 20, 50, sigma=0.05
+    ),
 }
 FIXED: dict[str, Board] = {
     "`study`: six units by hand": _networked(_units("study")),
@@ -153,7 +155,10 @@ def _work(unit: rows.Unit) -> rows.Result:
         found["games"] += trainer.games(unit)
     else:
         player = FIXED[unit["player"]]
-    for key, game in (("low", games.Game(10, 10)), ("high", games.Game(20, 10, most=unit["most"]))):
+    for key, game in (
+        ("low", games.TetrisGame(10, 10)),
+        ("high", games.TetrisGame(20, 10, most=unit["most"])),
+    ):
         board = player(game.height)
         found[key] = rows_of(board, game, {"seed": unit["seed"], "games": unit[key]})
     return found

@@ -14,7 +14,7 @@ from dovetail.cli.common import UsageError, show
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dovetail_studies.pages import Found
+    from dovetail_studies.pages import RowState
 
 
 def add(app: typer.Typer) -> None:
@@ -120,7 +120,7 @@ def study(
                     typer.echo(pages.fresh(whole, found))
 
 
-def _listing(name: str, found: list[Found]) -> Table:
+def _listing(name: str, found: list[RowState]) -> Table:
     from rich.table import Table
 
     from dovetail_studies import pages

@@ -43,7 +43,7 @@ _AT_ONCE = 8
 """Cards that are laid down in one step."""
 
 
-class Rules(NamedTuple):
+class PlayOptions(NamedTuple):
     """The options that play depends on, as compiled code takes them."""
 
     players: int
@@ -61,7 +61,7 @@ class Rules(NamedTuple):
     tie: int
 
 
-class Game(NamedTuple):
+class GameArrays(NamedTuple):
     """The arrays of a game; made once for many games, as making them takes time."""
 
     state: Array
@@ -125,7 +125,7 @@ def dearest(kinds: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def arrays(rules: Rules) -> Game:
+def arrays(rules: PlayOptions) -> GameArrays:
     """Return the arrays of a game, before it begins."""
     count = rules.players
     supply = np.zeros(KINDS, np.int64)
@@ -136,7 +136,7 @@ def arrays(rules: Rules) -> Game:
         if rules.kingdom[kind]:
             supply[kind] = rules.kingdom_pile
     room = supply.sum() + 10 + _AT_ONCE
-    return Game(
+    return GameArrays(
         np.empty(1, np.uint64),
         supply,
         supply.copy(),
@@ -157,21 +157,21 @@ def arrays(rules: Rules) -> Game:
 
 
 @inlined
-def put(game: Game, seat: int, pile: int, kind: int) -> None:
+def put(game: GameArrays, seat: int, pile: int, kind: int) -> None:
     """Put a card on a pile."""
     game.piles[seat, pile, game.sizes[seat, pile]] = kind
     game.sizes[seat, pile] += 1
 
 
 @inlined
-def _shuffle(game: Game, seat: int, count: int) -> None:
+def _shuffle(game: GameArrays, seat: int, count: int) -> None:
     """Shuffle the draw pile, of ``count`` cards: leave it the random numbers, one for each but the last."""
     game.order[seat] = game.state[0]
     game.state[0] += np.uint64(count - 1) * GOLDEN
 
 
 @inlined
-def _left(game: Game, seat: int) -> int:
+def _left(game: GameArrays, seat: int) -> int:
     """Return how many cards the draw pile has; if it is empty, the discard pile becomes it."""
     size = game.sizes[seat, game.sides[seat]]
     if size == 0:
@@ -183,7 +183,7 @@ def _left(game: Game, seat: int) -> int:
 
 
 @inlined
-def _draw(game: Game, seat: int, side: int, size: int, order: np.uint64) -> int:
+def _draw(game: GameArrays, seat: int, side: int, size: int, order: np.uint64) -> int:
     """Take the top card of a draw pile of ``size`` cards: this step of the shuffle chooses it."""
     at = np.int64(scatter(order) % np.uint64(size))
     kind = game.piles[seat, side, at]
@@ -192,7 +192,7 @@ def _draw(game: Game, seat: int, side: int, size: int, order: np.uint64) -> int:
 
 
 @inlined
-def top(game: Game, seat: int) -> int:
+def top(game: GameArrays, seat: int) -> int:
     """Take the top card, or nothing."""
     size = _left(game, seat)
     if size == 0:
@@ -204,7 +204,7 @@ def top(game: Game, seat: int) -> int:
 
 
 @inlined
-def take(game: Game, seat: int, count: int) -> None:
+def take(game: GameArrays, seat: int, count: int) -> None:
     """Take so many cards to the hand, or all that there are."""
     while count > 0:
         size = _left(game, seat)
@@ -221,7 +221,7 @@ def take(game: Game, seat: int, count: int) -> None:
 
 
 @inlined
-def deal(rules: Rules, game: Game) -> None:
+def deal(rules: PlayOptions, game: GameArrays) -> None:
     """Begin a game."""
     for kind in range(KINDS):
         game.supply[kind] = game.first[kind]
@@ -241,7 +241,7 @@ def deal(rules: Rules, game: Game) -> None:
 
 
 @inlined
-def _lay(game: Game, seat: int, pile: int, kind: int) -> None:
+def _lay(game: GameArrays, seat: int, pile: int, kind: int) -> None:
     """Lay a hand's cards of a kind on a pile: some at once without asking how many, as guessing wrong costs more."""
     count = game.hands[seat, kind]
     at = game.sizes[seat, pile]
@@ -253,7 +253,7 @@ def _lay(game: Game, seat: int, pile: int, kind: int) -> None:
 
 
 @inlined
-def holds_action(game: Game, seat: int) -> bool:
+def holds_action(game: GameArrays, seat: int) -> bool:
     """Return whether a hand has any, of all kinds in one step."""
     found = 0
     for kind in range(BASIC, KINDS):
@@ -262,14 +262,14 @@ def holds_action(game: Game, seat: int) -> bool:
 
 
 @inlined
-def coins_in_hand(game: Game, seat: int) -> int:
+def coins_in_hand(game: GameArrays, seat: int) -> int:
     """Return the coins of a hand's treasures."""
     hands = game.hands
     return int(hands[seat, COPPER] + 2 * hands[seat, SILVER] + 3 * hands[seat, GOLD])
 
 
 @inlined
-def clean_up(game: Game, seat: int) -> None:
+def clean_up(game: GameArrays, seat: int) -> None:
     """Discard hand and played cards."""
     pile = 1 - game.sides[seat]
     for kind in range(BASIC):

@@ -92,7 +92,7 @@ def _line(point: s.Point) -> None:
     )
 
 
-def _summary(study: s.Study, points: list[s.Point], again: int) -> None:
+def _summary(study: s.TableTraining, points: list[s.Point], again: int) -> None:
     """Print what the study's table 4.1.2 has, and the best table's second test."""
     best = max(points, key=lambda point: point.won)
     good = s.first_good(points)
@@ -156,7 +156,9 @@ def train(
     learner = DominionQ(_parameters(given), seed)
     if resume is not None:
         learner.load(_read(resume))
-    study = s.Study(learner, _game(players, kingdom, tie), _others(opponents, players), seed)
+    study = s.TableTraining(
+        learner, _game(players, kingdom, tie), _others(opponents, players), seed
+    )
     if learner.episodes >= games:
         raise DovetailError(
             f"{resume} has learned from {learner.episodes:,} games already; --games is not more"
@@ -196,7 +198,7 @@ def measure(
     for path in states:
         learner = DominionQ()
         learner.load(_read(path))
-        study = s.Study(learner, game, others, seed)
+        study = s.TableTraining(learner, game, others, seed)
         found = study.test(again)
         print(
             f"{path.name}: {learner.episodes:,} games, {_percent(found.share[study.seat], again)} %, "
@@ -219,7 +221,9 @@ def transfer(
     parameters, game = _parameters(given), _game(4, "study", tie)
     print(" | ".join(["trained against", "rounds", *("+".join(names) for names in SETS)]))
     for names in SETS:
-        study = s.Study(DominionQ(parameters, seed), game, _others(",".join(names), 4), seed)
+        study = s.TableTraining(
+            DominionQ(parameters, seed), game, _others(",".join(names), 4), seed
+        )
         s.run(study, games, every, tests)
         found = [study.test(again, _others(",".join(other), 4)) for other in SETS]
         rounds = sum(each.rounds for each in found) / len(found)

@@ -19,7 +19,7 @@ from dovetail_agents.general.q_learning.table import STATE, Table
 from dovetail_agents.learning.finaliser import mix
 from dovetail_games.dominion import Configuration, Dominion
 from dovetail_games.dominion.cards import CARDS, KINDS, NUMBER
-from dovetail_studies.dominion.cards import Rules
+from dovetail_studies.dominion.cards import PlayOptions
 from dovetail_studies.dominion.games import FAIR, HIGHEST, SHARED, games
 from dovetail_studies.dominion.players import (
     ACTIONS_FIRST,
@@ -56,7 +56,7 @@ _SOURCES = {"turn": TURN, "to end": TO_END}
 _LEAST = 2 * MARGIN
 
 
-def rules(configuration: Configuration) -> Rules:
+def rules(configuration: Configuration) -> PlayOptions:
     """Return a game's set-up.
 
     Raises:
@@ -71,7 +71,7 @@ def rules(configuration: Configuration) -> Rules:
         )
     kingdom = np.zeros(KINDS, np.bool_)
     kingdom[[NUMBER[name] for name in options.kingdom]] = True
-    return Rules(
+    return PlayOptions(
         options.players,
         kingdom,
         options.victory_pile,
@@ -215,7 +215,7 @@ class Compiled:
 
 def play(
     compiled: Compiled | None,
-    given: Rules,
+    given: PlayOptions,
     players: Array,
     seed: int,
     first: int,

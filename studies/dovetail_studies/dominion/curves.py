@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from dovetail_studies.curves import Curve, Mark, Panel, Picture, means
+from dovetail_studies.curves import LearningCurve, Panel, Picture, PrintedMark, means
 from dovetail_studies.dominion.learning import BOTH, METHODS, by_setting
 from dovetail_studies.rows import PERCENT, Done, Result, Unit, by
 
@@ -28,11 +28,11 @@ POINTS = 25
 """Most points of a curve where a picture has many panels."""
 
 
-def _curve(name: str, unit: Unit, results: Sequence[Result], of: int = 1) -> Curve:
+def _curve(name: str, unit: Unit, results: Sequence[Result], of: int = 1) -> LearningCurve:
     """Return the curve of trainings, so many kept points taken together."""
     across = list(means(-(-unit["games"] // unit["every"]), unit["every"], MEANS))
     runs = [[100 * each for each in result["curve"]] for result in results]
-    return Curve(name, _together(across, of), [_together(run, of) for run in runs])
+    return LearningCurve(name, _together(across, of), [_together(run, of) for run in runs])
 
 
 def _together(values: Sequence[float], of: int) -> list[float]:
@@ -51,7 +51,7 @@ def _text(done: Done, of: int = 1) -> str:
     return f"A point is the mean of {MEANS * of} tests of {games} games each{alike}."
 
 
-def _curves(done: Done, of: int = 1) -> dict[tuple[str, int], Curve]:
+def _curves(done: Done, of: int = 1) -> dict[tuple[str, int], LearningCurve]:
     """Return a curve for each version and method."""
     units = {(unit["version"], unit["visits"]): unit for unit, _ in done}
     return {
@@ -69,7 +69,7 @@ def methods(done: Done, best: Mapping[int, Sequence[float]]) -> Picture:
     ]
     whole = max(each.across[-1] for each in found)
     marks = [
-        Mark(
+        PrintedMark(
             f"study, {METHODS[visits]}: best test",
             share,
             at if at <= whole else None,

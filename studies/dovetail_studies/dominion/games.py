@@ -27,8 +27,8 @@ from dovetail_studies.dominion.cards import (
     NOTHING,
     PLAY,
     Array,
-    Game,
-    Rules,
+    GameArrays,
+    PlayOptions,
     affordable,
     arrays,
     clean_up,
@@ -58,7 +58,7 @@ _TREASURE = np.array([card.treasure for card in CARDS])
 
 
 @inlined
-def _search(game: Game, seat: int) -> None:
+def _search(game: GameArrays, seat: int) -> None:
     """Take cards until two treasures are found; discard the others, as the Adventurer says."""
     found, aside = 0, 0
     end = game.piles.shape[2] - 1
@@ -79,7 +79,7 @@ def _search(game: Game, seat: int) -> None:
 
 @inlined
 def _act(
-    rules: Rules, player: int, rule: int, game: Game, seat: int, stock: int
+    rules: PlayOptions, player: int, rule: int, game: GameArrays, seat: int, stock: int
 ) -> tuple[int, int]:
     """Play action cards, a learner by its rule; return the buys and the coins of the turn."""
     hands, owned = game.hands, game.owned
@@ -120,14 +120,14 @@ def _act(
 
 @kernel
 def play(
-    rules: Rules,
+    rules: PlayOptions,
     players: Array,
     table: Tables,
     features: Array,
     kinds: Array,
     how: Learning,
     learn: bool,
-    game: Game,
+    game: GameArrays,
 ) -> bool:
     """Play a game.
 
@@ -199,7 +199,7 @@ def play(
 
 @inlined
 def _finish(
-    rules: Rules, table: Tables, how: Learning, learn: bool, game: Game, whole: bool
+    rules: PlayOptions, table: Tables, how: Learning, learn: bool, game: GameArrays, whole: bool
 ) -> None:
     """Count points, write who won, and let learners learn from it."""
     count = rules.players
@@ -237,7 +237,7 @@ def _largest(numbers: Array) -> int:
 
 
 @kernel
-def _share(rules: Rules, points: Array, turns: Array, shares: Array, state: Array) -> None:
+def _share(rules: PlayOptions, points: Array, turns: Array, shares: Array, state: Array) -> None:
     """Write the winners."""
     count = rules.players
     most = _largest(points)
@@ -290,7 +290,7 @@ def _seed(state: Array, seed: int, game: int) -> None:
 
 @kernel
 def _games(
-    rules: Rules,
+    rules: PlayOptions,
     players: Array,
     table: Tables,
     features: Array,
@@ -301,7 +301,7 @@ def _games(
     first: int,
     number: int,
     sums: Array,
-    game: Game,
+    game: GameArrays,
 ) -> int:
     for done in range(number):
         if learn and table.slots.shape[0] and table.used[0] + MARGIN > table.keys.shape[0]:
@@ -320,7 +320,7 @@ def _games(
 
 @njit(cache=True, nogil=True)
 def games(
-    rules: Rules,
+    rules: PlayOptions,
     players: Array,
     table: Tables,
     features: Array,

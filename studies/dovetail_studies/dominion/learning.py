@@ -55,7 +55,7 @@ def learner(
     seed: int,
     options: Mapping[str, Any],
     game: Mapping[str, Any] | None = None,
-) -> s.Study:
+) -> s.TableTraining:
     """Return a learner of a version at its table; ``game`` has options of the environment."""
     cards = (
         KINGDOM
@@ -71,7 +71,7 @@ def learner(
     }
     parameters = DominionQParameters(**{**given, **options})
     table = s.table_of(players, cards, **(game or {}))
-    return s.Study(DominionQ(parameters, seed), table, opponents, seed)
+    return s.TableTraining(DominionQ(parameters, seed), table, opponents, seed)
 
 
 def learn(unit: rows.Unit) -> rows.Result:

@@ -27,7 +27,7 @@ from dovetail_studies.dominion.cards import (
     COSTS,
     NOTHING,
     Array,
-    Game,
+    GameArrays,
     affordable,
     coins_in_hand,
     dearest,
@@ -109,7 +109,7 @@ def _big_money(smithies: int, owned: Array, supply: Array, coins: int) -> int:
 
 
 @inlined
-def wishes(player: int, game: Game, seat: int, coins: int) -> int:
+def wishes(player: int, game: GameArrays, seat: int, coins: int) -> int:
     """Return the set of kinds that a scripted player would buy."""
     if player >= BIG_MONEY:
         kind = _big_money(player - BIG_MONEY, game.owned[seat], game.supply, coins)
@@ -139,7 +139,7 @@ def _price(kinds: int) -> int:
 
 
 @inlined
-def trash(game: Game, seat: int, stock: int, coins: int) -> int:
+def trash(game: GameArrays, seat: int, stock: int, coins: int) -> int:
     """Return what the study's Chapel player trashes: Estates, and Coppers that buy nothing more."""
     if game.hands[seat, ESTATE]:
         return ESTATE
@@ -152,7 +152,7 @@ def trash(game: Game, seat: int, stock: int, coins: int) -> int:
 
 
 @inlined
-def _works(kind: int, game: Game, seat: int, stock: int, coins: int) -> bool:
+def _works(kind: int, game: GameArrays, seat: int, stock: int, coins: int) -> bool:
     """Return whether a card in hand would do something."""
     if kind == MONEYLENDER:
         return bool(game.hands[seat, COPPER] > 0)
@@ -160,7 +160,7 @@ def _works(kind: int, game: Game, seat: int, stock: int, coins: int) -> bool:
 
 
 @inlined
-def _dearest_in_hand(game: Game, seat: int, stock: int, coins: int) -> int:
+def _dearest_in_hand(game: GameArrays, seat: int, stock: int, coins: int) -> int:
     """Return the dearest action card in hand that does something, or nothing."""
     kinds = 0
     for kind in range(BASIC, KINDS):
@@ -171,7 +171,7 @@ def _dearest_in_hand(game: Game, seat: int, stock: int, coins: int) -> int:
 
 @inlined
 def plays(
-    player: int, rule: int, game: Game, seat: int, stock: int, coins: int, played: int
+    player: int, rule: int, game: GameArrays, seat: int, stock: int, coins: int, played: int
 ) -> int:
     """Return the action card to play, or nothing; ``rule`` is the learner's."""
     hands = game.hands

@@ -9,7 +9,15 @@ import numpy as np
 from dovetail.peer.kernels import njit
 from dovetail_agents.learning.splitmix import GOLDEN, draw, fraction, scatter
 from dovetail_games.dominion.cards import KINDS, PROVINCE
-from dovetail_studies.dominion.cards import BITS, NOTHING, Array, Game, Rules, inlined, kernel
+from dovetail_studies.dominion.cards import (
+    BITS,
+    NOTHING,
+    Array,
+    GameArrays,
+    PlayOptions,
+    inlined,
+    kernel,
+)
 
 TURN, TO_END = KINDS, KINDS + 1
 """What a feature counts; below, how many of that kind the player owns."""
@@ -69,7 +77,7 @@ class Tables(NamedTuple):
 
 
 @inlined
-def _state(features: Array, game: Game, seat: int, players: int) -> int:
+def _state(features: Array, game: GameArrays, seat: int, players: int) -> int:
     """Return the number of a state; ``features`` has least, bound and radix of each count."""
     number = 0
     for kind in range(KINDS):
@@ -171,13 +179,13 @@ def _choose(
 
 @inlined
 def ask(
-    rules: Rules,
+    rules: PlayOptions,
     table: Tables,
     features: Array,
     kinds: Array,
     how: Learning,
     learn: bool,
-    game: Game,
+    game: GameArrays,
     seat: int,
     afforded: int,
 ) -> int:

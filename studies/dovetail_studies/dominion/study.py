@@ -32,7 +32,7 @@ PASSES = 10
 """Entries with at least as many visits as this are counted as well explored."""
 
 
-class Result(Struct, frozen=True):
+class MatchResult(Struct, frozen=True):
     """The results of some games."""
 
     games: int
@@ -60,13 +60,13 @@ class Point(Struct, frozen=True):
     """Entries ever visited."""
     passed: int
     """Entries visited ``PASSES`` times."""
-    test: Result
+    test: MatchResult
 
 
-def result(sums: Array, games: int) -> Result:
+def result(sums: Array, games: int) -> MatchResult:
     """Return what ``games.games`` summed up, as means."""
     mean = sums / games
-    return Result(
+    return MatchResult(
         games,
         mean[:, 0].tolist(),
         mean[:, 1].tolist(),
@@ -101,7 +101,7 @@ def stream(seed: int, which: int) -> int:
     return mix(seed * 4 + which) >> 1
 
 
-def bots(configuration: Configuration, names: Sequence[str], games: int, seed: int) -> Result:
+def bots(configuration: Configuration, names: Sequence[str], games: int, seed: int) -> MatchResult:
     """Play scripted players against each other."""
     seats = numbers(names)
     return result(
@@ -109,7 +109,7 @@ def bots(configuration: Configuration, names: Sequence[str], games: int, seed: i
     )
 
 
-class Study:
+class TableTraining:
     """A learner that trains and is tested against scripted players.
 
     Args:
@@ -143,7 +143,7 @@ class Study:
         names.insert(self.seat, "learner")
         return numbers(names)
 
-    def train(self, games: int) -> Result:
+    def train(self, games: int) -> MatchResult:
         """Learn from some games more."""
         seed = stream(self.seed, TRAINING)
         sums = play(self.compiled, self.rules, self.seats, seed, self.learner.episodes, games, True)
@@ -157,7 +157,7 @@ class Study:
         configuration: Configuration | None = None,
         which: int = AGAIN,
         first: int = 0,
-    ) -> Result:
+    ) -> MatchResult:
         """Play by the best entries and learn nothing.
 
         Args:
@@ -221,7 +221,7 @@ class Study:
 
 
 def run(
-    study: Study,
+    study: TableTraining,
     games: int,
     every: int,
     tests: int,
@@ -324,7 +324,7 @@ def tune(
                 told(steps[-1])
                 continue
             parameters = msgspec.structs.replace(parameters, bounds=bounds)
-        study = Study(DominionQ(parameters, seed), configuration, opponents, seed)
+        study = TableTraining(DominionQ(parameters, seed), configuration, opponents, seed)
         run(study, games, every, tests)
         found = study.test(tests)
         cards = found.cards[study.seat]

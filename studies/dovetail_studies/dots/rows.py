@@ -20,7 +20,7 @@ from dovetail_experiments.statistics import Estimate
 from dovetail_games.dots import Dots
 from dovetail_games.dots.rules import DotsBoard
 from dovetail_studies import rows
-from dovetail_studies.curves import OURS, Curve, Panel, Picture
+from dovetail_studies.curves import OURS, LearningCurve, Panel, Picture
 from dovetail_studies.means import mean
 from dovetail_studies.playing import DERIVATION, Score, match
 
@@ -255,7 +255,7 @@ def _training_curves(done: rows.Done) -> Picture | None:
         if whole:
             runs = [[max(map(abs, check)) for check in each] for each in whole]
             across = [done[0][0]["games"] * n / BLOCKS for n in range(1, BLOCKS + 1)]
-            curve = Curve(OURS, across, runs)
+            curve = LearningCurve(OURS, across, runs)
             panels.append(Panel(name, "greatest weight", [curve], log=True, thin=True))
     text = f"A point is one of {BLOCKS} checks of the seeds that do not diverge."
     return Picture(panels, "games of self-play", text) if panels else None

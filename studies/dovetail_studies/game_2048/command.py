@@ -13,7 +13,7 @@ from dovetail_agents.games.game_2048 import saved
 from dovetail_agents.games.game_2048.networks import Name, layout
 from dovetail_experiments.reports.output import write
 from dovetail_experiments.statistics import mean, wilson
-from dovetail_studies.game_2048.train import Rule, measure, train
+from dovetail_studies.game_2048.train import LearningRule, measure, train
 
 SHAPE = (4, 4)
 app = typer.Typer(
@@ -56,7 +56,7 @@ def train_command(
         if played == games or (save_every and played % save_every == 0):
             write(out, saved.dump(parameters, SHAPE, weights, played))
 
-    train(found, weights, SHAPE, games, seed, Rule(rate, coherent), done=done)
+    train(found, weights, SHAPE, games, seed, LearningRule(rate, coherent), done=done)
 
 
 @app.command("measure")

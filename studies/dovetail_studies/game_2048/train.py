@@ -32,7 +32,7 @@ def seeds(seed: int, first: int, games: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LearningRule:
     """How weights learn."""
 
     rate: float
@@ -48,7 +48,7 @@ def chunks(
     columns: int,
     games: int,
     seed: int,
-    rule: Rule,
+    rule: LearningRule,
     plies: int = 1,
 ) -> Iterator[Array]:
     """Play games and learn from them, changing the weights.
@@ -86,7 +86,7 @@ def train(
     shape: tuple[int, int],
     games: int,
     seed: int,
-    rule: Rule,
+    rule: LearningRule,
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
     done: Callable[[int], None] = lambda games: None,
 ) -> None:
@@ -125,5 +125,5 @@ def measure(
 ) -> Array:
     """Return score, largest exponent and moves of games without learning, ``plies`` slides looked
     ahead: int64, shape (games, 3)."""
-    rule = Rule(0.0, coherent=False)
+    rule = LearningRule(0.0, coherent=False)
     return np.concatenate(list(chunks(network, weights, *shape, games, seed, rule, plies)))

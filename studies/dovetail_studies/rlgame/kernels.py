@@ -28,7 +28,7 @@ WINNER, PLIES, MOVES, ALIVE, INSIDE, CUT = 0, 1, 2, 3, 5, 7
 COLUMNS = 8
 
 
-class Rule(NamedTuple):
+class StudyRule(NamedTuple):
     """How the learner learns; see ``profiles``."""
 
     gamma: float
@@ -63,7 +63,7 @@ class Nets(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _toward(player: int, error: float, nets: Nets, rule: Rule) -> None:
+def _toward(player: int, error: float, nets: Nets, rule: StudyRule) -> None:
     """Change a player's weights along its traces."""
     first, trace = nets.first[player], nets.first_trace[player]
     for row in range(first.shape[0]):
@@ -76,7 +76,7 @@ def _toward(player: int, error: float, nets: Nets, rule: Rule) -> None:
 
 @njit(cache=True, nogil=True)
 def _trace(
-    player: int, value: float, found: Array, count: int, hidden: Array, nets: Nets, rule: Rule
+    player: int, value: float, found: Array, count: int, hidden: Array, nets: Nets, rule: StudyRule
 ) -> None:
     """Bring a player's traces up to a position whose value and hidden units are known."""
     first, second = nets.first_trace[player], nets.second_trace[player]
@@ -108,7 +108,7 @@ def learn(
     reward: float,
     final: bool,
     nets: Nets,
-    rule: Rule,
+    rule: StudyRule,
     hidden: Array,
 ) -> None:
     """Learn from a player's own move.
@@ -148,7 +148,7 @@ def start(nets: Nets) -> None:
 
 
 @njit(cache=True, nogil=True)
-def tell(player: int, reward: float, nets: Nets, rule: Rule) -> None:
+def tell(player: int, reward: float, nets: Nets, rule: StudyRule) -> None:
     """Let a player learn that the other's move ended the game."""
     _toward(player, reward + rule.gamma * rule.terminal - nets.last[player], nets, rule)
 
@@ -232,7 +232,7 @@ def rlgame(
     cap: int,
     board: RLGameRules,
     nets: Nets,
-    rule: Rule,
+    rule: StudyRule,
     state: Array,
     stats: Array,
     digests: Array,
@@ -428,7 +428,13 @@ def three_ahead(
 
 @njit(cache=True, nogil=True)
 def connect_four(
-    games: int, kinds: Array, nets: Nets, rule: Rule, state: Array, stats: Array, digests: Array
+    games: int,
+    kinds: Array,
+    nets: Nets,
+    rule: StudyRule,
+    state: Array,
+    stats: Array,
+    digests: Array,
 ) -> None:
     """Play games of Connect Four in which both players learn; a minimax player looks three plies ahead.
 

@@ -44,11 +44,11 @@ class Setting(Struct, frozen=True):
     times: int = 1
     """How many times the games of the others."""
 
-    def rule(self, inputs: int) -> k.Rule:
+    def rule(self, inputs: int) -> k.TDRule:
         """Return what the compiled games need."""
         given = self.parameters
         scale = (1 / inputs, 1 / given.units(inputs)) if given.rates == "fan-in" else (1.0, 1.0)
-        return k.Rule(
+        return k.TDRule(
             given.learning_rate * scale[0],
             given.learning_rate * scale[1],
             given.decay_episodes,
@@ -118,7 +118,7 @@ class Two:
             network = Network(inputs, units, given.activation, given.output, rng)
             layers.append(network.layers(network.weights))
         first, second = (np.stack(each) for each in zip(*layers, strict=True))
-        self.nets = k.Nets(
+        self.nets = k.TDNets(
             *(first, second, first.copy(), second.copy()),
             *(np.zeros_like(first), np.zeros_like(second), np.zeros(1, np.int64)),
         )

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from dovetail_agents.learning.splitmix import draw, fraction
 from dovetail_games.rlgame import RLGameBoard
 from dovetail_games.rlgame.kernels import encode
-from dovetail_studies.rlgame.play import CAP, Pair
+from dovetail_studies.rlgame.play import CAP, LearningPair
 from dovetail_studies.rlgame.profiles import LAYERS, Profile
 
 Array = NDArray[Any]
 BIAS = 0.5
 
 
-class Learner:
+class PlainLearner:
     """A network with traces, as the study describes it."""
 
     def __init__(self, first: Array, second: Array, profile: Profile) -> None:
@@ -79,15 +79,15 @@ def seen(board: RLGameBoard) -> Array:
     return row.astype(float)
 
 
-def self_play(pair: Pair, games: int, profile: Profile, cap: int = CAP) -> list[list[int]]:
-    """Play as ``Pair.play`` does, from the same weights and random numbers; leave the pair unchanged.
+def self_play(pair: LearningPair, games: int, profile: Profile, cap: int = CAP) -> list[list[int]]:
+    """Play as ``LearningPair.play`` does, from the same weights and random numbers; leave the pair unchanged.
 
     Returns:
         The actions of each game.
     """
     assert pair.game != "connect-four"
     assert len(LAYERS[pair.game]) == 2
-    learners = [Learner(pair.nets.first[n], pair.nets.second[n], profile) for n in (0, 1)]
+    learners = [PlainLearner(pair.nets.first[n], pair.nets.second[n], profile) for n in (0, 1)]
     state = pair.state.copy()
     found = []
     for _ in range(games):

@@ -38,7 +38,7 @@ def joined(parts: Sequence[Played]) -> Played:
     return Played(stats, np.concatenate([each.digests for each in parts]), parts[-1].last)
 
 
-class Pair:
+class LearningPair:
     """Two players that learn, White and Black, each with its own network.
 
     Args:
@@ -55,9 +55,9 @@ class Pair:
         self.nets = k.Nets(first, second, np.zeros_like(first), np.zeros_like(second), np.zeros(2))
         self.state: Array = rng.integers(0, 2**63, 1, np.uint64)
 
-    def copy(self) -> Pair:
+    def copy(self) -> LearningPair:
         """Return players with the same weights that draw the same numbers."""
-        other = Pair.__new__(Pair)
+        other = LearningPair.__new__(LearningPair)
         other.game = self.game
         other.nets = k.Nets(*(each.copy() for each in self.nets))
         other.state = self.state.copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dovetail_studies.rlgame.kernels import Rule
+from dovetail_studies.rlgame.kernels import StudyRule
 
 LAYERS = {"rlgame-8": (122, 61), "rlgame-6": (66, 33), "connect-four": (90, 45)}
 """Inputs and hidden units by game."""
@@ -36,9 +36,9 @@ class Profile:
     even: bool = True
     """Whether equal moves are drawn evenly (from version 1.4 on) or the first is taken."""
 
-    def rule(self, inputs: int, units: int) -> Rule:
+    def rule(self, inputs: int, units: int) -> StudyRule:
         """Return what the compiled games need."""
-        return Rule(
+        return StudyRule(
             self.gamma,
             self.trace_decay * (self.gamma if self.discounted else 1.0),
             self.traces == "replacing",

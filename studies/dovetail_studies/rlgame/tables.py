@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dovetail_experiments.statistics import Estimate
-from dovetail_studies.curves import Curve, Panel, Picture
+from dovetail_studies.curves import LearningCurve, Panel, Picture
 from dovetail_studies.means import mean
 from dovetail_studies.rlgame import kernels as k
 from dovetail_studies.rlgame.play import Played
@@ -292,7 +292,7 @@ def set_curves(study: Sequence[Shape], size: int, by_profile: dict[str, list[Res
     panels = []
     for measure, name in enumerate(SHAPES):
         curves = [
-            Curve(
+            LearningCurve(
                 profile,
                 middles,
                 [[shape(part)[measure] for part in each["sets"][:count]] for each in results],
@@ -301,7 +301,7 @@ def set_curves(study: Sequence[Shape], size: int, by_profile: dict[str, list[Res
         ]
         if study:
             printed = [each[measure] for each in study[:count]]
-            curves.append(Curve("study", middles, [printed], study=True))
+            curves.append(LearningCurve("study", middles, [printed], study=True))
         limits = (0.0, math.inf) if measure else PERCENT
         panels.append(Panel("", name, curves, (), limits))
     text = f"A point is a set of {size:,} games, in which the players learn."

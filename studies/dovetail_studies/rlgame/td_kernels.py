@@ -36,7 +36,7 @@ class RLGameShape(NamedTuple):
     bases: bool
 
 
-class Rule(NamedTuple):
+class TDRule(NamedTuple):
     """How the learner learns; see ``TDParameters``."""
 
     rate_first: float
@@ -60,7 +60,7 @@ class Rule(NamedTuple):
     """Whether the reward of a move is added to the value of its position when the move is chosen."""
 
 
-class Nets(NamedTuple):
+class TDNets(NamedTuple):
     """What two players learn with."""
 
     first: Array
@@ -75,7 +75,7 @@ class Nets(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _value(row: Array, first: Array, second: Array, hidden: Array, rule: Rule) -> Any:
+def _value(row: Array, first: Array, second: Array, hidden: Array, rule: TDRule) -> Any:
     """Return the value of a position, in single precision, and write what the hidden units give."""
     inputs, units = first.shape[0] - 1, first.shape[1]
     hidden[:] = first[inputs]
@@ -97,7 +97,7 @@ def _value(row: Array, first: Array, second: Array, hidden: Array, rule: Rule) -
 
 @njit(cache=True, nogil=True)
 def _learn(
-    player: int, row: Array, kept: float, target: float, nets: Nets, rule: Rule, hidden: Array
+    player: int, row: Array, kept: float, target: float, nets: TDNets, rule: TDRule, hidden: Array
 ) -> bool:
     """Move the value of a position to a target, and earlier ones along the traces.
 
@@ -156,7 +156,7 @@ def _learn(
 
 
 @njit(cache=True, nogil=True)
-def _average(nets: Nets, rule: Rule) -> None:
+def _average(nets: TDNets, rule: TDRule) -> None:
     """Bring the averaged weights up to the end of a game."""
     nets.episodes[0] += 1
     share = np.float32(1.0 / min(rule.averaging, nets.episodes[0]))
@@ -176,8 +176,8 @@ def rlgame(
     pawns_each: int,
     cap: int,
     board: RLGameShape,
-    nets: Nets,
-    rule: Rule,
+    nets: TDNets,
+    rule: TDRule,
     state: Array,
     stats: Array,
     last: Array,

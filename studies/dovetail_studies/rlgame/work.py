@@ -13,7 +13,7 @@ from dovetail_games.rlgame import RLGameBoard
 from dovetail_studies.playing import DERIVATION
 from dovetail_studies.rlgame import kernels as k
 from dovetail_studies.rlgame import plain
-from dovetail_studies.rlgame.play import Pair, joined
+from dovetail_studies.rlgame.play import LearningPair, joined
 from dovetail_studies.rlgame.profiles import PROFILES
 from dovetail_studies.rlgame.tables import counted, distinct
 from dovetail_studies.rows import Result, Unit
@@ -37,7 +37,7 @@ def minimax_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]
 
 def self_play(unit: Unit) -> Result:
     """Two new learners on 8 x 8, in sets."""
-    played = Pair("rlgame-8", unit["seed"]).play(
+    played = LearningPair("rlgame-8", unit["seed"]).play(
         unit["set"] * unit["sets"], PROFILES[unit["profile"]]
     )
     return {
@@ -51,7 +51,7 @@ def self_play(unit: Unit) -> Result:
 def minimax(unit: Unit) -> Result:
     """6 x 6: two new learners; from there White by minimax, in sets; and as a control, learners still."""
     profile = PROFILES[unit["profile"]]
-    pair = Pair("rlgame-6", unit["seed"])
+    pair = LearningPair("rlgame-6", unit["seed"])
     played = [pair.play(unit["first"], profile)]
     sets: list[Result] = []
     if unit["sets"]:
@@ -75,7 +75,7 @@ def minimax_bug(unit: Unit) -> Result:
     found = {}
     games = []
     for name, blind in (("with", True), ("without", False)):
-        played = Pair("rlgame-6", unit["seed"]).play(
+        played = LearningPair("rlgame-6", unit["seed"]).play(
             unit["games"], profile, minimax=True, blind=blind, depth=unit["depth"]
         )
         found[name] = counted(played)[0]
@@ -85,7 +85,7 @@ def minimax_bug(unit: Unit) -> Result:
 
 def connect_four(unit: Unit) -> Result:
     """Connect Four: two new learners, or White by minimax of depth 3, in sets."""
-    played = Pair("connect-four", unit["seed"]).play(
+    played = LearningPair("connect-four", unit["seed"]).play(
         unit["set"] * unit["sets"], PROFILES[unit["profile"]], minimax=unit["minimax"]
     )
     return {
@@ -98,7 +98,7 @@ def connect_four(unit: Unit) -> Result:
 
 def alpha(unit: Unit) -> Result:
     """Replay the last game of each block of self-play by the plain rules, move by move."""
-    pair, profile = Pair("rlgame-8", unit["seed"]), PROFILES[unit["profile"]]
+    pair, profile = LearningPair("rlgame-8", unit["seed"]), PROFILES[unit["profile"]]
     faults = checked = 0
     parts = []
     for _ in range(unit["blocks"]):
@@ -129,13 +129,13 @@ def old_and_new(unit: Unit) -> Result:
     """The three checks of the study's section on its old and its new program."""
     profile = PROFILES[unit["profile"]]
     greedy = replace(profile, epsilon=0.0)
-    long = Pair("rlgame-8", unit["seed"])
+    long = LearningPair("rlgame-8", unit["seed"])
     long.play(unit["long"], profile)
     endless = long.play(unit["greedy"], greedy, cap=10_000)
-    short = Pair("rlgame-8", unit["seed"] + 1000)
+    short = LearningPair("rlgame-8", unit["seed"] + 1000)
     short.play(unit["short"], profile)
     again = short.play(unit["greedy"], greedy, cap=10_000)
-    small = Pair("rlgame-6", unit["seed"] + 2000)
+    small = LearningPair("rlgame-6", unit["seed"] + 2000)
     wanted = plain.self_play(small, unit["equal"], profile)
     equal = 0
     for actions in wanted:

@@ -25,7 +25,14 @@ from dovetail_experiments.statistics import mean
 from dovetail_experiments.statistics.censored import censored
 from dovetail_games.tetris import PIECES
 from dovetail_studies.tetris import games, train
-from dovetail_studies.tetris.searches import CMAES, CrossEntropy, Noise, Search, Told, noise
+from dovetail_studies.tetris.searches import (
+    CMAES,
+    CrossEntropy,
+    Noise,
+    RememberedSearch,
+    Search,
+    noise,
+)
 from dovetail_studies.tetris.sliding import Sliding
 
 PRESETS: dict[str, handmade.Preset] = {name: name for name in get_args(handmade.Preset)}
@@ -61,13 +68,13 @@ def _command() -> str:
 
 
 def _run(
-    progress: Iterator[train.Progress],
+    progress: Iterator[train.Generation],
     out: Path,
     bytes_of: Callable[[Any, dict[str, Any]], bytes],
     keep: str = "last",
     what: str = "rows",
-    history: list[train.Progress] | None = None,
-    checkpoint: Callable[[list[train.Progress]], None] = lambda history: None,
+    history: list[train.Generation] | None = None,
+    checkpoint: Callable[[list[train.Generation]], None] = lambda history: None,
 ) -> None:
     """Show each generation and save what it learned."""
     if not out.parent.is_dir():
@@ -102,7 +109,7 @@ class _Checkpoint(
     generations: Annotated[list[_Generation], msgspec.Meta(min_length=1)]
 
 
-def _resumed(found: Told, path: Path) -> list[train.Progress]:
+def _resumed(found: RememberedSearch, path: Path) -> list[train.Generation]:
     """Bring a search to where a checkpoint left it; return what had come of it.
 
     Raises:
@@ -121,14 +128,14 @@ def _resumed(found: Told, path: Path) -> list[train.Progress]:
     if not np.array_equal(found.mean, np.array(kept[-1].vector)):
         raise DovetailError(f"{other}: its vectors differ; {same}")
     return [
-        train.Progress(
+        train.Generation(
             number, np.array(each.vector), each.lines, each.best, each.average, each.pieces
         )
         for number, each in enumerate(kept, 1)
     ]
 
 
-def _kept(found: Told, history: list[train.Progress]) -> bytes:
+def _kept(found: RememberedSearch, history: list[train.Generation]) -> bytes:
     """Return what ``_resumed`` needs."""
     generations = [
         _Generation(worth, p.vector.tolist(), p.lines, p.best, p.average, p.pieces)
@@ -149,13 +156,13 @@ def _run_search(
     what: str = "rows",
 ) -> None:
     """Search, from the checkpoint on if there is one."""
-    history: list[train.Progress] = []
-    told = Told(found)
+    history: list[train.Generation] = []
+    told = RememberedSearch(found)
     if checkpoint is not None and checkpoint.exists():
         history = _resumed(told, checkpoint)
     progress = train.search(told, player, trials, generations, len(history))
 
-    def save(history: list[train.Progress]) -> None:
+    def save(history: list[train.Generation]) -> None:
         if checkpoint is not None:
             put(checkpoint, _kept(told, history))
 
@@ -209,7 +216,7 @@ def weights(
     found = _search(
         method, start, sigma, population, seed, elite, partial(noise, noisy, size=size_of_noise)
     )
-    trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final, workers)
+    trials = train.Trials(games.TetrisGame(height, width, pieces, most), seed, each, final, workers)
     player = train.linear(features)
 
     def write(vector: Any, made: dict[str, Any]) -> bytes:
@@ -271,7 +278,7 @@ def network(
     found = _search(
         method, begin, sigma, population, seed, elite, partial(noise, "none", size=0.0), **options
     )
-    trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final, workers)
+    trials = train.Trials(games.TetrisGame(height, width, pieces, most), seed, each, final, workers)
     player = train.networked(first, vary)
 
     def write(vector: Any, made: dict[str, Any]) -> bytes:
@@ -304,7 +311,7 @@ def network_2048(
     first = Genome.of_genes(half, (handmade.PLANES, 4, 4)).network()
     options: dict[str, Any] = {"diagonal": diagonal, "elitist": elitist, "bounds": (0.0, 1.0)}
     found = CMAES(half, sigma, population, seed, **options)
-    trials = train.Trials(games.Game(4, 4, most=most), seed, each, final, workers)
+    trials = train.Trials(games.TetrisGame(4, 4, most=most), seed, each, final, workers)
     player = train.sliding(first)
 
     def write(vector: Any, made: dict[str, Any]) -> bytes:
@@ -340,7 +347,7 @@ def lstd(
 ) -> None:
     """Learn a value by least squares, repeatedly from its own games: policy iteration."""
     value = train.Value(features, trace, discount)
-    trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final)
+    trials = train.Trials(games.TetrisGame(height, width, pieces, most), seed, each, final)
     start = train.first_weights(features, width)
     progress = train.least_squares(value, start, trials, generations, ridge, part)
     _run(progress, out, lambda vector, made: value.weights(vector, width, made).bytes(), keep)
@@ -370,7 +377,7 @@ def td(
 ) -> None:
     """Learn a value by TD(lambda)."""
     value = train.Value(features, trace, discount)
-    trials = train.Trials(games.Game(height, width, pieces, most), seed, each, final)
+    trials = train.Trials(games.TetrisGame(height, width, pieces, most), seed, each, final)
     start = train.first_weights(features, width)
     sizes = train.scales(features, start, trials)
     progress = train.temporal_differences(
@@ -389,7 +396,7 @@ def _genome(path: Path) -> Genome:
 def _player(who: str, height: int, width: int, avoid: bool | None) -> games.Player:
     """Return a published player, hand-made units, or what a file says."""
     if who in PLAYERS:
-        return games.Linear(PLAYERS[who], avoid is not False)
+        return games.LinearPlayer(PLAYERS[who], avoid is not False)
     board = handmade.PLANES, height, width
     made: Network
     if who in PRESETS:
@@ -411,7 +418,7 @@ def _player(who: str, height: int, width: int, avoid: bool | None) -> games.Play
         return games.Networked(made, bool(avoid))
     read = Weights.read(data)
     read.check(width)
-    return games.Linear(read, avoid is not False)
+    return games.LinearPlayer(read, avoid is not False)
 
 
 @app.command()
@@ -438,10 +445,10 @@ def measure(
     player: games.Player
     if game_2048:
         player = Sliding(_genome(Path(who)).network())
-        what, game = "2048", games.Game(most=most)
+        what, game = "2048", games.TetrisGame(most=most)
     else:
         player = _player(who, height, width, avoid)
-        what, game = f"{height} x {width}", games.Game(height, width, pieces, most)
+        what, game = f"{height} x {width}", games.TetrisGame(height, width, pieces, most)
     results = games.play([player], game, games.seeds(seed, 0, count), workers)[0]
     unit = "points" if game_2048 else "rows"
     found = mean(results[:, 0].tolist())

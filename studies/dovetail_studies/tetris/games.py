@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class TetrisGame:
     """What is played."""
 
     height: int = 20
@@ -44,12 +44,12 @@ class Game:
 class Player(Protocol):
     """Something that plays whole games."""
 
-    def play(self, game: Game, seed: np.uint64) -> tuple[int, int, bool]:
+    def play(self, game: TetrisGame, seed: np.uint64) -> tuple[int, int, bool]:
         """Return the rows cleared, the pieces placed, and whether the game came to its end."""
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearPlayer:
     """Plays by a linear evaluation."""
 
     weights: Weights
@@ -60,7 +60,7 @@ class Linear:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_array", self.weights.array())
 
-    def play(self, game: Game, seed: np.uint64) -> tuple[int, int, bool]:
+    def play(self, game: TetrisGame, seed: np.uint64) -> tuple[int, int, bool]:
         """Play one game; see ``Player``."""
         own = self.weights
         found: tuple[int, int, bool] = kernels.play(
@@ -90,7 +90,7 @@ class Networked:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_tables", self.network.tables())
 
-    def play(self, game: Game, seed: np.uint64) -> tuple[int, int, bool]:
+    def play(self, game: TetrisGame, seed: np.uint64) -> tuple[int, int, bool]:
         """Play one game; see ``Player``."""
         assert (game.height, game.width) == (self.network.rows, self.network.columns)
         found: tuple[int, int, bool] = bits.play(
@@ -104,7 +104,7 @@ def seeds(seed: int, generation: int, games: int) -> Array:
     return np.random.SeedSequence([seed, generation]).generate_state(games, np.uint64)
 
 
-def play(players: Sequence[Player], game: Game, seeds: Array, workers: int = 1) -> Array:
+def play(players: Sequence[Player], game: TetrisGame, seeds: Array, workers: int = 1) -> Array:
     """Let each player play the same games.
 
     Args:

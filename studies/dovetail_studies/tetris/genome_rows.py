@@ -15,7 +15,7 @@ from dovetail_agents.general.feature_network.genome import decode, genes
 from dovetail_agents.general.feature_network.saved import Genome
 from dovetail_games.tetris import PIECES
 from dovetail_studies import rows
-from dovetail_studies.curves import Curve, Mark, Panel, Picture
+from dovetail_studies.curves import LearningCurve, Panel, Picture, PrintedMark
 from dovetail_studies.learned import Steps, learned
 from dovetail_studies.tetris import games, train
 from dovetail_studies.tetris.searches import CMAES
@@ -41,7 +41,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 FROM_HAND = "It begins with the units set by hand, which clear many times the study's rows here (`handmade`). "
 
 
-class Found(msgspec.Struct, frozen=True):
+class GenomeSearch(msgspec.Struct, frozen=True):
     """How a search went: what its genome's file says of it beside the genes."""
 
     best: float
@@ -70,7 +70,7 @@ def _cmaes(
     steps = Steps(name)
     options = {"diagonal": True, "elitist": unit["elitist"], "bounds": (0.0, 1.0)}
     found = CMAES(start, unit["sigma"], unit["population"], unit["seed"], **options)
-    game = games.Game(*BOARD, pieces, unit["most"])
+    game = games.TetrisGame(*BOARD, pieces, unit["most"])
     best, vector, curve, played = -1.0, start, [], 0
     for generation in range(generations):
         asked = found.ask()
@@ -88,7 +88,7 @@ def _cmaes(
         curve.append((round(float(worth.max()), 2), round(float(worth.mean()), 3)))
         if worth.max() > best:
             best, vector = float(worth.max()), own[int(worth.argmax())]
-    made = msgspec.to_builtins(Found(best, curve, played))
+    made = msgspec.to_builtins(GenomeSearch(best, curve, played))
     return Genome.of_genes(vector, (handmade.PLANES, *BOARD), made)
 
 
@@ -109,27 +109,27 @@ def _learn(name: str, unit: rows.Unit, pieces: str = PIECES) -> bytes:
     return msgspec.structs.replace(found, made=made).bytes()
 
 
-def _learned(unit: rows.Unit, pieces: str = PIECES) -> tuple[Any, Found]:
+def _learned(unit: rows.Unit, pieces: str = PIECES) -> tuple[Any, GenomeSearch]:
     """Return the genes that a search found, and how it went; from the kept states where these are used."""
     name = f"{'loops' if unit['loops'] else 'no-loops'}-{unit['seed']}"
     return learned(name, partial(_learn, name, unit, pieces), _read)
 
 
-def _read(state: bytes) -> tuple[Any, Found]:
+def _read(state: bytes) -> tuple[Any, GenomeSearch]:
     genome = Genome.read(state)
     if (genome.rows, genome.columns) != BOARD:
         raise DovetailError(
             f"this is a network for {genome.rows} x {genome.columns}, and the study's board is {BOARD[0]} x {BOARD[1]}"
         )
     try:
-        return np.array(genome.genome), msgspec.convert(genome.made, Found)
+        return np.array(genome.genome), msgspec.convert(genome.made, GenomeSearch)
     except msgspec.ValidationError as error:
         raise DovetailError(f"this network does not say how it was found: {error}") from None
 
 
 def _again(genome: Any, unit: rows.Unit, pieces: str = PIECES) -> float:
     """Return the mean rows in games that no search has played."""
-    game = games.Game(*BOARD, pieces, unit["most"])
+    game = games.TetrisGame(*BOARD, pieces, unit["most"])
     seeds = games.seeds(2_000_000 + unit["seed"], 0, unit["again"])
     return float(games.play([_player(genome)], game, seeds)[0][:, 0].mean())
 
@@ -225,14 +225,14 @@ def _curves(study: float, unit: rows.Unit, groups: Mapping[bool, Sequence[rows.R
     panels = []
     for which, name in enumerate(("best candidate", "mean of the candidates")):
         curves = [
-            Curve(
+            LearningCurve(
                 _with(loops),
                 list(range(1, last + 1)),
                 [[each[which] for each in one["curve"]] for one in results],
             )
             for loops, results in groups.items()
         ]
-        marks = [Mark("study: best", study, last)] if study and not which else []
+        marks = [PrintedMark("study: best", study, last)] if study and not which else []
         panels.append(Panel(name, "rows", curves, marks, log=True, thin=True))
     played = f"{unit['games']} game{'s' * (unit['games'] != 1)}"
     text = f"A point is one generation of {unit['population']:,} candidates, {played} each."

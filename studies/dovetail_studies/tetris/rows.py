@@ -76,14 +76,14 @@ def _hand_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[Unit]:
     return [{"off": list(off), **values, "seed": n} for off in OFF for n in seeds]
 
 
-def rows_of(player: games.Player, game: games.Game, unit: Unit) -> Result:
+def rows_of(player: games.Player, game: games.TetrisGame, unit: Unit) -> Result:
     """Play the games of a unit, none of them a game of a training; return rows, and which ended."""
     found = games.play([player], game, games.seeds(1_000_000 + unit["seed"], 0, unit["games"]))[0]
     return {"rows": found[:, 0].tolist(), "ended": found[:, 2].tolist()}
 
 
 def _hand(unit: Unit) -> Result:
-    game = games.Game(most=unit["most"])
+    game = games.TetrisGame(most=unit["most"])
     return rows_of(games.Networked(_without(_handmade(), unit["off"])), game, unit)
 
 
@@ -175,8 +175,8 @@ def _literature_units(values: Mapping[str, int], seeds: Sequence[int]) -> list[U
 
 
 def _literature(unit: Unit) -> Result:
-    game = games.Game(unit["rows"], 10, PIECES, unit["most"])
-    return rows_of(games.Linear(PLAYERS[unit["player"]]), game, unit)
+    game = games.TetrisGame(unit["rows"], 10, PIECES, unit["most"])
+    return rows_of(games.LinearPlayer(PLAYERS[unit["player"]]), game, unit)
 
 
 def _literature_draw(done: Done) -> Drawn:
@@ -208,14 +208,16 @@ def _goal(unit: Unit) -> Result:
         start, np.full(6, 25.0), unit["population"], 0.1, rng, bind(noise, "constant", size=0.1)
     )
     trials = train.Trials(
-        games.Game(10, 10, PIECES, unit["train most"]), unit["seed"], unit["games"], 1
+        games.TetrisGame(10, 10, PIECES, unit["train most"]), unit["seed"], unit["games"], 1
     )
     last = list(
         train.search(found, train.networked(first, "weights"), trials, unit["generations"])
     )[-1]
     learned = train.resized(train.network_of(last.vector, first, "weights"), 20)
     played = rows_of(
-        games.Networked(learned), games.Game(most=unit["most"]), {**unit, "games": unit["again"]}
+        games.Networked(learned),
+        games.TetrisGame(most=unit["most"]),
+        {**unit, "games": unit["again"]},
     )
     return {**played, "weights": [round(x, 3) for x in last.vector.tolist()]}
 

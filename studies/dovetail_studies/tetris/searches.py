@@ -2,7 +2,7 @@
 tell.
 
 A search is determined by its settings and the results it received, so a checkpoint stores only
-these (``Told``).
+these (``RememberedSearch``).
 
 The cross-entropy method with noise is that of Szita and Lorincz (2006), as Thiery and Scherrer
 (2009) use it; CMA-ES (Hansen 2016) is the package ``cma``'s, which the extra ``dovetail[cma]``
@@ -85,7 +85,7 @@ class CrossEntropy:
         self.generation += 1
 
 
-class Told:
+class RememberedSearch:
     """A search that remembers the results it received, so that an equal search can be restored to
     the same state."""
 

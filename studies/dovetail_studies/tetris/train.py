@@ -29,7 +29,7 @@ TEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Generation:
     """What a generation came to."""
 
     generation: int
@@ -68,7 +68,7 @@ class Trials:
     """How candidates are tried: all of a generation play the same games, and each generation
     others."""
 
-    game: games.Game
+    game: games.TetrisGame
     seed: int
     each: int
     """Games of each candidate."""
@@ -83,7 +83,7 @@ def search(
     trials: Trials,
     generations: int,
     first: int = 0,
-) -> Iterator[Progress]:
+) -> Iterator[Generation]:
     """Search for the vector whose player clears the most rows.
 
     Args:
@@ -103,7 +103,7 @@ def search(
         vector = found.mean.copy()
         seeds = games.seeds(trials.seed, TEST + generation, trials.final)
         last = games.play([player(vector)], trials.game, seeds, trials.workers)
-        yield Progress(
+        yield Generation(
             generation + 1,
             vector,
             float(last[:, :, 0].mean()),
@@ -120,7 +120,7 @@ def linear(features: Features, avoid: bool = True) -> Callable[[Array], games.Pl
     """Return what a vector of weights plays like."""
 
     def player(vector: Array) -> games.Player:
-        return games.Linear(Weights(1, features, vector.tolist()), avoid)
+        return games.LinearPlayer(Weights(1, features, vector.tolist()), avoid)
 
     return player
 
@@ -217,7 +217,7 @@ class Value:
 
     def player(self, vector: Array) -> games.Player:
         """Return the player that follows a value."""
-        return games.Linear(self.weights(vector), self.avoid)
+        return games.LinearPlayer(self.weights(vector), self.avoid)
 
     def weights(
         self, vector: Array, width: int = 10, made: dict[str, Any] | None = None
@@ -229,7 +229,7 @@ class Value:
 
 def least_squares(
     value: Value, start: Array, trials: Trials, generations: int, ridge: float, part: float = 1.0
-) -> Iterator[Progress]:
+) -> Iterator[Generation]:
     """Learn by least squares: each generation plays games by its value and fits the next one to
     them.
 
@@ -294,7 +294,7 @@ def temporal_differences(
     generations: int,
     rate: Callable[[int], float],
     sizes: Array,
-) -> Iterator[Progress]:
+) -> Iterator[Generation]:
     """Learn by TD(lambda) while playing.
 
     Args:
@@ -339,14 +339,14 @@ def temporal_differences(
 
 def _tried(
     value: Value, weights: Array, trials: Trials, generation: int, played: float, pieces: int
-) -> Progress:
+) -> Generation:
     seeds = games.seeds(trials.seed, TEST + generation, trials.final)
     last = games.play([value.player(weights)], trials.game, seeds, trials.workers)
     lines = float(last[:, :, 0].mean())
     placed = pieces + int(last[:, :, 1].sum())
-    return Progress(generation + 1, weights.copy(), lines, lines, played, placed)
+    return Generation(generation + 1, weights.copy(), lines, lines, played, placed)
 
 
-def best_of(found: Sequence[Progress]) -> Progress:
+def best_of(found: Sequence[Generation]) -> Generation:
     """Return the generation whose vector cleared the most rows."""
     return max(found, key=lambda progress: progress.lines)
