@@ -88,7 +88,7 @@ def _observe(address: str, pipe: Connection) -> None:
 @contextlib.contextmanager
 def shards(count: str) -> Iterator[Measurement]:
     """So many brokers with their peers, a core each; three times as long, as beginning and end of a run count."""
-    from dovetail.peer.config_location import Source
+    from dovetail.peer.config_location import ConfigSource
     from dovetail.protocol.errors import DovetailError
     from dovetail_experiments.files.file import made
     from dovetail_experiments.stages import places
@@ -100,7 +100,7 @@ def shards(count: str) -> Iterator[Measurement]:
         "agents": {name: {"type": trivial.agent} for name in ("one", "other")},
         "evaluations": [{"name": "bench", "seats": ["one", "other"]}],
     }
-    file = made(Source(Path("bench")), table, {})
+    file = made(ConfigSource(Path("bench")), table, {})
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         with places.in_shards(file, int(count), at / "bench.journal", at / "logs") as place:

@@ -19,8 +19,8 @@ from dovetail_agents.games.tetris.columns import columns_of, room
 from dovetail_agents.general.feature_network import (
     FeatureNetwork,
     Genome,
-    Network,
     Unit,
+    UnitNetwork,
     decode,
     encode,
     genes,
@@ -41,7 +41,7 @@ Array = Any
 ALL_PIECES = np.arange(7)
 
 
-def values_after_all(at: Array, piece: int, height: int, width: int, network: Network) -> Array:
+def values_after_all(at: Array, piece: int, height: int, width: int, network: UnitNetwork) -> Array:
     """Return what the game compiled for bits says of every placement of a piece."""
     values, ends = np.empty(4 * width), np.empty((4 * width, 2), np.int64)
     columns, tables = columns_of(at, width), network.tables()
@@ -66,7 +66,7 @@ def placed(at: Array, piece: int, height: int, width: int) -> Array:
     return out[: boards_after_all(at, piece, height, width, out)].astype(np.int64)
 
 
-def random_network(seed: int, planes: int, rows: int, columns: int) -> Network:
+def random_network(seed: int, planes: int, rows: int, columns: int) -> UnitNetwork:
     """Return a network of random genes, biases small enough to matter."""
     rng = np.random.default_rng(seed)
     genome = rng.random((4, genes(rows, columns)))
@@ -249,7 +249,7 @@ def test_the_worst_loop_ends(direction: Any, cells: int) -> None:
     across = direction in ("left", "right")
     expected = 20 * sum(range(1, 11)) if across else 10 * sum(range(1, 21))
     assert reference.unit_value(board, unit) == expected
-    network = Network((unit,), 3, 20, 10)
+    network = UnitNetwork((unit,), 3, 20, 10)
     assert kernels.values(np.stack([board] * 3)[None], *network.tables())[0] == expected
     assert bits.play(20, 10, ALL_PIECES, 200, 1, *network.tables(), False)[1] > 0
 
@@ -436,7 +436,7 @@ def test_one_genome_plays_2048_and_tetris() -> None:
     """Free squares and large tiles are counted by units for any game; they do better than
     chance."""
     free = Unit(2, "row", (1, 1, 1, 1), -1.5, -1.0)
-    network = Network((free,), 3, 4, 4)
+    network = UnitNetwork((free,), 3, 4, 4)
     state = Genome.of(network).bytes()
     with InProcess([Game2048, Tetris], [FeatureNetwork, Random]) as experiment:
         agent = experiment.create("feature-network", state=state)

@@ -25,7 +25,7 @@ from dovetail.broker.durable.append_file import AppendFile, MappedFile
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.object_codec import ObjectCodec
 from dovetail.broker.durable.write_ahead_log import Live, live, place
-from dovetail.broker.peers.state import Part
+from dovetail.broker.peers.state import BrokerPart
 from dovetail.broker.shell.serve import serve
 from dovetail.broker.shell.server import Server
 from dovetail.protocol import codec
@@ -95,7 +95,7 @@ def test_a_snapshot_at_any_message_changes_nothing(monkeypatch: pytest.MonkeyPat
             assert game(patch, step) == expected, step
 
 
-def fields(part: Part) -> list[str]:
+def fields(part: BrokerPart) -> list[str]:
     return list(getattr(part, "__mypyc_attrs__", None) or vars(part))  # compiled, or not
 
 
@@ -120,7 +120,7 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
     held = {id(part) for part in core._parts}
     owners = (core, core.runs, core.runs.episodes)
     values = [getattr(part, name) for part in owners for name in fields(part)]
-    inside = [each for each in values if isinstance(each, Part)]
+    inside = [each for each in values if isinstance(each, BrokerPart)]
     assert {id(each) for each in inside} | {id(core)} == held
 
 

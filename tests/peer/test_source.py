@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.peer.config_location import Source, Step
+from dovetail.peer.config_location import ConfigSource, Step
 
 TEXT = '''# of no matter
 name = "x"
@@ -67,24 +67,24 @@ def path(tmp_path: Path) -> Path:
     ],
 )
 def test_the_line_of_a_place(path: Path, steps: tuple[Step, ...], line: int) -> None:
-    assert Source(path).at(*steps) == f"{path}, line {line}"
+    assert ConfigSource(path).at(*steps) == f"{path}, line {line}"
 
 
 def test_what_the_file_does_not_have(path: Path) -> None:
-    assert Source(path).at("nothing") == Source(path).at() == str(path)
+    assert ConfigSource(path).at("nothing") == ConfigSource(path).at() == str(path)
     missing = path.parent / "b.toml"
-    assert Source(missing).at("name") == str(missing)
+    assert ConfigSource(missing).at("name") == str(missing)
     json = path.parent / "a.json"
     json.write_text('{"name": "x"}')
-    assert Source(json).at("name") == str(json)
+    assert ConfigSource(json).at("name") == str(json)
 
 
 def test_what_was_set_from_elsewhere(path: Path) -> None:
     hidden = "agents.the first.parameters.hidden"
     steps = hidden.split(".")
-    assert Source(path, (hidden,)).at(*steps) == f"{path}, --set {hidden}"
-    assert Source(path, (hidden,)).at(*steps[:-1]) == f"{path}, line 14"
-    assert Source(path, swept=(hidden,)).at(*steps) == f"{path}, line 28"
+    assert ConfigSource(path, (hidden,)).at(*steps) == f"{path}, --set {hidden}"
+    assert ConfigSource(path, (hidden,)).at(*steps[:-1]) == f"{path}, line 14"
+    assert ConfigSource(path, swept=(hidden,)).at(*steps) == f"{path}, line 28"
     made = "agents.second.parameters.hidden"
-    assert Source(path, (made,)).at("agents", "second") == f"{path}, --set {made}"
-    assert Source(path, (made,)).at("agents", "third") == f"{path}, line 12"
+    assert ConfigSource(path, (made,)).at("agents", "second") == f"{path}, --set {made}"
+    assert ConfigSource(path, (made,)).at("agents", "third") == f"{path}, line 12"

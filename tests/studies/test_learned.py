@@ -12,7 +12,7 @@ import pytest
 
 from dovetail import DovetailError, InProcess
 from dovetail_agents.general.feature_network import handmade
-from dovetail_agents.general.feature_network.genome import Network
+from dovetail_agents.general.feature_network.genome import UnitNetwork
 from dovetail_agents.general.feature_network.saved import Genome
 from dovetail_agents.general.td import TD
 from dovetail_games.connect_four import ConnectFour
@@ -22,7 +22,7 @@ from dovetail_studies.learned import States, using
 from dovetail_studies.rows import study
 
 
-def study_network(rows: int) -> Network:
+def study_network(rows: int) -> UnitNetwork:
     return handmade.network("study", handmade.PLANES, rows, 10)
 
 

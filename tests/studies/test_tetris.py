@@ -21,8 +21,8 @@ from dovetail_agents.games.tetris.weights import DT_10, KINDS, PLAYERS, Weights,
 from dovetail_agents.general.feature_network import (
     FeatureNetwork,
     Genome,
-    Network,
     Unit,
+    UnitNetwork,
     handmade,
     reference,
 )
@@ -312,7 +312,7 @@ def test_scales_are_root_mean_squares() -> None:
 
 def test_a_network_is_made_for_another_height() -> None:
     column = Unit(1, "column", (0, 0, 1, -1), 0.5, 2.0)
-    network = Network((column, handmade.wells()), 3, 4, 10)
+    network = UnitNetwork((column, handmade.wells()), 3, 4, 10)
     high = train.resized(network, 6)
     assert high.rows == 6
     assert high.units[0].filter == (0, 0, 0, 0, 1, -1)

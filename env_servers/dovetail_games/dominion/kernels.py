@@ -43,7 +43,7 @@ FAIR, SHARED, HIGHEST = range(3)
 """The rules for equal points."""
 
 
-class Rules(NamedTuple):
+class CompiledRules(NamedTuple):
     """The options that play depends on, as compiled code takes them."""
 
     supply: Array
@@ -152,7 +152,7 @@ def _begin_buying(turn: Array, hand: Array) -> None:
 
 
 @njit(cache=True)
-def _finished(rules: Rules, supply: Array) -> bool:
+def _finished(rules: CompiledRules, supply: Array) -> bool:
     empty = 0
     for kind in range(KINDS):
         empty += rules.supply[kind] > 0 and supply[kind] == 0
@@ -160,7 +160,7 @@ def _finished(rules: Rules, supply: Array) -> bool:
 
 
 @njit(cache=True)
-def _end_turn(rules: Rules, games: Games, slot: int) -> None:
+def _end_turn(rules: CompiledRules, games: Games, slot: int) -> None:
     turn, turns = games.turn[slot], games.turns[slot]
     seat = turn[SEAT]
     hand = games.hands[slot, seat]
@@ -184,7 +184,7 @@ def _end_turn(rules: Rules, games: Games, slot: int) -> None:
 
 
 @njit(cache=True)
-def _skip(rules: Rules, games: Games, slot: int) -> None:
+def _skip(rules: CompiledRules, games: Games, slot: int) -> None:
     """Leave phases in which nothing can be done."""
     turn = games.turn[slot]
     while True:
@@ -229,7 +229,7 @@ def _adventure(games: Games, slot: int, seat: int) -> None:
 
 
 @njit(cache=True)
-def _play(rules: Rules, games: Games, slot: int, kind: int) -> None:
+def _play(rules: CompiledRules, games: Games, slot: int, kind: int) -> None:
     turn = games.turn[slot]
     seat = turn[SEAT]
     hand = games.hands[slot, seat]
@@ -254,7 +254,7 @@ def _play(rules: Rules, games: Games, slot: int, kind: int) -> None:
 
 
 @njit(cache=True)
-def _act(rules: Rules, games: Games, slot: int, action: int) -> None:
+def _act(rules: CompiledRules, games: Games, slot: int, action: int) -> None:
     turn = games.turn[slot]
     turn[BOUGHT] = NOTHING
     if action == PASS:
@@ -282,7 +282,7 @@ def _act(rules: Rules, games: Games, slot: int, action: int) -> None:
 
 
 @njit(cache=True)
-def begin_slots(slots: Array, rules: Rules, games: Games) -> None:
+def begin_slots(slots: Array, rules: CompiledRules, games: Games) -> None:
     """Begin a game in each of some slots, whose chance is seeded."""
     seats = games.hands.shape[1]
     for slot in slots:
@@ -306,7 +306,7 @@ def begin_slots(slots: Array, rules: Rules, games: Games) -> None:
 
 
 @njit(cache=True)
-def act_slots(slots: Array, actions: Array, rules: Rules, games: Games) -> None:
+def act_slots(slots: Array, actions: Array, rules: CompiledRules, games: Games) -> None:
     """Let the player to act do something in each of some slots; actions are legal."""
     for row in range(len(slots)):
         _act(rules, games, slots[row], actions[row])
@@ -341,7 +341,9 @@ def _count(cards: Array, size: int, out: Array) -> None:
 
 
 @njit(cache=True)
-def observe_slots(slots: Array, seats: Array, rules: Rules, games: Games, out: Array) -> None:
+def observe_slots(
+    slots: Array, seats: Array, rules: CompiledRules, games: Games, out: Array
+) -> None:
     """Fill zeroed rows of int16 with what seats know, in the order of ``environment.layout``."""
     players = games.hands.shape[1]
     for row in range(len(slots)):

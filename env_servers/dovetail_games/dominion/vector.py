@@ -26,7 +26,7 @@ class DominionArrays(TurnBased):
         super().__init__(configuration, slots, scalar.init())
         seats, options = self.spec.seats, configuration
         self._chance = Twisters(slots)
-        self._rules = kernels.Rules(
+        self._rules = kernels.CompiledRules(
             np.array(scalar.game.supply),
             options.first == "random",
             options.end == "round",

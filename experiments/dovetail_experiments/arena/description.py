@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from dovetail.client.results import ClockPart
 from dovetail.peer import presets
 from dovetail.peer.address import ADDRESS
-from dovetail.peer.config_location import Source
+from dovetail.peer.config_location import ConfigSource
 from dovetail.peer.plugins import offered_name
 from dovetail.peer.quoting import command
 from dovetail.peer.validation_messages import explained
@@ -181,7 +181,7 @@ def read(path: Path) -> Arena:
     try:
         arena = msgspec.convert(found, Arena)
     except msgspec.ValidationError as error:
-        raise DovetailError(explained(error, Arena, found, Source(path))) from None
+        raise DovetailError(explained(error, Arena, found, ConfigSource(path))) from None
     _dated(path, arena.seasons)
     ladders = [each.name for each in arena.ladders]
     for name in ladders:
@@ -205,7 +205,7 @@ def check(path: Path, arena: Arena) -> None:
     Raises:
         DovetailError: a name or an option is wrong; one line says where and what.
     """
-    with located(Source(path)):
+    with located(ConfigSource(path)):
         for number, ladder in enumerate(arena.ladders):
             if ladder.command is None:
                 _playable(ladder, number)

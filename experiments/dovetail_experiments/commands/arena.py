@@ -24,7 +24,7 @@ from dovetail.cli.common import (
     log_to_stderr,
     show,
 )
-from dovetail.cli.group import Group, group
+from dovetail.cli.group import CommandGroup, group
 from dovetail.cli.standard_streams import reserved
 from dovetail.peer.quoting import command
 from dovetail.peer.terminal_escape import plain
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dovetail_experiments.arena.store import ArenaStore
 
 
-class _Group(Group):
+class _Group(CommandGroup):
     """``dovetail arena FILE`` is short for ``dovetail arena run FILE``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dovetail.client.results import ClockPart
-from dovetail.peer.config_location import Source, Step
+from dovetail.peer.config_location import ConfigSource, Step
 from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
@@ -467,7 +467,7 @@ class Mistake(DovetailError):
 
 
 @contextmanager
-def located(source: Source) -> Iterator[None]:
+def located(source: ConfigSource) -> Iterator[None]:
     """Say of each mistake where the file has it."""
     try:
         yield
@@ -487,7 +487,7 @@ def read(path: Path, overrides: dict[str, Any] | None = None) -> ExperimentFile:
             where.
     """
     found = table(path, overrides or {})
-    source = Source(path, tuple(overrides or ()))
+    source = ConfigSource(path, tuple(overrides or ()))
     return made(source, {key: each for key, each in found.items() if key not in APART}, {})
 
 
@@ -509,13 +509,15 @@ def table(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
         # derivation.
         found.setdefault("derivation", 1)
     found = beside(found, path.parent)
-    with located(Source(path, tuple(overrides))):
+    with located(ConfigSource(path, tuple(overrides))):
         for key, value in overrides.items():
             _override(found, key, value)
     return found
 
 
-def made(source: Source, table: Mapping[str, Any], settings: Mapping[str, Any]) -> ExperimentFile:
+def made(
+    source: ConfigSource, table: Mapping[str, Any], settings: Mapping[str, Any]
+) -> ExperimentFile:
     """Return the experiment that tables describe, with some keys set.
 
     Args:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from dovetail.peer.config_location import Source
+from dovetail.peer.config_location import ConfigSource
 from dovetail.peer.extras import needed
 from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import json_text as jsontext
@@ -137,7 +137,7 @@ class Trial:
 class SweepPlan:
     """The executions that a file describes."""
 
-    source: Source
+    source: ConfigSource
     table: dict[str, Any]
     """The file without the keys that are read here."""
     seeds: list[int]
@@ -236,7 +236,7 @@ def read(path: Path, overrides: Mapping[str, Any] | None = None) -> SweepPlan:
     """
     table = files.table(path, overrides or {})
     own = {key: table.pop(key) for key in KEYS if key in table}
-    source = Source(path, tuple(overrides or ()))
+    source = ConfigSource(path, tuple(overrides or ()))
     try:
         keys = msgspec.convert(own, Keys)
     except msgspec.ValidationError as error:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from dovetail.peer import provenance
 from dovetail.peer.broker_watchdog import GIVE_UP
-from dovetail.peer.config_location import Source
+from dovetail.peer.config_location import ConfigSource
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files import file as files
@@ -301,7 +301,7 @@ class ExecutionEntry:
 
 def play(
     file: ExperimentFile,
-    source: Source,
+    source: ConfigSource,
     entry: ExecutionEntry,
     folder: Path,
     url: database.Url,

@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
-from dovetail.peer.config_location import Source
+from dovetail.peer.config_location import ConfigSource
 from dovetail.peer.terminal_escape import plain
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files import file as files
@@ -280,7 +280,7 @@ class _All:
 @dataclass(frozen=True, slots=True)
 class _Task:
     trial: Trial
-    source: Source
+    source: ConfigSource
     entry: ExecutionEntry
     folder: Path
     url: database.Url

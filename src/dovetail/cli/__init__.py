@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from dovetail._version import __version__, compiled
 from dovetail.cli.common import FAILED, INTERRUPTED, OK, complain, state
-from dovetail.cli.group import Group, group
+from dovetail.cli.group import CommandGroup, group
 from dovetail.cli.standard_streams import forgiving
 
 COMMANDS = {
@@ -75,7 +75,7 @@ def commands() -> dict[str, tuple[str, str]]:
     return found
 
 
-class _Commands(Group):
+class _Commands(CommandGroup):
     """Builds the commands of a module when one is used: building all takes longer than most run."""
 
     def __init__(self, **options: Any) -> None:

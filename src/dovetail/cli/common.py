@@ -38,13 +38,13 @@ INTERRUPTED = 130
 
 
 @dataclass
-class State:
+class CommonOptions:
     """The values of the options that apply to every command."""
 
     debug: bool = False
 
 
-state = State()
+state = CommonOptions()
 
 
 class UsageError(DovetailError):

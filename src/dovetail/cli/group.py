@@ -14,7 +14,7 @@ def summary(text: str | None) -> str:
     return " ".join(inspect.cleandoc(text or "").partition("\n\n")[0].split())
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """Lists its commands with their whole first sentences, which Typer cuts off."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -27,7 +27,7 @@ class Group(TyperGroup):
             formatter.write_dl(rows)
 
 
-def group(cls: type[Group] = Group, **options: Any) -> typer.Typer:
+def group(cls: type[CommandGroup] = CommandGroup, **options: Any) -> typer.Typer:
     """Return a Typer application for a group of commands."""
     return typer.Typer(
         cls=cls,

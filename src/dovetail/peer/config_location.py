@@ -21,7 +21,7 @@ Step = str | int
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ConfigSource:
     """A TOML file with what was put into it from elsewhere."""
 
     path: Path

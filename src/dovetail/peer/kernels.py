@@ -84,7 +84,7 @@ class _Stamped:
         return super().get_source_stamp(), stamp(self.module)  # type: ignore[misc]
 
 
-class Chosen(_Stamped, caching.UserProvidedCacheLocator):
+class NamedCache(_Stamped, caching.UserProvidedCacheLocator):
     """The folder that ``NUMBA_CACHE_DIR`` names."""
 
 
@@ -96,4 +96,4 @@ class Home(_Stamped, caching.UserWideCacheLocator):
     """The user's folder for caches, if the one beside the file cannot be written."""
 
 
-_LOCATORS = ",".join(f"{__name__}.{each.__name__}" for each in (Chosen, Beside, Home))
+_LOCATORS = ",".join(f"{__name__}.{each.__name__}" for each in (NamedCache, Beside, Home))

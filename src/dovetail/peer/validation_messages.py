@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from dovetail.peer.config_location import Source, Step
+from dovetail.peer.config_location import ConfigSource, Step
 
 _PLACE = re.compile(r" - at `(?:key in )?\$(.*?)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")
@@ -56,7 +56,7 @@ def explained(
     error: msgspec.ValidationError,
     kind: type[Struct],
     table: Mapping[str, Any],
-    source: Source,
+    source: ConfigSource,
     more: Iterable[str] = (),
 ) -> str:
     """Return a validator's error in one line: the file, its line, the place, what was expected.

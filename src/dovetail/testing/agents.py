@@ -35,7 +35,7 @@ class Opponent(Random):
 
 
 @dataclass(frozen=True)
-class Subject:
+class AgentSubject:
     """The agent that is checked, and its game."""
 
     kind: type[Agent]
@@ -51,10 +51,10 @@ def _disguise(ours: type, theirs: type) -> None:
     ours.__module__ = theirs.__module__
 
 
-class Trial:
+class AgentTrial:
     """The agent in the first seat and random players in the others; it keeps all actions."""
 
-    def __init__(self, subject: Subject, state: bytes | None = None, seed: int = 1) -> None:
+    def __init__(self, subject: AgentSubject, state: bytes | None = None, seed: int = 1) -> None:
         self.actions: list[Any] = []
         self.subject = subject
         noted, kind = self.actions, subject.game
@@ -91,7 +91,7 @@ class Trial:
         other = [self.experiment.create(OPPONENT, seed=2)] * (seats - 1)
         self.seats = [self.agent, *other]
 
-    def __enter__(self) -> Trial:
+    def __enter__(self) -> AgentTrial:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -135,21 +135,21 @@ class Trial:
             raise CheckFailed(check, wrong, "bytes", LEARNER) from error
 
 
-def it_plays(subject: Subject) -> None:
+def it_plays(subject: AgentSubject) -> None:
     """It answers each decision with a legal action, and hears every end."""
-    with Trial(subject) as table:
+    with AgentTrial(subject) as table:
         table.play("it_plays")
         table.play("it_plays", first=subject.episodes, mode="evaluate")
 
 
-def seeds_decide_everything(subject: Subject) -> None:
+def seeds_decide_everything(subject: AgentSubject) -> None:
     """The same seeds give the same actions and the same state."""
     name, found = "seeds_decide_everything", []
     before = random.getstate()
     try:
         for other in (1, 2):
             random.seed(other)  # which it must not look at
-            with Trial(subject) as table:
+            with AgentTrial(subject) as table:
                 found.append((table.play(name), table.state(name)))
     finally:
         random.setstate(before)
@@ -161,10 +161,10 @@ def seeds_decide_everything(subject: Subject) -> None:
         raise CheckFailed(name, wrong, "all chance to come from decision.rng or seed", LEARNER)
 
 
-def evaluation_changes_nothing(subject: Subject) -> None:
+def evaluation_changes_nothing(subject: AgentSubject) -> None:
     """The saved state is the same before and after episodes in ``evaluate``."""
     name = "evaluation_changes_nothing"
-    with Trial(subject) as table:
+    with AgentTrial(subject) as table:
         table.play(name)
         before = table.state(name)
         table.play(name, mode="evaluate", seed=5)
@@ -173,15 +173,15 @@ def evaluation_changes_nothing(subject: Subject) -> None:
             raise CheckFailed(name, wrong, "no change there", LEARNER)
 
 
-def states_say_everything(subject: Subject) -> None:
+def states_say_everything(subject: AgentSubject) -> None:
     """Loaded from a state it saves the same bytes, and continues as if nothing had happened."""
     name = "states_say_everything"
-    with Trial(subject) as whole:
+    with AgentTrial(subject) as whole:
         whole.play(name)
         middle = whole.state(name)
         expected = (whole.play(name, first=subject.episodes), whole.state(name))
     try:
-        again = Trial(subject, middle or None)
+        again = AgentTrial(subject, middle or None)
     except DovetailError as error:
         wrong = f"load refuses what save returned: {short(str(error), 300)}"
         raise CheckFailed(name, wrong, "the agent as it was", LEARNER) from error
@@ -196,10 +196,10 @@ def states_say_everything(subject: Subject) -> None:
         raise CheckFailed(name, wrong, "save to return everything that counts", LEARNER)
 
 
-def wrong_states_are_refused(subject: Subject) -> None:
+def wrong_states_are_refused(subject: AgentSubject) -> None:
     """An agent that saves refuses bytes that are not a state of its kind, and stays as it was."""
     name = "wrong_states_are_refused"
-    with Trial(subject) as table:
+    with AgentTrial(subject) as table:
         table.play(name)
         before = table.state(name)
         if not before:
@@ -222,7 +222,7 @@ def wrong_states_are_refused(subject: Subject) -> None:
                 raise CheckFailed(name, wrong, "the agent as it was", LEARNER)
 
 
-CHECKS: dict[str, Callable[[Subject], None]] = {
+CHECKS: dict[str, Callable[[AgentSubject], None]] = {
     each.__name__: each
     for each in (
         *(it_plays, seeds_decide_everything, evaluation_changes_nothing),
@@ -258,7 +258,7 @@ def check_agent(
     if only and only not in CHECKS:
         raise DovetailError(f"no check {only!r}; there are {', '.join(CHECKS)}")
     game = plugins.find("environment", environment) if isinstance(environment, str) else environment
-    subject = Subject(cls, dict(parameters or {}), game, dict(configuration or {}), episodes)
+    subject = AgentSubject(cls, dict(parameters or {}), game, dict(configuration or {}), episodes)
     for name in [only] if only else CHECKS:
         with no_error(name, "the agent", WRONG):
             CHECKS[name](subject)

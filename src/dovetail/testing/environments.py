@@ -35,7 +35,7 @@ MOST_TURNS = 100_000
 
 
 @dataclass(frozen=True)
-class Subject:
+class EnvironmentSubject:
     """The environment that is checked."""
 
     kind: type[Environment]
@@ -117,7 +117,7 @@ def frozen(value: Any) -> bytes:
     return codec.encode(value)
 
 
-def spec_is_whole(subject: Subject) -> None:
+def spec_is_whole(subject: EnvironmentSubject) -> None:
     """Spaces for one seat or for each, and a configuration that has a default."""
     name = "spec_is_whole"
     _, spec = subject.make()
@@ -128,7 +128,7 @@ def spec_is_whole(subject: Subject) -> None:
             raise CheckFailed(name, wrong, "one for all seats or one for each", TURNS)
 
 
-def turns_are_what_the_spec_says(subject: Subject) -> None:
+def turns_are_what_the_spec_says(subject: EnvironmentSubject) -> None:
     """Observations, rewards and actions lie in the spaces; the end is told to every seat."""
     name = "turns_are_what_the_spec_says"
     environment, spec = subject.make()
@@ -188,7 +188,7 @@ def _look_at_end(turn: Turn, spec: Spec, seed: int) -> None:
         raise CheckFailed(name, wrong, "a score per seat from 0 to 1, with the sum 1", TURNS)
 
 
-def seeds_decide_everything(subject: Subject) -> None:
+def seeds_decide_everything(subject: EnvironmentSubject) -> None:
     """The same seed and actions give the same bytes."""
     name = "seeds_decide_everything"
     (first, spec), (second, _) = subject.make(), subject.make()
@@ -209,7 +209,7 @@ def seeds_decide_everything(subject: Subject) -> None:
                     raise CheckFailed(name, wrong, "the same episode", TURNS) from error
 
 
-def turns_do_not_change(subject: Subject) -> None:
+def turns_do_not_change(subject: EnvironmentSubject) -> None:
     """Values that were handed out do not change."""
     name = "turns_do_not_change"
     environment, spec = subject.make()
@@ -232,7 +232,7 @@ def _illegal(space: Any, legal: list[int] | None) -> list[Any]:
     return others[:3] + others[-3:]
 
 
-def illegal_actions_change_nothing(subject: Subject) -> None:
+def illegal_actions_change_nothing(subject: EnvironmentSubject) -> None:
     """``IllegalAction`` is one line and changes nothing; strict: all are refused."""
     name = "illegal_actions_change_nothing"
     environment, spec = subject.make()
@@ -259,7 +259,9 @@ def illegal_actions_change_nothing(subject: Subject) -> None:
                 raise CheckFailed(name, text, "the episode as it was", WRONG)
 
 
-def _try_illegal(environment: Environment, actions: dict[int, Any], subject: Subject) -> None:
+def _try_illegal(
+    environment: Environment, actions: dict[int, Any], subject: EnvironmentSubject
+) -> None:
     name = "illegal_actions_change_nothing"
     before = (environment.text(), frozen(environment.scene()))
     try:
@@ -280,7 +282,7 @@ def _try_illegal(environment: Environment, actions: dict[int, Any], subject: Sub
             raise CheckFailed(name, f"step accepted {short(actions)}", "IllegalAction", WRONG)
 
 
-def afterstates_are_what_is_seen(subject: Subject) -> None:
+def afterstates_are_what_is_seen(subject: EnvironmentSubject) -> None:
     """One row per legal action; where the environment can say it, what is seen after the action."""
     name = "afterstates_are_what_is_seen"
     environment, spec = subject.make()
@@ -322,7 +324,7 @@ def _seen_after(ahead: Environment, turn: Turn, seat: int, spec: Spec) -> Any:
     return found[0] if found else None
 
 
-def scenes_show_every_legal_action(subject: Subject) -> None:
+def scenes_show_every_legal_action(subject: EnvironmentSubject) -> None:
     """A scene's cells lie in it; its choices are the legal actions, each with its own cells."""
     name = "scenes_show_every_legal_action"
     environment, spec = subject.make()
@@ -373,7 +375,7 @@ def scenes_show_every_legal_action(subject: Subject) -> None:
                 raise CheckFailed(name, wrong, "cells and cards that differ", TURNS)
 
 
-def symmetric_actions_lead_to_symmetric_observations(subject: Subject) -> None:
+def symmetric_actions_lead_to_symmetric_observations(subject: EnvironmentSubject) -> None:
     """Playing the symmetric actions leads to the symmetric observations, where nothing is drawn."""
     name = "symmetric_actions_lead_to_symmetric_observations"
     environment, spec = subject.make()
@@ -396,7 +398,7 @@ def symmetric_actions_lead_to_symmetric_observations(subject: Subject) -> None:
                 theirs = other.step({seat: symmetry.actions[a] for seat, a in actions.items()})
 
 
-def forks_stand_alone(subject: Subject) -> None:
+def forks_stand_alone(subject: EnvironmentSubject) -> None:
     """A fork shows its seat the same, and playing it on leaves the episode alone."""
     name = "forks_stand_alone"
     environment, spec = subject.make()
@@ -422,7 +424,7 @@ def forks_stand_alone(subject: Subject) -> None:
             raise CheckFailed(name, wrong, "a copy that shares nothing that changes", HIDDEN)
 
 
-def it_can_be_served(subject: Subject) -> None:
+def it_can_be_served(subject: EnvironmentSubject) -> None:
     """It has a description; spec, turns, text and scenes travel."""
     name = "it_can_be_served"
     host = EnvironmentHost([subject.kind])
@@ -453,7 +455,7 @@ def it_can_be_served(subject: Subject) -> None:
         raise CheckFailed(name, "text() is empty", "the position for a person to read", TURNS)
 
 
-CHECKS: dict[str, Callable[[Subject], None]] = {
+CHECKS: dict[str, Callable[[EnvironmentSubject], None]] = {
     each.__name__: each
     for each in (
         *(spec_is_whole, turns_are_what_the_spec_says, seeds_decide_everything),
@@ -489,6 +491,6 @@ def check_environment(
     """
     if only and only not in CHECKS:
         raise DovetailError(f"no check {only!r}; there are {', '.join(CHECKS)}")
-    subject = Subject(cls, dict(configuration or {}), episodes, strict)
+    subject = EnvironmentSubject(cls, dict(configuration or {}), episodes, strict)
     for name in [only] if only else CHECKS:
         CHECKS[name](subject)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail_agents.games.tetris.weights import PLAYERS, Weights
 from dovetail_agents.general.feature_network import handmade
-from dovetail_agents.general.feature_network.genome import Network
+from dovetail_agents.general.feature_network.genome import UnitNetwork
 from dovetail_agents.general.feature_network.saved import Genome
 from dovetail_studies import rows
 from dovetail_studies.best.parts import players
@@ -27,7 +27,7 @@ Board = Callable[[int], games.Player]
 """What plays on a board of so many rows and ten columns."""
 
 
-def _networked(network: Network, avoid: bool = False) -> Board:
+def _networked(network: UnitNetwork, avoid: bool = False) -> Board:
     return lambda height: games.Networked(train.resized(network, height), avoid)
 
 
@@ -35,7 +35,7 @@ def _linear(name: str, avoid: bool = True) -> Board:
     return lambda _: games.LinearPlayer(PLAYERS[name], avoid)
 
 
-def _units(name: handmade.Preset, height: int = 20) -> Network:
+def _units(name: handmade.Preset, height: int = 20) -> UnitNetwork:
     return handmade.network(name, handmade.PLANES, height, 10)
 
 

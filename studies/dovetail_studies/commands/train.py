@@ -8,13 +8,13 @@ from typing import Any
 import typer
 
 from dovetail.cli.common import Register, register
-from dovetail.cli.group import Group, group
+from dovetail.cli.group import CommandGroup, group
 
 TRAINERS = {"2048": "game_2048", "dominion": "dominion", "tetris": "tetris"}
 """The study that contains each trainer."""
 
 
-class _Trainers(Group):
+class _Trainers(CommandGroup):
     """Imports a trainer only when ``train`` is used, since trainers compile their games."""
 
     def list_commands(self, ctx: Any) -> list[str]:

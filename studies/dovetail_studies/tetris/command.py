@@ -18,7 +18,7 @@ from dovetail.peer.quoting import command
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.tetris.weights import PLAYERS, Features, Weights, size
 from dovetail_agents.general.feature_network import handmade
-from dovetail_agents.general.feature_network.genome import Network, genes
+from dovetail_agents.general.feature_network.genome import UnitNetwork, genes
 from dovetail_agents.general.feature_network.saved import Genome
 from dovetail_experiments.reports.output import write as put
 from dovetail_experiments.statistics import mean
@@ -398,7 +398,7 @@ def _player(who: str, height: int, width: int, avoid: bool | None) -> games.Play
     if who in PLAYERS:
         return games.LinearPlayer(PLAYERS[who], avoid is not False)
     board = handmade.PLANES, height, width
-    made: Network
+    made: UnitNetwork
     if who in PRESETS:
         made = handmade.network(PRESETS[who], *board)
         return games.Networked(made, bool(avoid))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.tetris import kernels
 from dovetail_agents.games.tetris.weights import KINDS, Weights
-from dovetail_agents.general.feature_network.genome import Network
+from dovetail_agents.general.feature_network.genome import UnitNetwork
 from dovetail_games.tetris import PIECES
 from dovetail_studies.tetris import bits
 
@@ -81,7 +81,7 @@ class LinearPlayer:
 class Networked:
     """Plays by a feature network for boards of the game's size."""
 
-    network: Network
+    network: UnitNetwork
     avoid: bool = False
     """A placement that ends the game is worth minus infinity; not so for the agent, which knows no
     game."""

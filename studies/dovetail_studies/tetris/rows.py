@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail_agents.games.tetris.weights import PLAYERS
 from dovetail_agents.general.feature_network import handmade
-from dovetail_agents.general.feature_network.genome import Network
+from dovetail_agents.general.feature_network.genome import UnitNetwork
 from dovetail_experiments.statistics import Estimate, estimates
 from dovetail_experiments.statistics.censored import Censored, censored
 from dovetail_games.tetris import PIECES
@@ -45,7 +45,7 @@ LOOPS = "loops"
 """In the place of a unit: the runs that units count are switched off, all units on."""
 
 
-def _without(network: Network, off: Sequence[str]) -> Network:
+def _without(network: UnitNetwork, off: Sequence[str]) -> UnitNetwork:
     from dataclasses import replace
 
     found = network.units
@@ -58,7 +58,7 @@ def _without(network: Network, off: Sequence[str]) -> Network:
     return replace(network, units=found)
 
 
-def _handmade(rows: int = 20, columns: int = 10) -> Network:
+def _handmade(rows: int = 20, columns: int = 10) -> UnitNetwork:
     return handmade.network("study", handmade.PLANES, rows, columns)
 
 

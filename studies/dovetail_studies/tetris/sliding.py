@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dovetail.peer.kernels import njit
 from dovetail_agents.games.game_2048.kernels import appear
-from dovetail_agents.general.feature_network.genome import Network
+from dovetail_agents.general.feature_network.genome import UnitNetwork
 from dovetail_agents.general.feature_network.kernels import values
 from dovetail_games.game_2048.kernels import slide
 
@@ -34,7 +34,7 @@ def play(
         rows, columns: of the board.
         most: moves after which the game is cut short; 0 for never.
         seed: of the tiles that appear.
-        numbers, filters, reals: ``Network.tables`` for three planes: the change, and twice the
+        numbers, filters, reals: ``UnitNetwork.tables`` for three planes: the change, and twice the
             board after.
 
     Returns:
@@ -76,7 +76,7 @@ def play(
 class Sliding:
     """Plays 2048 by a network."""
 
-    network: Network
+    network: UnitNetwork
     _tables: tuple[Array, Array, Array] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

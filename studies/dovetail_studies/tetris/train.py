@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.tetris.weights import KINDS, Features, Weights, size
-from dovetail_agents.general.feature_network.genome import Network, Unit, decode, encode, genes
+from dovetail_agents.general.feature_network.genome import Unit, UnitNetwork, decode, encode, genes
 from dovetail_studies.tetris import games, temporal
 from dovetail_studies.tetris.searches import Search
 from dovetail_studies.tetris.sliding import Sliding
@@ -128,7 +128,7 @@ def linear(features: Features, avoid: bool = True) -> Callable[[Array], games.Pl
 # -- feature networks ----------------------------------------------------------------------------------
 
 
-def resized(network: Network, rows: int) -> Network:
+def resized(network: UnitNetwork, rows: int) -> UnitNetwork:
     """Return the network for a board of another height: a column's filter gains or loses entries on
     top.
 
@@ -148,14 +148,14 @@ def resized(network: Network, rows: int) -> Network:
     return replace(network, units=units, rows=rows)
 
 
-def start_of(network: Network, vary: Vary) -> Array:
+def start_of(network: UnitNetwork, vary: Vary) -> Array:
     """Return the vector that stands for a network: its units' weights, or all genes."""
     if vary == "weights":
         return np.array([unit.weight for unit in network.units])
     return encode(network)
 
 
-def network_of(vector: Array, network: Network, vary: Vary) -> Network:
+def network_of(vector: Array, network: UnitNetwork, vary: Vary) -> UnitNetwork:
     """Return the network of a vector, on the board and with the units (if only weights vary) of
     another."""
     if vary == "weights":
@@ -164,12 +164,12 @@ def network_of(vector: Array, network: Network, vary: Vary) -> Network:
     return decode(vector.clip(0, 1), network.planes, network.rows, network.columns)
 
 
-def networked(network: Network, vary: Vary) -> Callable[[Array], games.Player]:
+def networked(network: UnitNetwork, vary: Vary) -> Callable[[Array], games.Player]:
     """Return what a vector plays like."""
     return lambda vector: games.Networked(network_of(vector, network, vary))
 
 
-def sliding(network: Network) -> Callable[[Array], games.Player]:
+def sliding(network: UnitNetwork) -> Callable[[Array], games.Player]:
     """Return what genes play like in 2048."""
     return lambda vector: Sliding(network_of(vector, network, "genome"))
 

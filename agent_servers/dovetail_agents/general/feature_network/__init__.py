@@ -6,8 +6,8 @@ from dovetail_agents.general.feature_network.agent import (
     FeatureNetworkParameters,
 )
 from dovetail_agents.general.feature_network.genome import (
-    Network,
     Unit,
+    UnitNetwork,
     decode,
     encode,
     genes,
@@ -18,8 +18,8 @@ __all__ = [
     "FeatureNetwork",
     "FeatureNetworkParameters",
     "Genome",
-    "Network",
     "Unit",
+    "UnitNetwork",
     "decode",
     "encode",
     "genes",

@@ -58,7 +58,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class UnitNetwork:
     """Units for one kind of board."""
 
     units: tuple[Unit, ...]
@@ -133,7 +133,9 @@ def _stretch(gene: float) -> float:
     return (2 * gene - 1) * SPAN
 
 
-def decode(genome: Sequence[float] | NDArray[Any], planes: int, rows: int, columns: int) -> Network:
+def decode(
+    genome: Sequence[float] | NDArray[Any], planes: int, rows: int, columns: int
+) -> UnitNetwork:
     """Return the network that a genome stands for.
 
     Args:
@@ -157,7 +159,7 @@ def decode(genome: Sequence[float] | NDArray[Any], planes: int, rows: int, colum
         raise DovetailError("a genome's genes are numbers from 0 to 1; one is not finite")
     table = values.clip(0, 1).reshape(-1, each).tolist()
     units = tuple(_unit(row, planes, rows, columns) for row in table)
-    return Network(units, planes, rows, columns)
+    return UnitNetwork(units, planes, rows, columns)
 
 
 def _unit(row: list[float], planes: int, rows: int, columns: int) -> Unit:
@@ -181,7 +183,7 @@ def _unit(row: list[float], planes: int, rows: int, columns: int) -> Unit:
     )
 
 
-def encode(network: Network) -> NDArray[np.float64]:
+def encode(network: UnitNetwork) -> NDArray[np.float64]:
     """Return a genome that decodes to a network: each choice in the middle of its bin, 0.5 if
     silent."""
     each, entries = genes(network.rows, network.columns), _entries(network.rows, network.columns)

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Literal
 
 from dovetail.protocol.errors import DovetailError
-from dovetail_agents.general.feature_network.genome import Network, Unit
+from dovetail_agents.general.feature_network.genome import Unit, UnitNetwork
 
 Preset = Literal["study", "exact", "learned"]
 PIECE, PLACED, AFTER = 0, 1, 2
@@ -79,7 +79,7 @@ def columns_in_all(rows: int, weight: float = -1.0) -> Unit:
     return Unit(AFTER, "column", (0,) * rows, 0.5, weight)
 
 
-def network(preset: Preset, planes: int, rows: int, columns: int) -> Network:
+def network(preset: Preset, planes: int, rows: int, columns: int) -> UnitNetwork:
     """Return a network of units set by hand, with Dellacherie's weights or learned ones.
 
     ``study`` is the study's six units; ``exact`` has five of the six features exactly, and
@@ -101,4 +101,4 @@ def network(preset: Preset, planes: int, rows: int, columns: int) -> Network:
         units += [direct_holes(-2.0), columns_in_all(rows), holes(), wells()]
     if preset == "learned":
         units = [replace(unit, weight=w) for unit, w in zip(units, LEARNED, strict=True)]
-    return Network(tuple(units), planes, rows, columns)
+    return UnitNetwork(tuple(units), planes, rows, columns)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from dovetail_agents.general.feature_network.genome import Direction, Network, Unit
+from dovetail_agents.general.feature_network.genome import Direction, Unit, UnitNetwork
 
 Array = NDArray[Any]
 STEPS: dict[Direction, tuple[int, int]] = {
@@ -82,6 +82,6 @@ def unit_value(board: Array, unit: Unit) -> float:
     return float(fired.sum())
 
 
-def value(boards: Array, network: Network) -> float:
+def value(boards: Array, network: UnitNetwork) -> float:
     """Return the weighted sum of all units; boards of shape (planes, rows, columns)."""
     return sum(unit.weight * unit_value(boards[unit.plane], unit) for unit in network.units)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
-from dovetail_agents.general.feature_network.genome import Network, decode, encode, genes
+from dovetail_agents.general.feature_network.genome import UnitNetwork, decode, encode, genes
 
 
 class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-network"):
@@ -26,7 +26,7 @@ class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-netwo
     """How: for people to read."""
 
     @classmethod
-    def of(cls, network: Network, made: dict[str, Any] | None = None) -> Self:
+    def of(cls, network: UnitNetwork, made: dict[str, Any] | None = None) -> Self:
         """Return the file of a network."""
         found = encode(network).tolist()
         return cls(1, network.planes, network.rows, network.columns, found, made or {})
@@ -59,7 +59,7 @@ class Genome(Struct, frozen=True, tag_field="agent", tag="dovetail.feature-netwo
         """Return the file's content."""
         return msgspec.json.encode(self) + b"\n"
 
-    def network(self, planes: int = 0, rows: int = 0, columns: int = 0) -> Network:
+    def network(self, planes: int = 0, rows: int = 0, columns: int = 0) -> UnitNetwork:
         """Return the network, for this board or one for which a unit has as many genes.
 
         Raises:

@@ -27,7 +27,7 @@ def nothing(node: Node, seat: int) -> float:
     return 0.0
 
 
-class Entry(Struct, gc=False):
+class Bound(Struct, gc=False):
     """A position's entry in the table."""
 
     depth: int
@@ -86,7 +86,7 @@ class AlphaBeta:
         self.prune = prune
         self.limit = limit
         self.nodes = 0
-        self.table: dict[Any, Entry] | None = {} if table else None
+        self.table: dict[Any, Bound] | None = {} if table else None
 
     def deepen(
         self, node: Node, depth: int, enough: Callable[[], bool] | None = None
@@ -186,7 +186,7 @@ class AlphaBeta:
                     break
         if self.table is not None:
             bound = 1 if best >= beta else -1 if best <= alpha else 0
-            self.table[key] = Entry(depth, best - earned, bound, choice)
+            self.table[key] = Bound(depth, best - earned, bound, choice)
         return best
 
     def _quiet(

@@ -17,7 +17,13 @@ from dovetail.peer.agents.saving import become, pack, unpack
 from dovetail.peer.agents.vector import Column, Ends, Rows, VectorAgent
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.general.td.parameters import RLGameParameters, TDParameters
-from dovetail_agents.general.td.targets import Image, Opponent, Pending, Slot, Target
+from dovetail_agents.general.td.targets import (
+    EpisodeMemory,
+    Image,
+    OpponentTarget,
+    PendingValue,
+    Target,
+)
 from dovetail_agents.learning.network import Array, Linear, Network, size
 from dovetail_agents.learning.step_size import StepSize
 from dovetail_agents.learning.traces import TRACES
@@ -44,7 +50,7 @@ class _Turn(Struct):
     rows: Array
     first: int
     """Of its rows in the forward pass."""
-    pending: Pending
+    pending: PendingValue
 
 
 class _Slots:
@@ -53,13 +59,13 @@ class _Slots:
     def __init__(self, chance: Twisters, seats: int, size: int) -> None:
         self.chance = chance
         self.seats = seats
-        self.pending: list[Pending | None] = [None] * size
+        self.pending: list[PendingValue | None] = [None] * size
 
-    def of(self, place: int, network: Network | Linear) -> Pending:
+    def of(self, place: int, network: Network | Linear) -> PendingValue:
         """Return the last position of a seat."""
         found = self.pending[place]
         if found is None:
-            found = self.pending[place] = Pending(None, network.weights.size, network.dtype)
+            found = self.pending[place] = PendingValue(None, network.weights.size, network.dtype)
         return found
 
 
@@ -100,7 +106,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
     """
 
     name = "td"
-    Memory = Slot
+    Memory = EpisodeMemory
     needs = Needs(afterstates=True, legal="list")
     capacity = 1
 
@@ -119,7 +125,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         given = self.parameters
         self._decay = given.discount * given.trace_decay
         self._trace = TRACES[given.traces]
-        self._target = Opponent() if given.target == "opponent" else Target()
+        self._target = OpponentTarget() if given.target == "opponent" else Target()
         self._step_size = StepSize(given.learning_rate, decay=given.decay_episodes)
         self._rate = given.learning_rate
 
@@ -172,7 +178,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
             pending = slot.pending
             if pending is None:
                 image = self._image(decision)
-                pending = Pending(image, self._network.weights.size, self._network.dtype)
+                pending = PendingValue(image, self._network.weights.size, self._network.dtype)
                 slot.pending = pending
             if pending.image is not None:
                 rows = rows[:, pending.image]
@@ -215,7 +221,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
 
     def _taught(
         self,
-        pending: Pending,
+        pending: PendingValue,
         target: float,
         last: int,
         values: Sequence[float],
@@ -234,7 +240,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
             cut = end.observation if end.reason == "truncated" else None
             self._finish(pending, end.reward, cut)
 
-    def _finish(self, pending: Pending, target: float, cut: Any) -> None:
+    def _finish(self, pending: PendingValue, target: float, cut: Any) -> None:
         """Learn the end of an episode: its last reward, and where it was cut short."""
         network = self.network
         if network is None or pending.row is None:
@@ -247,7 +253,7 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
         self._average(network)
         self._rate = self._step_size.at(self.episodes)
 
-    def _beyond(self, network: Network | Linear, pending: Pending, cut: Any) -> float:
+    def _beyond(self, network: Network | Linear, pending: PendingValue, cut: Any) -> float:
         """Return the value of the last observation; 0 if it does not look like an afterstate."""
         seen: Array = np.asarray(cut)
         if seen.dtype.kind not in "biuf" or seen.size != network.inputs:
@@ -388,7 +394,12 @@ class TD(BatchAgent[TDParameters], VectorAgent[TDParameters]):
             mean += (network.weights - mean) / min(self.parameters.averaging, self.episodes)
 
     def _learn(
-        self, network: Network | Linear, pending: Pending, index: int, target: float, last: float
+        self,
+        network: Network | Linear,
+        pending: PendingValue,
+        index: int,
+        target: float,
+        last: float,
     ) -> _Change:
         """Bring the trace up to a row of the last forward pass, and return the change of the
         weights.

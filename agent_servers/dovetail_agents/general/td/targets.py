@@ -14,7 +14,7 @@ Image = NDArray[np.int64]
 """For each place of a symmetric row, the place of the row it comes from."""
 
 
-class Pending:
+class PendingValue:
     """The last position of an episode, whose value is learned next."""
 
     __slots__ = ("heard", "image", "old", "row", "seat", "sign", "trace")
@@ -36,10 +36,10 @@ class Pending:
         """The rewards of both seats since the last action, for the target ``opponent``."""
 
 
-class Slot(Struct):
+class EpisodeMemory(Struct):
     """The memory of an episode: of a seat, or of both."""
 
-    pending: Pending | None = None
+    pending: PendingValue | None = None
 
 
 class Target:
@@ -48,11 +48,11 @@ class Target:
     seats = 0
     """That a game must have; 0 for any number."""
 
-    def slot(self, episode: int, memory: Slot) -> Slot:
+    def slot(self, episode: int, memory: EpisodeMemory) -> EpisodeMemory:
         """Return where an episode's last position is kept."""
         return memory
 
-    def earned(self, pending: Pending, seat: int, reward: float) -> tuple[float, int]:
+    def earned(self, pending: PendingValue, seat: int, reward: float) -> tuple[float, int]:
         """Return the reward since the last position, for the seat that made it.
 
         Also return the sign that the value of the next position has for that seat.
@@ -64,30 +64,30 @@ class Target:
         """
         return reward, 1
 
-    def take(self, episode: int, seat: int, memory: Slot) -> Pending | None:
+    def take(self, episode: int, seat: int, memory: EpisodeMemory) -> PendingValue | None:
         """Return the last position when an episode ends for a seat, if it made it; forget it."""
         return memory.pending
 
 
-class Opponent(Target):
+class OpponentTarget(Target):
     """The negative of what the other seat expects after its action, in games of two seats."""
 
     seats = 2
 
     def __init__(self) -> None:
-        self.slots: dict[int, Slot] = {}
+        self.slots: dict[int, EpisodeMemory] = {}
         """By episode: both seats share one."""
 
-    def slot(self, episode: int, memory: Slot) -> Slot:
-        return self.slots.setdefault(episode, Slot())
+    def slot(self, episode: int, memory: EpisodeMemory) -> EpisodeMemory:
+        return self.slots.setdefault(episode, EpisodeMemory())
 
-    def earned(self, pending: Pending, seat: int, reward: float) -> tuple[float, int]:
+    def earned(self, pending: PendingValue, seat: int, reward: float) -> tuple[float, int]:
         pending.heard[seat] += reward
         if pending.seat == seat:
             return reward, 1
         return -pending.heard[seat] - pending.heard[pending.seat], -1
 
-    def take(self, episode: int, seat: int, memory: Slot) -> Pending | None:
+    def take(self, episode: int, seat: int, memory: EpisodeMemory) -> PendingValue | None:
         slot = self.slots.get(episode)
         if slot is None or slot.pending is None or slot.pending.seat != seat:
             return None

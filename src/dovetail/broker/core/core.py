@@ -23,7 +23,7 @@ from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.handshake import UNGREETED, unread
 from dovetail.broker.peers.outbox import Address, Said, spread
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import BrokerState, Part
+from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.peers.state import Settings as Settings
 from dovetail.broker.requests.agent_recovery import AgentRecovery
 from dovetail.broker.requests.commands import Commands
@@ -51,7 +51,7 @@ ANSWERS = {
 FAILED = "the broker failed at a message; its log says why"
 
 
-class Core(Part):
+class Core(BrokerPart):
     """The broker's state machine."""
 
     STATE = ("_heartbeat",)
@@ -72,7 +72,7 @@ class Core(Part):
         )
         self._heartbeat = -FOREVER
         migrations, stacked = episodes.migrations, runs.stacked
-        self._parts: tuple[Part, ...] = (
+        self._parts: tuple[BrokerPart, ...] = (
             *(broker, instances, self._watching, runs, runs.matches, episodes, stacked),
             *(migrations, requests, recovery, self),
         )

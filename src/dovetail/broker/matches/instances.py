@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import BrokerState, Part
+from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.protocol.messages import ExperimentCreate, Offer
 
 
@@ -77,7 +77,7 @@ class Instance:
         return min(most, capacity - self.busy) if capacity else most
 
 
-class Instances(Part):
+class Instances(BrokerPart):
     """All instances; nothing else adds or removes one."""
 
     STATE = ("_all", "_at", "_named")

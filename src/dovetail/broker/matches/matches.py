@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dovetail.broker.matches.match import Match
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import BrokerState, Part
+from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.protocol import messages as m
 
 
-class Matches(Part):
+class Matches(BrokerPart):
     """Those that are open, or being opened; nothing else adds or removes one."""
 
     STATE = ("_all", "_served")

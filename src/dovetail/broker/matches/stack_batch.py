@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dovetail.broker.matches.stack_arrays import StackArrays
-from dovetail.broker.matches.stack_decode import Turns
+from dovetail.broker.matches.stack_decode import TurnColumns
 from dovetail.protocol import columns
 from dovetail.protocol import messages as m
 from dovetail.protocol.columns import Column
@@ -65,7 +65,7 @@ class Batch(StackArrays):
         self.actions = np.zeros(0, np.int64)
         """The answer of each."""
 
-    def choose(self, read: Turns) -> None:
+    def choose(self, read: TurnColumns) -> None:
         """Make the decisions of a batch the present ones."""
         self.rows, self.seats, self.legal = read.rows, read.seats, read.legal
         self.at = self.rows * np.int64(self.player.shape[1]) + self.seats

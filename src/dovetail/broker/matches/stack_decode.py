@@ -39,7 +39,7 @@ def problem(spec: m.Spec) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class TurnColumns:
     """The columns of a batch of turns, each of the right type and length."""
 
     over: Column | None
@@ -63,7 +63,7 @@ class Turns:
     """Which of those seats a limit cut short; None is as ``over`` says."""
 
 
-def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
+def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> TurnColumns:
     """Read the environment's turns.
 
     Args:
@@ -120,13 +120,13 @@ def turns(given: m.Turns, batch: Column, spec: m.Spec, space: Any) -> Turns:
             )
     if len(given.faults) != failed:
         raise ProtocolError("invalid", "`faults` needs an entry for each slot with `over` 3")
-    return Turns(
+    return TurnColumns(
         *(over, rewards, rows, seats, legal, observations, afterstates, ended, finals, outcomes),
         truncated,
     )
 
 
-def wrong(read: Turns, batch: Column) -> dict[int, str]:
+def wrong(read: TurnColumns, batch: Column) -> dict[int, str]:
     """Return what is wrong with the values of a slot, whose episode alone it ends."""
     found = {}
     if read.rewards is not None and not columns.every(finite := np.isfinite(read.rewards)):
@@ -169,7 +169,7 @@ def _acting(given: m.Turns, go: Column, number: int) -> tuple[Column, Column]:
 
 
 @dataclass(frozen=True, slots=True)
-class Actions:
+class ActionColumns:
     """The columns of an instance's answer, each of the right type and length."""
 
     actions: Column
@@ -178,7 +178,7 @@ class Actions:
     """By row."""
 
 
-def actions(given: m.Actions, rows: Column, seats: Column) -> Actions:
+def actions(given: m.Actions, rows: Column, seats: Column) -> ActionColumns:
     """Read the answer to the decisions of some slots and seats.
 
     Raises:
@@ -213,7 +213,7 @@ def actions(given: m.Actions, rows: Column, seats: Column) -> Actions:
             text = f"`faults` names slot {fault.slot}{seat}, which has no row"
             raise ProtocolError("invalid", text)
         faults.update(dict.fromkeys(at.tolist(), fault))
-    return Actions(chosen, refused, faults)
+    return ActionColumns(chosen, refused, faults)
 
 
 def _difference(found: Column, wanted: Column) -> str:

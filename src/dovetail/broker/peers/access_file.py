@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from dovetail.broker.peers.access import Access
-from dovetail.peer.config_location import Source
+from dovetail.peer.config_location import ConfigSource
 from dovetail.peer.validation_messages import explained
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
@@ -38,7 +38,7 @@ def read(path: Path) -> Access:
     try:
         access = msgspec.convert(table, Access)
     except msgspec.ValidationError as error:
-        raise DovetailError(explained(error, Access, table, Source(path))) from None
+        raise DovetailError(explained(error, Access, table, ConfigSource(path))) from None
     wrong = problem(access)
     if wrong:
         raise DovetailError(f"{path}: {wrong}")

@@ -39,7 +39,7 @@ class Settings:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Part:
+class BrokerPart:
     """A part of the broker with state that a snapshot keeps."""
 
     STATE: ClassVar[tuple[str, ...]] = ()
@@ -60,7 +60,7 @@ class Part:
                 setattr(self, name, value)
 
 
-class BrokerState(Part):
+class BrokerState(BrokerPart):
     """The broker's shared state, outgoing messages and pending events."""
 
     STATE = (

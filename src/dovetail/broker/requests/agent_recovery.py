@@ -5,7 +5,7 @@ from __future__ import annotations
 from dovetail.broker.matches.instances import Instance, Instances
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers import limits
-from dovetail.broker.peers.state import BrokerState, Part
+from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.requests.request import Answered
 from dovetail.broker.requests.requests import Requests
 from dovetail.broker.requests.substitute import substitute
@@ -18,7 +18,7 @@ LOSSES = 10
 """How often an agent is made again; one that always dies would never end its run."""
 
 
-class AgentRecovery(Part):
+class AgentRecovery(BrokerPart):
     """The agents that are lost, and the saves that they come back from."""
 
     STATE = ("lost",)

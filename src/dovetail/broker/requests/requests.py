@@ -15,7 +15,7 @@ from dovetail.broker.peers.limits import (
     UNIT_BYTES,
 )
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import BrokerState, Part
+from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.requests.catalogue import unoffered
 from dovetail.broker.requests.request import Answered, Passed, Request
 from dovetail.broker.rules.clocks import FOREVER
@@ -25,7 +25,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code
 
 
-class Requests(Part):
+class Requests(BrokerPart):
     """Agents made, saved, loaded and cleaned up; messages; lookahead."""
 
     STATE = ("_all",)

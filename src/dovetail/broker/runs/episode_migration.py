@@ -18,7 +18,7 @@ from dovetail.broker.matches.match import Match, Play, opening
 from dovetail.broker.matches.matches import Matches
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import BrokerState, Part
+from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.runs.events import Silent
 from dovetail.protocol import messages as m
@@ -58,7 +58,7 @@ class Migration:
     """The last turn that was played again."""
 
 
-class EpisodeMigrations(Part):
+class EpisodeMigrations(BrokerPart):
     """All episodes that migrate.
 
     Args:

@@ -11,7 +11,7 @@ from dovetail.broker.matches.matches import Matches
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.limits import ACTIONS
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import BrokerState, Part
+from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.episode_migration import EpisodeMigrations
 from dovetail.broker.runs.events import Ended, Heard, Silent
@@ -22,7 +22,7 @@ from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.journal import EpisodeRecord
 
 
-class Episodes(Part):
+class Episodes(BrokerPart):
     """Those in progress, by number.
 
     Args:

@@ -15,7 +15,7 @@ from dovetail.broker.matches.run import RunState
 from dovetail.broker.matches.stack import Slot
 from dovetail.broker.matches.stack_decode import problem as unsuitable
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import BrokerState, Part
+from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.episode_migration import MOVES
 from dovetail.broker.runs.episodes import Episodes
@@ -38,7 +38,7 @@ EVENTS: dict[m.DoneReason, Literal["finished", "cancel", "failed"]] = {
 """The event of a run's machine by the reason why it is over."""
 
 
-class Runs(Part):
+class Runs(BrokerPart):
     """All runs in progress and their matches."""
 
     STATE = ("_runs",)

@@ -18,7 +18,7 @@ from dovetail.broker.matches.run import RunState, waits
 from dovetail.broker.matches.stack import Over, Slot, Stack
 from dovetail.broker.matches.stack_batch import Asked
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import BrokerState, Part
+from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.events import BatchEnded, Heard, Silent
@@ -68,7 +68,7 @@ def groups(asked: m.Run, agents: list[Instance], peer: Peer | None, most: int) -
     return [slots] if local or slots < PAIR else [slots - slots // 2, slots // 2]
 
 
-class Stacked(Part):
+class Stacked(BrokerPart):
     """The groups of all runs.
 
     Args:

@@ -11,7 +11,7 @@ from dovetail.broker.matches.match import Pace, Play
 from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.outbox import Audience, Out, Outbox
 from dovetail.broker.peers.peers import Peer
-from dovetail.broker.peers.state import Part
+from dovetail.broker.peers.state import BrokerPart
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.rules.episode import Episode
 from dovetail.protocol import messages as m
@@ -32,7 +32,7 @@ class Interest(NamedTuple):
     """True if anyone may see thoughts and asks for them: without and with the paced watchers."""
 
 
-class Watching(Part):
+class Watching(BrokerPart):
     """The peers that watch; nothing else changes what they see."""
 
     STATE = ("peers",)
