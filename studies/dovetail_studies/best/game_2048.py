@@ -31,7 +31,7 @@ MEASURED = 1_000_000
 """Added to the seeds of games without learning."""
 WIDE = 16
 """Tiles told apart by the network that searches: up to 32768."""
-SEARCHED = {1: 1, 2: 5, 3: 50}
+SEARCHED = {1: 1, 2: 10, 3: 100}
 """By plies: divides the number of games, since a move of three takes a millisecond."""
 GENES = "the Tetris study's network"
 GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
@@ -57,7 +57,10 @@ def _searching(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Uni
         for plies in (1, 2, 3)
         for unit in rows.each_seed(
             {"exponents": WIDE, "plies": plies},
-            {"games": values["games"], "tests": max(1, values["tests"] // SEARCHED[plies])},
+            {
+                "games": values["searching"],
+                "tests": max(1, values["tests"] // SEARCHED[plies]),
+            },
             seeds,
         )
     ]
@@ -151,18 +154,19 @@ def _draw(done: rows.Done) -> rows.Drawn:
         f"{GENES[0].upper()}{GENES[1:]} is `feature-network` with six units, all genes of which CMA-ES searches for from 0.5, in {generations} generations of {POPULATION} candidates with {EACH} games. "
         "The literature's figures are those of Szubert and Jaśkowski (2014, 22.9 million weights), Jaśkowski (2016, with search) and Guei (2021, 72 % of whose games reach 32768); "
         "where a line names plies, expectimax looks that many slides ahead: one ply is the network's choice. The other lines do not search, and their tables tell tiles apart up to 8192, which bounds what they can learn; those of the searching player, `fives` as well, tell them apart up to 32768. "
-        "Two plies are measured in a fifth of the games and three in a fiftieth, since a search of three takes about a millisecond a move."
+        "Two plies are measured in a tenth of the games and three in a hundredth, since a search of three takes about a millisecond a move."
     )
     text = "all, as each has its own sequence of tiles"
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
 
 
-def _size(games: int, short: int, tests: int, seeds: int = 5) -> rows.Size:
+def _size(games: int, short: int, searching: int, tests: int, seeds: int = 5) -> rows.Size:
     text = (
-        f"{games:,} games of training, {short:,} in the shorter ones, "
-        f"{tests:,} games, for each of {{seeds}}"
+        f"{games:,} games of training, {short:,} in the shorter ones, {searching:,} before a "
+        f"search, {tests:,} games, for each of {{seeds}}"
     )
-    return rows.Size(text, {"games": games, "short": short, "tests": tests}, seeds)
+    values = {"games": games, "short": short, "searching": searching, "tests": tests}
+    return rows.Size(text, values, seeds)
 
 
 ROW = rows.Row(
@@ -170,9 +174,9 @@ ROW = rows.Row(
     "2048",
     "none of the five plays 2048.",
     {
-        "quick": _size(50, 20, 20, 2),
-        "part": _size(3_000, 1_000, 200),
-        "study": _size(100_000, 10_000, 1_000),
+        "quick": _size(50, 20, 20, 20, 2),
+        "part": _size(3_000, 1_000, 1_000, 200),
+        "study": _size(100_000, 10_000, 20_000, 1_000),
     },
     _units,
     _work,
