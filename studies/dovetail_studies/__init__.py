@@ -1,1 +1,1 @@
-"""What each study ran: trainers, measurements and experiment files, a folder per study."""
+"""Each study as it ran: trainers, measurements and experiment files, a folder per study."""

@@ -35,7 +35,7 @@ PARTS = 5
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """What some trainings had at the same points.
+    """A figure of some trainings at the same points.
 
     Args:
         name: in the legend.
@@ -68,15 +68,16 @@ class Panel:
 
     title: str
     measure: str
-    """What they show, with its unit."""
+    """The figure they show, with its unit."""
     curves: Sequence[LearningCurve]
     marks: Sequence[PrintedMark] = ()
     limits: tuple[float, float] | None = None
     """The values that it may have."""
     log: bool = False
-    """Whether its axis is logarithmic."""
+    """True if its axis is logarithmic."""
     thin: bool = False
-    """Whether each seed has a thin line in place of a band around their mean: where they lie far apart."""
+    """True if each seed has a thin line in place of a band around their mean: where they lie far
+    apart."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,9 @@ class Picture:
 
     panels: Sequence[Panel]
     across: str
-    """What they are drawn over."""
+    """The quantity along the horizontal axis."""
     text: str
-    """What a point is, and what the study's figures are, for the caption."""
+    """The meaning of a point and of the study's figures, for the caption."""
 
     @property
     def curves(self) -> list[LearningCurve]:
@@ -106,7 +107,8 @@ def over_seeds(curve: LearningCurve, limits: tuple[float, float] | None) -> list
 
 
 def rise(curve: LearningCurve) -> Estimate:
-    """Return the mean of the last fifth of a training minus that of the fifth before, over seeds."""
+    """Return the mean of the last fifth of a training minus that of the fifth before, over
+    seeds."""
     parts = [[float(np.mean(part)) for part in np.array_split(run, PARTS)] for run in curve.runs]
     return mean([last - before for *_, before, last in parts])
 
@@ -127,7 +129,8 @@ def caption(picture: Picture) -> str:
     else:
         thin = "; where there is none, thin lines are the seeds"
         words.append(
-            f"Lines are means over {count}, bands their 95 % intervals{thin * (len(bands) < len(picture.panels))}."
+            f"Lines are means over {count}, bands their 95 % "
+            f"intervals{thin * (len(bands) < len(picture.panels))}."
         )
     few = len(picture.panels) == 1 and len(picture.curves) <= FEW
     if few and not picture.panels[0].log and number != "1":
@@ -233,7 +236,8 @@ _EMPTY = re.compile(r'<g id="\w+"/>|<!--.*?-->| transform="rotate\(-0 [^"]*"')
 
 
 def _short(text: str) -> str:
-    """Return an SVG file with one digit after the point, each style once, and without what says nothing."""
+    """Return an SVG file with one digit after the point, each style once, and without what says
+    nothing."""
     styles: dict[str, str] = {}
 
     def named(found: re.Match[str]) -> str:
@@ -251,7 +255,8 @@ def _short(text: str) -> str:
 
 
 def means(count: int, every: float, of: int) -> Iterator[float]:
-    """Return where the means of so many tests each lie, of ``count`` tests after every so many games.
+    """Return where the means of groups of tests lie, of ``count`` tests after every few
+    games.
 
     >>> list(means(12, 10, of=5))
     [30.0, 80.0, 115.0]

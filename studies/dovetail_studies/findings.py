@@ -23,9 +23,9 @@ class Finding(NamedTuple):
     says: str
     """The study's sentence."""
     holds: Literal["yes", "no", "in part", "open", "-"]
-    """Whether it holds here; a dash where the study concludes nothing."""
+    """The verdict here; a dash where the study concludes nothing."""
     here: str
-    """What was found here, with the row that shows it and places of figures in tables."""
+    """The finding here, with the row that shows it and places of figures in tables."""
 
     def rests_on(self, row: str) -> bool:
         """Return whether the sentence names a row."""
@@ -67,7 +67,8 @@ _FILE = msgspec.toml.decode(
 TERMS: Mapping[str, str] = _FILE.terms
 """Words of a study's tables and conclusions, explained."""
 UNCOMPARED: Mapping[str, Mapping[str, str]] = _FILE.uncompared
-"""The reason why no figure of a row is compared, where it is not that the study says it in words."""
+"""The reason why no figure of a row is compared, where it is not that the study says it in
+words."""
 FINDINGS: Mapping[str, Sequence[Finding]] = {
     name: [Finding(**each) for each in getattr(_FILE, name)]
     for name in ("rlgame", "amazons", "dominion", "tetris", "dots")

@@ -46,7 +46,8 @@ def hard(seed: int, configuration: Any = None) -> Hard:
     """
     if configuration not in (None, connect_four.Configuration()):
         raise DovetailError(
-            "hard positions of Connect Four are those of 6 rows and 7 columns with four in a row; leave out the options"
+            "hard positions of Connect Four are those of 6 rows and 7 columns with four in a "
+            "row; leave out the options"
         )
     rng = random.Random(seed)
     while True:
@@ -163,7 +164,7 @@ KEEPS: dict[str, type[Keep]] = {each.game.name: each for each in (KeepValue, Kee
 
 
 class KeptValues(Struct):
-    """What a player did in hard positions."""
+    """The choices of a player in hard positions."""
 
     positions: int
     kept: int

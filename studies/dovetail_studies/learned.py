@@ -1,4 +1,5 @@
-"""What learners of a row have learned: written when they have, so that tables can be measured again without training."""
+"""The states of a row's learners: written when they have, so that tables can be measured again
+without training."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class States:
     folder: Path
     """Where they are written."""
     kept: Sequence[Place] = ()
-    """The places from which they are read, before ``folder``, in place of training; none to train all."""
+    """The places from which they are read, before ``folder``, in place of training; none to train
+    all."""
 
     def write(self, name: str, state: bytes) -> None:
         """Write what a learner has learned."""
@@ -88,7 +90,8 @@ def using(states: States | None) -> Iterator[None]:
 
 
 def learned(name: str, learn: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
-    """Return what ``read`` makes of the kept state of that name, or of that of a learner after ``learn``.
+    """Return what ``read`` makes of the kept state of that name, or of that of a learner after
+    ``learn``.
 
     Raises:
         DovetailError: the kept state is none.
@@ -125,7 +128,8 @@ class Steps:
         self._done = None if states is None else KeptResults([states.folder / f"{name}.steps"])
 
     def do(self, step: Unit, work: Callable[[], Result]) -> Result:
-        """Return the result of a step, which is done if it was not; ``step`` tells it from all others."""
+        """Return the result of a step, which is done if it was not; ``step`` tells it from all
+        others."""
         if self._done is None:
             return work()
         if found := self._done.of([step]):

@@ -48,24 +48,27 @@ COLUMNS = ("row", "result", "run at", "figures beside the study's", "its conclus
 """Of the summary."""
 MARKS = {
     r"\(every seed\)": "*Every seed*: all seeds gave the same figure.",
-    "[≈≠]": "≈: the study's figure agrees with ours; ≠: it differs; the [summary](README.md) says when. Other figures of ours are too uncertain to say, or are not compared.",
+    "[≈≠]": (
+        "≈: the study's figure agrees with ours; ≠: it differs; the [summary](README.md) "
+        "says when. Other figures of ours are too uncertain to say, or are not compared."
+    ),
     r"\| \*[-\d]": "Figures in italics are means without an interval, for orientation.",
 }
-"""What a page says of its tables, if they have such cells."""
+"""The remark of a page on its tables, if they have such cells."""
 CURVES = "curves"
 """The folder of the pictures, beside the pages."""
 
 
 @dataclass(frozen=True)
 class RowState:
-    """What has been run of a row, at the largest size with any result."""
+    """The part of a row that has been run, at the largest size with any result."""
 
     row: Row
     size: SizeName | None
     records: Sequence[KeptResult]
     drawn: Drawn | None
     whole: bool
-    """Whether all pieces of this size are done."""
+    """True if all pieces of this size are done."""
 
 
 def find(whole: Study, row: Row, out: Path = OUT, kept: Path = KEPT_RESULTS) -> RowState:
@@ -133,7 +136,8 @@ def _drawn(row: Row, done: Done, where: str) -> Drawn:
         return row.draw(done)
     except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
         raise DovetailError(
-            f"{where}: these results of row {row.key} do not make its table ({type(error).__name__}: {error}): another "
+            f"{where}: these results of row {row.key} do not make its table "
+            f"({type(error).__name__}: {error}): another "
             "version wrote them, or they were changed; remove the file, and the row is run again"
         ) from error
 
@@ -149,7 +153,10 @@ def compared(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
         if any(other.result.get(name) != value for name, value in each.result.items())
     ]
     if not of:
-        return f"{found.row.key}: nothing to compare, as {kept} has none of these {len(found.records)} pieces"
+        return (
+            f"{found.row.key}: nothing to compare, as {kept} has none of these "
+            f"{len(found.records)} pieces"
+        )
     text = f"{found.row.key}: {len(of) - len(wrong)} of {len(of)} pieces give the results in {kept}"
     if new := len(found.records) - len(of):
         text += f", which has none of {new} more"
@@ -219,7 +226,10 @@ def verdict(found: RowState) -> str:
     if figures == agree:
         return f"all {figures} figures agree"
     rest = f", {wide} too uncertain to say" if wide else ""
-    return f"{agree} figure{'s' * (agree != 1)} agree{'s' * (agree == 1)}, {differ} differ{'s' * (differ == 1)}{rest}"
+    return (
+        f"{agree} figure{'s' * (agree != 1)} agree{'s' * (agree == 1)}, {differ} "
+        f"differ{'s' * (differ == 1)}{rest}"
+    )
 
 
 def _counts(drawn: Drawn) -> Counter[Verdict | None]:
@@ -244,7 +254,8 @@ def section(whole: Study, found: RowState, picture: str = "") -> list[str]:
     facts = [
         f"{drawn.games:,} games, distinct: {drawn.distinct}." if drawn.games else "",
         f"Compared with the study: {verdict(found)}." if drawn.compared else "",
-        f"`dovetail study {whole.name} {row.key}{option}`, {' and '.join(dates[:1] + dates[1:][-1:])}, "
+        f"`dovetail study {whole.name} {row.key}{option}`, "
+        f"{' and '.join(dates[:1] + dates[1:][-1:])}, "
         f"{max(1, round(seconds)):,} s.",
     ]
     lines.append("")
@@ -293,10 +304,14 @@ def page(whole: Study, all_found: Sequence[RowState]) -> str:
         f"# {whole.title}",
         "",
         f"`dovetail study {whole.name} --page` writes this page from "
-        f"the results in `studies/pages/results/{whole.name}`, which the command below each table produced. "
-        "The last line of each table says at what size it was run: figures from less than the study's size are not "
-        "the study's experiment. Intervals are 95 %, over seeds of training where the row learns; the studies print none. "
-        f"A figure of ours without one is exact: it was counted, or it is the least, the greatest or the list of the seeds' figures.{' '.join(said)}",
+        f"the results in `studies/pages/results/{whole.name}`, which the command below each "
+        "table produced. "
+        "The last line of each table says at what size it was run: figures from less than the "
+        "study's size are not "
+        "the study's experiment. Intervals are 95 %, over seeds of training where the row "
+        "learns; the studies print none. "
+        "A figure of ours without one is exact: it was counted, or it is the least, the "
+        f"greatest or the list of the seeds' figures.{' '.join(said)}",
         "",
     ]
     if whole.text:
@@ -367,34 +382,75 @@ def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
     head = [
         "# The five studies, row by row",
         "",
-        f"{total} tables, figures and results are printed in the five studies that Dovetail grew out of, one row for each, and the studies draw {sum(held.values())} conclusions from them. "
-        f"Of the conclusions {held['yes']} hold here, {held['in part']} hold in part, {held['no']} do not, and {held['open']} stay open: the first table of each study says which and why.",
+        f"{total} tables, figures and results are printed in the five studies that Dovetail "
+        f"grew out of, one row for each, and the studies draw {sum(held.values())} conclusions "
+        "from them. "
+        f"Of the conclusions {held['yes']} hold here, {held['in part']} hold in part, "
+        f"{held['no']} do not, and {held['open']} stay open: the first table of each study says "
+        "which and why.",
         "",
-        f"Run at the study's size: {count['study']} rows; at a size of our own, because the study names none: {count['ours']}; at a smaller size: {count['less']}; not run, although there is code: {count['code']}; without code: {count['not']}, which needs people.",
+        (
+            f"Run at the study's size: {count['study']} rows; at a size of our own, because the "
+            f"study names none: {count['ours']}; at a smaller size: {count['less']}; not run, "
+            f"although there is code: {count['code']}; without code: {count['not']}, which needs "
+            "people."
+        ),
         "",
-        f"Of the {sum(judged.values())} rows that were run, all figures agree in {judged['all']}, some in {judged['some']} and none in {judged['none']}, "
-        f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, and in {judged['unprinted']} there is no figure to compare. "
-        f"In {single} of the {judged['all']} only one figure is compared: it may agree while the row's conclusion does not hold, which stands in the column beside it.",
+        f"Of the {sum(judged.values())} rows that were run, all figures agree in "
+        f"{judged['all']}, some in {judged['some']} and none in {judged['none']}, "
+        f"leaving aside those too uncertain to say; in {judged['wide']} all are too uncertain, "
+        f"and in {judged['unprinted']} there is no figure to compare. "
+        f"In {single} of the {judged['all']} only one figure is compared: it may agree while "
+        "the row's conclusion does not hold, which stands in the column beside it.",
         "",
-        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one more experiment. The study's figure is from one training, which varies more than our mean, so this interval is wider than the one in the tables. A figure is *too uncertain to say* if the study's lies in that interval, but the interval covers a quarter of all possible values (25 points of a share) or touches their end, or, where these have no limit, reaches zero or spans more than a factor of three; or if all of ours were equal and the study's differs. "
-        "The interval of RLGame's moves and of rows in searches for genes is that of the logarithms, as seeds differ by factors: around the mean it would reach below zero. "
+        "A figure *agrees* if the study's figure lies in our 95 % prediction interval for one "
+        "more experiment. The study's figure is from one training, which varies more than our "
+        "mean, so this interval is wider than the one in the tables. A figure is *too uncertain "
+        "to say* if the study's lies in that interval, but the interval covers a quarter of all "
+        "possible values (25 points of a share) or touches their end, or, where these have no "
+        "limit, reaches zero or spans more than a factor of three; or if all of ours were equal "
+        "and the study's differs. "
+        "The interval of RLGame's moves and of rows in searches for genes is that of the "
+        "logarithms, as seeds differ by factors: around the mean it would reach below zero. "
         "Where one figure is compared, its name stands before the verdict.",
         "",
-        "A conclusion holds: *no* if our records contradict the sentence, in either direction; *in part* if some of it holds, or for some seeds; *open* if they cannot decide it. A *seed* is one training with its own random numbers. `dovetail study NAME ROW` runs a row, `--quick` "
-        "in a minute or two; a run that was stopped continues. `--again` measures learners without training them, where their states are kept, which the page says below the table. `--first-seed 1001` takes other seeds, and says how many figures lie where those of the page predict them. `--again --quick` repeats the short trainings that are kept, and so tells whether this machine rounds as the one that made them. The tables of RLGame and of the runs of Amazons count the games of training itself and rest on no state; the weights of Amazons and of dots are in the results. A table of Dominion's learner is too large to be kept: the row's command trains all of its tables again, each in half a minute to twenty minutes of a core, and those of a row in half an hour to six hours. The same seed trains the same player on one machine; on another, sums may be rounded differently, and a network may learn other weights. `dovetail study --all --page` writes these pages but [version 23's](dominion-23.md), which is a record.",
+        "A conclusion holds: *no* if our records contradict the sentence, in either direction; "
+        "*in part* if some of it holds, or for some seeds; *open* if they cannot decide it. A "
+        "*seed* is one training with its own random numbers. `dovetail study NAME ROW` runs a "
+        "row, `--quick` "
+        "in a minute or two; a run that was stopped continues. `--again` measures learners "
+        "without training them, where their states are kept, which the page says below the "
+        "table. `--first-seed 1001` takes other seeds, and says how many figures lie where "
+        "those of the page predict them. `--again --quick` repeats the short trainings that are "
+        "kept, and so tells whether this machine rounds as the one that made them. The tables "
+        "of RLGame and of the runs of Amazons count the games of training itself and rest on no "
+        "state; the weights of Amazons and of dots are in the results. A table of Dominion's "
+        "learner is too large to be kept: the row's command trains all of its tables again, "
+        "each in half a minute to twenty minutes of a core, and those of a row in half an hour "
+        "to six hours. The same seed trains the same player on one machine; on another, sums "
+        "may be rounded differently, and a network may learn other weights. `dovetail study "
+        "--all --page` writes these pages but [version 23's](dominion-23.md), which is a "
+        "record.",
         "",
     ]
     parts += [
         f"## [{study(ACROSS).title}]({ACROSS}.md)",
         "",
-        "One table for each two-player game in which the learners of four studies meet, one in which the trainings of the Amazons study do, and one on why one side of two `td-rlgame` learns little; no study printed them, and they are not counted above. The Tetris study's network plays a game for one and sits at none of them. What version 23 of the Dominion study leaves out, "
+        "One table for each two-player game in which the learners of four studies meet, one in "
+        "which the trainings of the Amazons study do, and one on why one side of two "
+        "`td-rlgame` learns little; no study printed them, and they are not counted above. The "
+        "Tetris study's network plays a game for one and sits at none of them. What version 23 "
+        "of the Dominion study leaves out, "
         "and what was tried in its place, is on [a page of its own](dominion-23.md).",
     ]
     parts += [
         "",
         f"## [{study(BEST).title}]({BEST}.md)",
         "",
-        "One table for each game, over several trainings: our strongest learner beside the study's best and what is published. These are not counted above either.",
+        (
+            "One table for each game, over several trainings: our strongest learner beside the "
+            "study's best and what is published. These are not counted above either."
+        ),
         "",
         "What the studies wished for has [a page of its own](wishes.md).",
     ]
@@ -408,9 +464,11 @@ def _full(found: RowState) -> bool:
 def write(
     name: str, out: Path = OUT, docs: Path = DOCS, told: Callable[[str], None] = print
 ) -> Path:
-    """Write the page of a study with its pictures, and keep the results it rests on; return its path.
+    """Write the page of a study with its pictures, and keep the results it rests on; return its
+    path.
 
-    Without Matplotlib, pictures are left as they are, and ``told`` is called with a line that says so.
+    Without Matplotlib, pictures are left as they are, and ``told`` is called with a line that says
+    so.
 
     Raises:
         DovetailError: there is no such folder; the command runs at the top of a checkout.

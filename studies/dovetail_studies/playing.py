@@ -11,7 +11,8 @@ from msgspec import Struct
 from dovetail.client.client import Experiment
 
 DERIVATION = 1
-"""How the seats' seeds are derived in all studies, whose kept results were played before there was another way."""
+"""How the seats' seeds are derived in all studies, whose kept results were played before there was
+another way."""
 
 
 class Score(Struct):

@@ -51,7 +51,8 @@ def folder_of(path: Path) -> None:
 def unwritten(path: Path, error: OSError) -> DovetailError:
     """Return the error for a file that cannot be written."""
     return DovetailError(
-        f"cannot write {path}: {error.strerror}; make room there, or the folder writable, and run the command again: it continues"
+        f"cannot write {path}: {error.strerror}; make room there, or the folder writable, and "
+        "run the command again: it continues"
     )
 
 
@@ -90,7 +91,8 @@ class KeptResults:
                     "Object missing required field `seed`" if isinstance(error, KeyError) else error
                 )
                 raise DovetailError(
-                    f"{path}, line {number}: not a result: {why}; remove the line, and its piece of work is done again"
+                    f"{path}, line {number}: not a result: {why}; remove the line, and its "
+                    "piece of work is done again"
                 ) from None
             except msgspec.DecodeError:
                 continue  # a line that a kill cut short: the piece is done again

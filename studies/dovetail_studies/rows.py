@@ -1,4 +1,4 @@
-"""What a row of a study is: one printed table, figure or result, and how it is run again."""
+"""A row of a study: one printed table, figure or result, and how it is run again."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Size:
     """A size at which a row runs."""
 
     text: str
-    """In words: games, and the share of the study's. ``{seeds}`` stands for how many seeds there are, the name of
-    a value for that value over all of them."""
+    """In words: games, and the share of the study's. ``{seeds}`` stands for how many seeds there
+    are, the name of a value for that value over all of them."""
     values: Mapping[str, int] = field(default_factory=dict)
     seeds: int = SEEDS
     """Seeds by default."""
 
     def label(self, seeds: int) -> str:
-        """Return the size with so many seeds in words.
+        """Return the size in words, with its number of seeds.
 
         >>> Size("{games:,} of 5,000 games, {seeds}", {"games": 300}).label(5)
         '1,500 of 5,000 games, 5 seeds'
@@ -56,7 +56,8 @@ class Size:
 
 Verdict = Literal["agrees", "differs", "wide"]
 WIDE = 3
-"""The ends of a prediction interval are at most so many times apart if a figure without limits is to agree."""
+"""The ends of a prediction interval are at most this factor apart if a figure without limits is
+to agree."""
 PARTS = 4
 """A figure that agrees has an interval narrower than this part of its range."""
 ANY = (-math.inf, math.inf)
@@ -76,8 +77,9 @@ class Compared:
     range: tuple[float, float] = ANY
     """The values that the figure may have."""
     seeds: Sequence[float] = ()
-    """The figures of the trainings, of one that is above 0, has no upper limit, and varies by factors: its logarithms
-    are taken to be normal, since an interval around the mean would reach below 0."""
+    """The figures of the trainings, of one that is above 0, has no upper limit, and varies by
+    factors: its logarithms are taken to be normal, since an interval around the mean would reach
+    below 0."""
 
     @property
     def again(self) -> Estimate:
@@ -98,7 +100,7 @@ class Compared:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Whether the study's figure lies in ``again``; None without an interval.
+        """The verdict: whether the study's figure lies in ``again``; None without an interval.
 
         If it does, it is too wide to say where ``again`` covers a quarter of the range or touches
         an end of it (but by less than a hundredth), or, where there is no range, reaches zero or
@@ -113,9 +115,10 @@ class Compared:
         'wide'
         >>> Compared("wins, %", 99.9, Estimate(100.0, 100.0, 100.0), 5, (0, 100)).verdict
         'wide'
-        >>> Compared("rows", 60.0, mean([900.0, 2700.0, 8100.0]), 3, seeds=(900, 2700, 8100)).verdict
+        >>> rows = (900.0, 2700.0, 8100.0)
+        >>> Compared("rows", 60.0, mean(rows), 3, seeds=rows).verdict
         'wide'
-        >>> Compared("rows", 10.0, mean([900.0, 2700.0, 8100.0]), 3, seeds=(900, 2700, 8100)).verdict
+        >>> Compared("rows", 10.0, mean(rows), 3, seeds=rows).verdict
         'differs'
         """
         if not (math.isfinite(self.ours.low) and math.isfinite(self.ours.high)):
@@ -137,7 +140,7 @@ class Compared:
 
 
 SIGNS: Mapping[Verdict | None, str] = {"agrees": " ≈", "differs": " ≠"}
-"""What stands behind a figure of ours, by its verdict."""
+"""The mark behind a figure of ours, by its verdict."""
 
 
 def signed(text: str, compared: Compared) -> str:
@@ -173,7 +176,7 @@ class Row:
     key: str
     title: str
     printed: str
-    """What the study printed, in short, with its section or table."""
+    """The study's result in short, with its section or table."""
     sizes: Mapping[SizeName, Size] = field(default_factory=dict)
     units: Callable[[Mapping[str, int], Sequence[int]], list[Unit]] | None = None
     """The pieces of work of a size, each with a seed."""
@@ -184,13 +187,13 @@ class Row:
     missing: str = ""
     """Why there is nothing to run."""
     sized: bool = True
-    """Whether the study says how much it ran; if not, the size ``study`` is ours."""
+    """True if the study says how much it ran; if not, the size ``study`` is ours."""
     shares: str = ""
     """The row that the pieces of work belong to, where two tables rest on the same ones."""
 
     @property
     def runs(self) -> bool:
-        """Whether the row has code."""
+        """True if the row has code."""
         return self.work is not None
 
 
@@ -202,7 +205,7 @@ class Study:
     title: str
     rows: Sequence[Row]
     text: str = ""
-    """What holds for all rows of its page."""
+    """The remarks that hold for all rows of its page."""
 
     def row(self, key: str) -> Row:
         """Return a row.

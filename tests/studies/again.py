@@ -19,7 +19,8 @@ def trained(row: Row, units: Sequence[Unit], folder: Path) -> Done:
 
 
 def assert_states_give(row: Row, done: Done, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Assert that the states in the folder give the same results, but for what only training tells."""
+    """Assert that the states in the folder give the same results, but for what only training
+    tells."""
     assert row.work
     monkeypatch.setattr(States, "write", None)  # nothing is trained
     with using(States(folder, (folder,))):

@@ -13,7 +13,8 @@ from dovetail_studies.rows import Unit, study
 
 @pytest.mark.parametrize("share", [0.1, 0.01, 0.001])
 def test_weights_have_settled_when_they_move_by_a_share_of_the_most(share: float) -> None:
-    """Distances that halve from part to part: where the line of their logarithms passes the level."""
+    """Distances that halve from part to part: where the line of their logarithms passes the
+    level."""
     moved = [12.0 / 2**part for part in range(20)]
     expected = (0.5 - math.log2(share)) * 5_000
     assert settled({"distances": moved}, 100_000, share) == pytest.approx(expected)

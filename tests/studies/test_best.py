@@ -49,7 +49,8 @@ def test_a_row_has_three_sizes_over_several_seeds(key: str) -> None:
 
 
 STATELESS = ("amazons", "dominion")
-"""Rows whose learners leave no states: Amazons' are weights in the results, Dominion's are large tables."""
+"""Rows whose learners leave no states: Amazons' are weights in the results, Dominion's are large
+tables."""
 
 
 @pytest.mark.parametrize("key", TINY)

@@ -61,7 +61,8 @@ BOTS: dict[str, Callable[[], Agent]] = {
 
 
 class Draws(random.Random):
-    """The random numbers of the compiled games, where the real rules and players expect Python's."""
+    """The random numbers of the compiled games, where the real rules and players expect
+    Python's."""
 
     def __init__(self, seed: int, game: int) -> None:
         self.state = seeded(seed, game)
@@ -81,7 +82,8 @@ def real(
     game: int,
     learn: bool,
 ) -> tuple[Any, list[int], list[float] | None]:
-    """Play a game by the environment's rules and the agents themselves; return what ``play`` sums up."""
+    """Play a game by the environment's rules and the agents themselves; return what ``play`` sums
+    up."""
     rng = Draws(seed, game)
     environment = Dominion(configuration)
     spec = environment.init()
@@ -248,7 +250,7 @@ def test_version_0_and_evaluation_are_the_same_and_change_nothing() -> None:
         assert fast.save() == slow.save() == DominionQ(parameters, seed=3).save()
 
 
-# -- the study ---------------------------------------------------------------------------------------------
+# -- the study -------------------------------------------------------------------------------------
 
 SEATS = ["money", "blacksmith", "greedy"]
 FOUR = table_of(4)
@@ -431,7 +433,8 @@ def test_errors_take_one_line(
 def test_scripted_players_reproduce_the_tables(
     row: str, pair: list[str], printed: tuple[float, ...]
 ) -> None:
-    """With Money's third Gold, played cards discarded at once, fair ties and rounds counted from 0."""
+    """With Money's third Gold, played cards discarded at once, fair ties and rounds counted from
+    0."""
     work = study("dominion").row(row).work
     assert work
     found = work({"players": int(row[-1]), "pair": pair, "games": 20_000, "seed": 1})

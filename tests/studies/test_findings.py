@@ -14,7 +14,8 @@ from dovetail_studies.rows import study
 
 KEPT = Path(__file__).parents[2] / "studies/pages/results"
 PLACES = re.compile(
-    r"c of [.\d]+ and [.\d]+|of [.\d]+ and|version [\d.]+|genes of [\d.]+|\{[^}]*\}|`[^`]*`|\]\([^)]*\)"
+    r"c of [.\d]+ and [.\d]+|of [.\d]+ and|version [\d.]+|genes of [\d.]+"
+    r"|\{[^}]*\}|`[^`]*`|\]\([^)]*\)"
 )
 FIGURE = re.compile(r"\d\.\d|\d %|\.\.")
 

@@ -1,4 +1,5 @@
-"""States of learners: those that the repository keeps.  ``test_best`` and ``test_across`` measure with them."""
+"""States of learners: those that the repository keeps.  ``test_best`` and ``test_across`` measure
+with them."""
 
 from __future__ import annotations
 

@@ -54,9 +54,8 @@ def _replay(agents: list[TD], number: int, moves: list[tuple[int, int]], cap: in
     reason = "truncated" if turn.truncated else "terminated"
     for seat, agent in enumerate(agents):
         seen = game.observation(seat)
-        agent.end(
-            End(seats[seat], number, due[seat], seen, None, reason, None, 0.0, 1, "learn")  # type: ignore[arg-type]
-        )
+        told = seats[seat], number, due[seat], seen, None, reason, None, 0.0, 1, "learn"
+        agent.end(End(*told))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

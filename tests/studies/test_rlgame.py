@@ -126,7 +126,7 @@ def test_two_tables_may_rest_on_the_same_games() -> None:
 
 
 def _sets(moves: Sequence[int], wins: Sequence[int]) -> list[dict[str, Any]]:
-    """Return sets of ten games with so many moves each, of which White wins so many."""
+    """Return sets of ten games, by their number of moves and of White's wins."""
     stats = np.zeros((10 * len(moves), k.COLUMNS), np.int64)
     for number, (length, won) in enumerate(zip(moves, wins, strict=True)):
         stats[10 * number : 10 * number + 10, k.MOVES] = length

@@ -87,7 +87,8 @@ def test_a_single_training_of_the_study_is_held_against_where_one_more_of_ours_w
 
 
 def test_what_varies_by_factors_has_the_prediction_interval_of_its_logarithms() -> None:
-    """Rows of five searches: around their mean the interval would reach below zero, and hold the study's 203."""
+    """Rows of five searches: around their mean the interval would reach below zero, and hold the
+    study's 203."""
     rows = [23348.2, 27026.2, 26468.8, 4153.6, 25917.0]
     again = Compared("rows", 203.0, mean(rows), len(rows)).again
     assert again.low < 0
@@ -395,7 +396,7 @@ def test_the_command_runs_a_row_in_processes_and_resumes(
 PRINTED = ("study", "published", "the study's best", "the literature's best")
 """How columns begin whose figures are not ours."""
 MARKED = re.compile(
-    r"[-\d.,]+(?: %)? \((?:[-\d.,]+\.\.[-\d.,]+|every seed)\)"  # with an interval, or the same each time
+    r"[-\d.,]+(?: %)? \((?:[-\d.,]+\.\.[-\d.,]+|every seed)\)"  # or the same each time
     r"|\*[^*]+\*"  # in italics
     r"|[-\d.,]+ to [-\d.,]+|[-\d.,]+(?:; [-\d.,]+)+"  # by seed
 )
@@ -403,7 +404,8 @@ MARKED = re.compile(
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_mean_of_ours_has_an_interval_or_is_marked(name: str, tmp_path: Path) -> None:
-    """A number with a decimal point was not counted. As many figures have a sign as the row says."""
+    """A number with a decimal point was not counted. As many figures have a sign as the row
+    says."""
     whole = study(name)
     for row in whole.rows:
         drawn = pages.find(whole, row, tmp_path, DOCS / "results").drawn

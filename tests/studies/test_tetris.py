@@ -41,13 +41,14 @@ LOW = games.TetrisGame(6, 5)
 NUMBERS = np.arange(7)
 
 
-# -- games -------------------------------------------------------------------------------------------------
+# -- games -----------------------------------------------------------------------------------------
 
 
 def slow_game(
     weights: Weights, game: games.TetrisGame, seed: int, avoid: bool = True
 ) -> tuple[TetrisBoard, list[tuple[Array, int, bool]]]:
-    """Play a game on the rules' own board; also return features, rows cleared and end of each placement."""
+    """Play a game on the rules' own board; also return features, rows cleared and end of each
+    placement."""
     state = np.array([seed], np.uint64)
     board = TetrisBoard(game.height, game.width, game.pieces)
     numbers = game.numbers()
@@ -145,7 +146,7 @@ def test_cells_are_conserved() -> None:
     assert 0 <= 4 * placed - 10 * lines <= 120
 
 
-# -- searches ----------------------------------------------------------------------------------------------
+# -- searches --------------------------------------------------------------------------------------
 
 
 def sphere(vectors: Array) -> Array:
@@ -220,7 +221,7 @@ def test_without_cma_one_line_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert isinstance(result.exception, DovetailError)
 
 
-# -- values ------------------------------------------------------------------------------------------------
+# -- values ----------------------------------------------------------------------------------------
 
 
 def told(value: train.Value, weights: Array, seed: int) -> list[tuple[Array, int, bool]]:
@@ -307,7 +308,7 @@ def test_scales_are_root_mean_squares() -> None:
     assert found[19] > found[:10].max()  # the highest column
 
 
-# -- networks ----------------------------------------------------------------------------------------------
+# -- networks --------------------------------------------------------------------------------------
 
 
 def test_a_network_is_made_for_another_height() -> None:
@@ -339,7 +340,7 @@ def test_vectors_stand_for_networks() -> None:
     assert np.flatnonzero(scales == 0.1).tolist() == [12, 21]
 
 
-# -- the command -------------------------------------------------------------------------------------------
+# -- the command -----------------------------------------------------------------------------------
 
 
 def run(*arguments: str) -> str:

@@ -1,6 +1,6 @@
 """The learners of the studies against each other, which none of the studies could do.
 
-A row is a game for two.  Each learner plays so many games against itself, the same number for all;
+A row is a game for two.  Each learner plays the same number of games against itself;
 then all of them and a random player meet in a round robin.  One row more lets the trainings of the
 Amazons study meet.
 """
@@ -121,7 +121,8 @@ def _lead(results: Sequence[rows.Result], first: str, second: str) -> str:
     by_seed = [each["elo"][first] - each["elo"][second] for each in results]
     ahead = sum(each > 0 for each in by_seed)
     return (
-        f"`{first}` is ahead of `{second}` by {rows.interval(mean(by_seed), 0)} Elo, paired by seed, "
+        f"`{first}` is ahead of `{second}` by {rows.interval(mean(by_seed), 0)} Elo, paired by "
+        "seed, "
         f"and in {ahead} of {len(by_seed)} seeds."
     )
 
@@ -145,7 +146,8 @@ def _draw(game: str, done: rows.Done) -> rows.Drawn:
     first, second, *_ = sorted(ratings, key=lambda each: -ratings[each].value)
     note = (
         f"{_lead(results, first, second)} "
-        "Ratings are Bradley and Terry's over the round robin of each seed, and intervals are Student's over the seeds. "
+        "Ratings are Bradley and Terry's over the round robin of each seed, and intervals are "
+        "Student's over the seeds. "
         "Two plies of each game are drawn at random, and each opening is played from both seats."
     )
     return rows.Drawn(columns, lines, rows.total(done, "games"), distinct, (), note)
@@ -169,7 +171,7 @@ def _row(game: str) -> rows.Row:
     )
 
 
-# -- the trainings of Amazons ---------------------------------------------------------------------------
+# -- the trainings of Amazons ----------------------------------------------------------------------
 
 FIRST = ("Zeros", "Ones", "Mp")
 SHOWN = {"Mp": "MP"}
@@ -178,7 +180,8 @@ AGAINST = ("AbMp", "Random", "McMp")
 
 
 def _trainings(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
-    """Return the pairs of trainings from all first weights against so many opponents, for each seed."""
+    """Return the pairs of trainings from all first weights, each with ``opponents``, for each
+    seed."""
     names = [f"{first}Vs{other}" for other in AGAINST[: values["opponents"]] for first in FIRST]
     return [
         {"players": [one, other], "games": values["games"], "seed": seed, "learned": "here"}
@@ -207,7 +210,8 @@ def _parts(shares: Array) -> str:
 
 
 def _ahead(shares: Array, against: Sequence[str]) -> str:
-    """Return by how many points training against AbMp is ahead of training against McMp, by seed."""
+    """Return by how many points training against AbMp is ahead of training against McMp, by
+    seed."""
     by_first = 100 * (shares[:, against.index("AbMp")] - shares[:, against.index("McMp")])
     parts = [
         f"{rows.interval(mean(by_first[:, n].tolist()), 0)} from {SHOWN.get(each, each)}"
@@ -219,7 +223,8 @@ def _ahead(shares: Array, against: Sequence[str]) -> str:
 
 
 def _shares(done: rows.Done, against: Sequence[str]) -> Array:
-    """Return the shares of wins of trainings against some opponents, among themselves: seeds, opponents, initial weights."""
+    """Return the shares of wins of trainings against some opponents, among themselves: seeds,
+    opponents, initial weights."""
     tables = []
     for seed in sorted({unit["seed"] for unit, _ in done}):
         of_seed = [each for each in done if each[0]["seed"] == seed]
@@ -256,7 +261,8 @@ def _trainings_draw(done: rows.Done) -> rows.Drawn:
     if len(against) > 2:
         searchers = _shares(done, [other for other in against if other != "Random"])
         note += (
-            " Most of the first is the distance between Random and the two searchers: among the six trained against these, "
+            " Most of the first is the distance between Random and the two searchers: among the "
+            "six trained against these, "
             f"and by their games with each other, {_parts(searchers)}. "
             f"Those against AbMp are ahead of those against McMp by {_ahead(shares, against)}."
         )
@@ -268,7 +274,10 @@ def _trainings_draw(done: rows.Done) -> rows.Drawn:
 _TRAININGS = rows.Row(
     "amazons-trainings",
     "The trainings of Amazons against each other",
-    "three of its nine trainings met, and it concludes that the opponent matters more than the initial weights.",
+    (
+        "three of its nine trainings met, and it concludes that the opponent matters more than the "
+        "initial weights."
+    ),
     {
         "quick": rows.Size(
             "{games} games a pair, trainings against AbMp", {"opponents": 1, "games": 2}, 1
@@ -288,12 +297,25 @@ STUDY = rows.Study(
     "across",
     "Learners across the studies",
     (*(_row(game) for game in GAMES), _TRAININGS, one_sided.ROW),
-    "Each learner plays the same number of games against itself and then meets the others. It looks one move ahead, `dots-player` one turn, which may be "
-    "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` the RLGame study's with its settings, if "
-    "[not in every detail](../../docs/agents/td.md). Boards are smaller than the studies', but for Connect Four. The Tetris study's network and its search play a game for one and cannot take part, "
+    "Each learner plays the same number of games against itself and then meets the others. It "
+    "looks one move ahead, `dots-player` one turn, which may be "
+    "several moves. `q-learning` is the Dominion study's learner for any game, and `td-rlgame` "
+    "the RLGame study's with its settings, if "
+    "[not in every detail](../../docs/agents/td.md). Boards are smaller than the studies', but "
+    "for Connect Four. The Tetris study's network and its search play a game for one and cannot "
+    "take part, "
     "and Dominion is left out, as only its own learner plays it.\n\n"
-    "**What carries over.** TD with a small network does: `td` leads in Connect Four and RLGame; the differences, paired by seed, stand below each table. In dots the two networks cannot be told apart. In Amazons both follow the study's own learner, which alone has features made for the game; whether these make the difference was not tested. `dots-player`, with seven features and one turn of lookahead, falls behind both after equally many games. `q-learning`, a table of states, carries over only to small boards: in Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps the value of exactly as many hard positions, because it has met none of them.\n\n"
-    "*Hard positions* come from random games; some of their moves keep the value (win, draw or loss, against best play) and some do not. They are "
-    "Connect Four's with 14 to 34 discs, Amazons' with 6 to 10 squares left, and those of dots with 4 to 8 lines left. Other pages draw theirs otherwise, so shares "
+    "**What carries over.** TD with a small network does: `td` leads in Connect Four and "
+    "RLGame; the differences, paired by seed, stand below each table. In dots the two networks "
+    "cannot be told apart. In Amazons both follow the study's own learner, which alone has "
+    "features made for the game; whether these make the difference was not tested. "
+    "`dots-player`, with seven features and one turn of lookahead, falls behind both after "
+    "equally many games. `q-learning`, a table of states, carries over only to small boards: in "
+    "Connect Four and Amazons positions hardly ever recur, so it plays like `random`. It keeps "
+    "the value of exactly as many hard positions, because it has met none of them.\n\n"
+    "*Hard positions* come from random games; some of their moves keep the value (win, draw or "
+    "loss, against best play) and some do not. They are "
+    "Connect Four's with 14 to 34 discs, Amazons' with 6 to 10 squares left, and those of dots "
+    "with 4 to 8 lines left. Other pages draw theirs otherwise, so shares "
     "compare within a table alone.",
 )

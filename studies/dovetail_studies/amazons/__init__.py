@@ -1,1 +1,1 @@
-"""What the Amazons study ran."""
+"""The Amazons study: its trainings and tournaments."""

@@ -39,7 +39,7 @@ FEATURES = (
 
 
 class PrintedRun(NamedTuple):
-    """What the study says of a training run; figures where its words are one."""
+    """A training run as the study tells it, with figures where it has one."""
 
     name: str
     printed: str
@@ -70,11 +70,12 @@ RATE_STEPS = 20
 SPAN = 50
 """Moves between the weights whose distance says whether they have settled."""
 SETTLED = (0.1, 0.01, 0.001)
-"""Weights may be said to have settled when they move by less than one of these shares of what they moved at most."""
+"""Weights may be said to have settled when they move by less than one of these shares of what they
+moved at most."""
 OPPONENTS: dict[str, Mapping[str, Any]] = {"AbMp": {"rollouts": False}, "McMp": {"rollouts": True}}
 
 
-# -- the nine runs ------------------------------------------------------------------------------------
+# -- the nine runs ---------------------------------------------------------------------------------
 
 
 def _halving(unit: rows.Unit) -> int:
@@ -82,7 +83,7 @@ def _halving(unit: rows.Unit) -> int:
 
 
 def train(unit: rows.Unit) -> rows.Result:
-    """Train against a fixed opponent for so many of the learner's moves, and check on the way."""
+    """Train against a fixed opponent for a number of the learner's moves, and check on the way."""
     start, other = unit["run"].split("Vs")
     given = {
         "weights": start.lower(),
@@ -157,7 +158,8 @@ def _score(results: Sequence[rows.Result], check: int) -> Estimate:
 
 
 def settled(result: rows.Result, moves: int, share: float) -> float:
-    """Return after how many moves the weights moved by less than a share of the most: between two parts in proportion to the logarithm."""
+    """Return after how many moves the weights moved by less than a share of the most: between two
+    parts in proportion to the logarithm."""
     moved = np.log(result["distances"])
     part, level = moves / len(moved), moved.max() + math.log(share)
     last = int(np.flatnonzero(moved >= level)[-1])
@@ -200,7 +202,9 @@ def _train_draw(run: PrintedRun, done: rows.Done) -> rows.Drawn:
         words.append("The learner plays without its Monte Carlo step, unlike the study's.")
     if not whole:
         words.append(
-            f"The step size is halved every {_halving(unit):,} moves, in the study every 5,000: here learning ends long before the study's does."
+            f"The step size is halved every {_halving(unit):,} moves, in the study every "
+            "5,000: "
+            "here learning ends long before the study's does."
         )
     games = rows.total(done, "games")
     return rows.Drawn(
@@ -287,13 +291,15 @@ def _weights_draw(done: rows.Done) -> rows.Drawn:
     games = rows.total(done, "games")
     differ = sum(each.verdict == "differs" for each in compared)
     note = (
-        f"Why {differ} weights differ by more than trainings do is not known. The study does not say whether its program counts mobility in queen moves or in whole moves; here it counts queen moves. "
+        f"Why {differ} weights differ by more than trainings do is not known. The study does "
+        "not say whether its program counts mobility in queen moves or in whole moves; here it "
+        "counts queen moves. "
         f"Signs that agree: {signs}."
     )
     return rows.Drawn(columns, lines, games, "not counted", compared, note)
 
 
-# -- tree and cost ------------------------------------------------------------------------------------
+# -- tree and cost ---------------------------------------------------------------------------------
 
 
 def _tree(unit: rows.Unit) -> rows.Result:
@@ -314,7 +320,10 @@ def _tree_draw(done: rows.Done) -> rows.Drawn:
         ["10 x 10", "-", f"{found['10']:,}"],
         ["the study's board", "more than 1,600", rows.signed(f"{found['8']:,}", both)],
     ]
-    note = "The study's board is 8 x 8, where 1,232 moves are legal; 1,600 are passed between 8 x 8 and 10 x 10. Counted, not measured."
+    note = (
+        "The study's board is 8 x 8, where 1,232 moves are legal; 1,600 are passed between 8 "
+        "x 8 and 10 x 10. Counted, not measured."
+    )
     return rows.Drawn(rows.HEAD, lines, 0, "-", (both,), note)
 
 
@@ -326,7 +335,7 @@ SEARCHES: dict[str, Mapping[str, Any]] = {
 
 
 MOBILITIES = {"queen": "queen moves", "full": "whole moves"}
-"""What mobility counts."""
+"""The moves that mobility counts."""
 
 
 def thinking(given: Mapping[str, Any], seed: int) -> list[float]:
@@ -386,13 +395,15 @@ def _cost_draw(done: rows.Done) -> rows.Drawn:
             found = rows.interval(rows.within(mean(values)), digits)
             lines.append([f"{name}: {text}, seconds", printed, found])
     note = (
-        "A player with the weights MP plays a game with itself; a figure is in seconds of one core. The study's is the longest move of a game, on a computer of its time. "
-        "The study does not say whether its program counts mobility in queen moves or in whole moves, which are twenty times as many at the start (1,232 for 60)."
+        "A player with the weights MP plays a game with itself; a figure is in seconds of one "
+        "core. The study's is the longest move of a game, on a computer of its time. "
+        "The study does not say whether its program counts mobility in queen moves or in whole "
+        "moves, which are twenty times as many at the start (1,232 for 60)."
     )
     return rows.Drawn(rows.HEAD, lines, 0, "-", (), note)
 
 
-# -- the tournament ------------------------------------------------------------------------------------
+# -- the tournament --------------------------------------------------------------------------------
 
 PLAYERS = {"OnesVsAbMp": 317, "MpVsMcMp": 257, "MP": 253, "MpVsRandom": 244, "Random": 0}
 PRESETS = {
@@ -430,7 +441,8 @@ def learned(run: str, seed: int) -> list[float]:
     record = results.records.get(key(unit))
     if record is None:
         raise DovetailError(
-            "there are no trainings to take weights from; run `dovetail study amazons weights` first, at the top of a checkout"
+            "there are no trainings to take weights from; run `dovetail study amazons weights` "
+            "first, at the top of a checkout"
         )
     weights: list[float] = record.result["weights"]
     return weights
@@ -478,7 +490,8 @@ def _standing(wins: int, games: int) -> list[str]:
 
 
 def _shared(found: Sequence[tuple[int, int]]) -> list[str]:
-    """Return the standing and the share, with its interval over seeds, of wins and games by seed."""
+    """Return the standing and the share, with its interval over seeds, of wins and games by
+    seed."""
     wins, games = (sum(each) for each in zip(*found, strict=True))
     share = rows.within(mean([100 * won / of for won, of in found]), *rows.PERCENT)
     return [*_standing(wins, games), rows.interval(share, 1, sign=" %")]
@@ -513,9 +526,14 @@ def _meetings_draw(done: rows.Done) -> rows.Drawn:
         title = f"{run}, weights learned here, against the study's"
         lines.append([title, *NOT_PRINTED, *_shared(parts)])
     note = (
-        "The study's table cannot be one round robin: its wins add up to 1,071 and its losses to 929. First and last are what to compare. All but Random search to depth 2 and take the Monte Carlo step. "
-        "The first lines are of the weights that the study published, one training each, and their intervals are over games; those of *weights learned here* are over "
-        "five tournaments, each with the weights of one seed of the row [weights](#weights-learned-by-three-of-the-runs). In the last lines the weights that each seed learned here meet the study's of the same run."
+        "The study's table cannot be one round robin: its wins add up to 1,071 and its losses "
+        "to 929. First and last are what to compare. All but Random search to depth 2 and take "
+        "the Monte Carlo step. "
+        "The first lines are of the weights that the study published, one training each, and "
+        "their intervals are over games; those of *weights learned here* are over "
+        "five tournaments, each with the weights of one seed of the row "
+        "[weights](#weights-learned-by-three-of-the-runs). In the last lines the weights that "
+        "each seed learned here meet the study's of the same run."
     )
     count, distinct = rows.total(done, "games"), rows.total(done, "distinct")
     standings = ["wins", "losses", "points", "share"]
@@ -523,7 +541,7 @@ def _meetings_draw(done: rows.Done) -> rows.Drawn:
     return rows.Drawn(columns, lines, count, f"{distinct} of {count}", compared, note)
 
 
-# -- depth 2 with Monte Carlo against depth 3 ----------------------------------------------------------
+# -- depth 2 with Monte Carlo against depth 3 ------------------------------------------------------
 
 
 def _depths(unit: rows.Unit) -> rows.Result:
@@ -554,7 +572,9 @@ def _depths_draw(done: rows.Done) -> rows.Drawn:
     won = rows.signed(rows.interval(found, 1, sign=" %"), half)
     lines = [["depth 2 with Monte Carlo wins", "comparable to depth 3", won]]
     note = (
-        "The study gives no figure, so *comparable* is taken as half of the games. Both have the weights MP. Games begin with two moves drawn at random, each opening played from both seats, since depth 3 alone "
+        "The study gives no figure, so *comparable* is taken as half of the games. Both have "
+        "the weights MP. Games begin with two moves drawn at random, each opening played from "
+        "both seats, since depth 3 alone "
         f"repeats itself; the interval is over the {len(done)} seeds of the openings."
     )
     distinct = rows.total(done, "distinct")
@@ -617,7 +637,10 @@ STUDY = rows.Study(
                 "quick": rows.Size("{games} of 100 games a pair", {"games": 2}, 1),
                 "part": rows.Size("{games} of 100 games a pair", {"games": 4}),
                 "study": rows.Size(
-                    "{games} games a pair, a fifth of them with each seed's weights where they are learned here",
+                    (
+                        "{games} games a pair, a fifth of them with each seed's weights where they "
+                        "are learned here"
+                    ),
                     {"games": 20, "learned": 1},
                 ),
             },
@@ -646,11 +669,27 @@ STUDY = rows.Study(
             missing="people are needed; the web page lets them play",
         ),
     ),
-    "The board is 8 x 8. A player searches by alpha-beta and values positions by twelve features times twelve weights; the target of TD learning is the value after the own move and the reply that the search expects.\n\n"
-    "*MP* are weights that the study's author set by hand. *AbMp* searches with them to depth 2 and plays the best move. *McMp* adds the study's *Monte Carlo* step: each of the five best moves is played out once, by the same search for both sides, and one of those that won is chosen at random, "
-    "or one of the five if none won. A training run is named after the weights that its learner begins with (all zeros, all ones or MP) and its opponent (a player that moves at random, AbMp or McMp). The learner always takes the Monte Carlo step.\n\n"
-    "The *features* lie between 0 and 1, six for each side. *Moves*: the squares that its amazons can reach, as a share of those at the start. *In corners*, *with one direction* and *trapped*: the share of its four amazons that stand in a corner of the board, can leave in one direction only, or cannot leave. "
-    "*Unhindered*: the share with all neighbouring squares free. *One per quadrant*: 1 if each quarter of the board has one of its amazons, 0 otherwise.\n\n"
-    "A *score* comes from games against the opponent of the training: -100 if all are lost, +100 if all are won. For the nine runs the study prints curves and describes them in words. Only figures in these words are compared. It also reads from each plot when the weights stop changing. "
-    "What looks constant depends on the scale of the plot, so the tables have three limits and do not compare them. The step size is halved every 5,000 moves, in the study as here, and how far the weights move shrinks with it.",
+    "The board is 8 x 8. A player searches by alpha-beta and values positions by twelve "
+    "features times twelve weights; the target of TD learning is the value after the own move "
+    "and the reply that the search expects.\n\n"
+    "*MP* are weights that the study's author set by hand. *AbMp* searches with them to depth 2 "
+    "and plays the best move. *McMp* adds the study's *Monte Carlo* step: each of the five best "
+    "moves is played out once, by the same search for both sides, and one of those that won is "
+    "chosen at random, "
+    "or one of the five if none won. A training run is named after the weights that its learner "
+    "begins with (all zeros, all ones or MP) and its opponent (a player that moves at random, "
+    "AbMp or McMp). The learner always takes the Monte Carlo step.\n\n"
+    "The *features* lie between 0 and 1, six for each side. *Moves*: the squares that its "
+    "amazons can reach, as a share of those at the start. *In corners*, *with one direction* "
+    "and *trapped*: the share of its four amazons that stand in a corner of the board, can "
+    "leave in one direction only, or cannot leave. "
+    "*Unhindered*: the share with all neighbouring squares free. *One per quadrant*: 1 if each "
+    "quarter of the board has one of its amazons, 0 otherwise.\n\n"
+    "A *score* comes from games against the opponent of the training: -100 if all are lost, "
+    "+100 if all are won. For the nine runs the study prints curves and describes them in "
+    "words. Only figures in these words are compared. It also reads from each plot when the "
+    "weights stop changing. "
+    "What looks constant depends on the scale of the plot, so the tables have three limits and "
+    "do not compare them. The step size is halved every 5,000 moves, in the study as here, and "
+    "how far the weights move shrinks with it.",
 )

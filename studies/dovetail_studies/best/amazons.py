@@ -41,7 +41,8 @@ MEETINGS = (
 ITSELF = (MEETINGS[0], MEETINGS[3])
 """The meetings that the published player needs with itself; the others follow from these."""
 CHOICE = 1000
-"""Added to a seed for the games of the choice, so that their openings are not those of the others."""
+"""Added to a seed for the games of the choice, so that their openings are not those of the
+others."""
 MOVES = 100_000
 """Of a training, as in the study."""
 SLOW = 10
@@ -77,7 +78,8 @@ def _work(unit: rows.Unit) -> rows.Result:
 
 
 def _weights(player: str, seed: int) -> str | list[float]:
-    """Return the weights of a player: the published ones, or those that a kept training ended with."""
+    """Return the weights of a player: the published ones, or those that a kept training ended
+    with."""
     if player == "published":
         return PUBLISHED
     if player != PLAIN:
@@ -87,7 +89,8 @@ def _weights(player: str, seed: int) -> str | list[float]:
     record = results.records.get(key({"train": SAME, "moves": MOVES, "seed": seed}))
     if record is None:
         raise DovetailError(
-            "there are no trainings to take weights from; run `dovetail study best amazons --jobs 1` first, at the top of a checkout"
+            "there are no trainings to take weights from; run `dovetail study best amazons "
+            "--jobs 1` first, at the top of a checkout"
         )
     weights: list[float] = record.result["weights"]
     return weights
@@ -138,13 +141,23 @@ def _draw(done: rows.Done) -> rows.Drawn:
     few = sum(each["games"] for each in choice[CHOSEN,])
     shares = ", ".join(f"{run} {percent(points(each))}" for (run,), each in choice.items())
     note = (
-        "The opponent has the weights that the study published for OnesVsAbMp, its strongest player. Under *the study's best* these weights also play our side, with the search that ours has. "
-        "Ours are the weights of the same training, one vector for each seed, but the learner plays without the study's Monte Carlo step (*rollouts*) while it learns. "
-        f"This training was chosen among seven by {few} other games of each, at depth 3 against depth 3. The games won, in percent: {shares}. Those without a remark are [the study's](amazons.md), with rollouts; its trainings against Random were left out as "
+        "The opponent has the weights that the study published for OnesVsAbMp, its strongest "
+        "player. Under *the study's best* these weights also play our side, with the search "
+        "that ours has. "
+        "Ours are the weights of the same training, one vector for each seed, but the learner "
+        "plays without the study's Monte Carlo step (*rollouts*) while it learns. "
+        f"This training was chosen among seven by {few} other games of each, at depth 3 against "
+        f"depth 3. The games won, in percent: {shares}. Those without a remark are [the "
+        "study's](amazons.md), with rollouts; its trainings against Random were left out as "
         "[the weakest by far](across.md#the-trainings-of-amazons-against-each-other). "
-        "Games begin with two moves drawn at random, each opening played from both seats; the board is 8 x 8. Games of depth 4 are few, since they take long. "
-        "How long a move takes depends on the weights, by what alpha-beta cuts off: with MP the longest of depth 3 takes twice as long ([cost](amazons.md#cost-of-a-search-of-depth-3)). "
-        "The literature's programs play 10 x 10 with evaluations of territory, or UCT; none is measured here, and they are expected to win nearly every game against these twelve features."
+        "Games begin with two moves drawn at random, each opening played from both seats; the "
+        "board is 8 x 8. Games of depth 4 are few, since they take long. "
+        "How long a move takes depends on the weights, by what alpha-beta cuts off: with MP the "
+        "longest of depth 3 takes twice as long "
+        "([cost](amazons.md#cost-of-a-search-of-depth-3)). "
+        "The literature's programs play 10 x 10 with evaluations of territory, or UCT; none is "
+        "measured here, and they are expected to win nearly every game against these twelve "
+        "features."
     )
     tested = [result for kind in ("choice", "player") for _, result in kinds[kind]]
     count, distinct = (sum(each[name] for each in tested) for name in ("games", "distinct"))
@@ -157,14 +170,20 @@ def _size(games: int, few: int, moves: int = 0, seeds: int = 5) -> rows.Size:
     trained = (
         "of the learner's moves (the study: 100,000)" if moves else "moves of the kept trainings"
     )
-    text = f"{MOVES:,} {trained}, {games} games a line{slow}, {few} for the choice, for each of {{seeds}}"
+    text = (
+        f"{MOVES:,} {trained}, {games} games a line{slow}, {few} for the choice, for each of "
+        "{seeds}"
+    )
     return rows.Size(text, {"games": games, "few": few, "moves": moves}, seeds)
 
 
 ROW = rows.Row(
     "amazons",
     "Amazons",
-    "317 of 400 games won by OnesVsAbMp in its tournament of five players; nothing against depth 3 but *comparable*.",
+    (
+        "317 of 400 games won by OnesVsAbMp in its tournament of five players; nothing against "
+        "depth 3 but *comparable*."
+    ),
     {"quick": _size(2, 2, seeds=2), "part": _size(20, 4), "study": _size(100, 10, MOVES)},
     _units,
     _work,

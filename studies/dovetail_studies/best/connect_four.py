@@ -53,7 +53,8 @@ OPPONENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
 LEARNERS = ("`ntuple-connect-four`", "`td`")
 BEATS = "wins consistently (2012)"
 LATE = {"openings": 2, "plies": 16, "first": 0}
-"""Games against the solver that cost it no time; one from the empty board takes it some 30 seconds."""
+"""Games against the solver that cost it no time; one from the empty board takes it some 30
+seconds."""
 HELD_OUT = 1_000_000
 """Added to the seeds of positions, so that no training uses them."""
 AGENTS: list[type[Agent[Any]]] = [NTupleConnectFour, TD, Random, AlphaBetaAgent, ConnectFourSolver]
@@ -152,11 +153,16 @@ def _draw(done: rows.Done) -> rows.Drawn:
             lines.append([ours, percent(points(met, "matches", name)), "-", best])
     measured = [*(each for player in LEARNERS for each in groups[player]), *met]
     note = (
-        "A *position* comes from a random game and has 14 to 34 discs, moves that keep its value (win, draw or loss) and moves that do not; "
-        f"a random choice keeps it in {100 * rows.over(groups['`td`'], 'chance').value:.1f} %. All players answer the same ones, from seeds that no training uses. "
-        "A win is worth 1 point, a draw a half. Openings are two plies drawn at random, each played from both seats, so that two perfect players "
-        "take 50 % of the points from each other; from the empty board the first of them wins. Thill, Koch and Konen (2012) report that n-tuples "
-        "learned by TD beat a perfect player where a win is possible; there is no figure on these positions to set beside ours."
+        "A *position* comes from a random game and has 14 to 34 discs, moves that keep its "
+        "value (win, draw or loss) and moves that do not; "
+        f"a random choice keeps it in {100 * rows.over(groups['`td`'], 'chance').value:.1f} %. "
+        "All players answer the same ones, from seeds that no training uses. "
+        "A win is worth 1 point, a draw a half. Openings are two plies drawn at random, each "
+        "played from both seats, so that two perfect players "
+        "take 50 % of the points from each other; from the empty board the first of them wins. "
+        "Thill, Koch and Konen (2012) report that n-tuples "
+        "learned by TD beat a perfect player where a win is possible; there is no figure on "
+        "these positions to set beside ours."
     )
     tested = added(measured, "matches")
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
@@ -168,7 +174,8 @@ def _size(
 ) -> rows.Size:
     against = f"{perfect['openings']} from openings and {perfect['first']} from the empty board"
     text = (
-        f"{ntuple:,} games of training for the n-tuples and {games:,} for `td`, {positions} positions, "
+        f"{ntuple:,} games of training for the n-tuples and {games:,} for `td`, {positions} "
+        "positions, "
         f"{tests} games against each depth, {against} against the solver, for each of {{seeds}}"
     )
     values = {"games": games, "ntuple": ntuple, "positions": positions, "tests": tests, **perfect}

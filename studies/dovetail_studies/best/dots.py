@@ -67,10 +67,11 @@ def _safe(board: DotsBoard) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def hard(seed: int, rows: int, columns: int) -> Hard:
-    """Return the position after a random beginning that avoids the third line of a box while it can.
+    """Return the position after a random beginning that avoids the third line of a box while it
+    can.
 
-    At most ``MOST_FREE`` lines are free. After wholly random lines boxes wait to be taken, and nearly
-    every player sees that.
+    At most ``MOST_FREE`` lines are free. After wholly random lines boxes wait to be taken, and
+    nearly every player sees that.
     """
     rng = random.Random(seed)
     lines = grid(rows, columns).lines
@@ -116,7 +117,8 @@ class KeepBoxes(Dots):
 
 @lru_cache(maxsize=4096)
 def opening(seed: int, rows: int, columns: int) -> tuple[tuple[int, ...], int]:
-    """Return random lines, and by how many boxes seat 0 wins after them if both play perfectly; not 0."""
+    """Return random lines, and by how many boxes seat 0 wins after them if both play perfectly; not
+    0."""
     rng = random.Random(seed)
     exact = values(rows, columns)
     while True:
@@ -265,9 +267,18 @@ def _draw(done: Done) -> Drawn:
             boxes = [interval(over(part, "matches", "perfect", "given"), 2) for part in each]
             lines.append([f"{name}: boxes given away a game", *boxes, "0"])
     note = (
-        f"A *position* comes from a random beginning that avoids the third line of a box while it can, has at most {MOST_FREE} free lines, some of which keep its value and some of which do not. A *won opening* is a random opening of a sixth of the lines after which one side wins if both play perfectly. The player has that side, its opponent is `dots-perfect`, and a draw is half a point. Boxes are counted as a difference: those that the player wins minus those that it loses. "
-        f"4 x 5 dots have 31 lines, and the table of all positions ends at {MOST_LINES}: there only the positions are measured, whose values are a table of their free lines; larger boards are not measured. "
-        f"`dots-player` looks four turns ahead, on 4 x 5 dots over at most {MOST_POSITIONS:,} positions. The study's weights were learned on 4 x 4 dots. What the literature has is the solver."
+        "A *position* comes from a random beginning that avoids the third line of a box while "
+        f"it can, has at most {MOST_FREE} free lines, some of which keep its value and some of "
+        "which do not. A *won opening* is a random opening of a sixth of the lines after which "
+        "one side wins if both play perfectly. The player has that side, its opponent is "
+        "`dots-perfect`, and a draw is half a point. Boxes are counted as a difference: those "
+        "that the player wins minus those that it loses. "
+        f"4 x 5 dots have 31 lines, and the table of all positions ends at {MOST_LINES}: there "
+        "only the positions are measured, whose values are a table of their free lines; larger "
+        "boards are not measured. "
+        f"`dots-player` looks four turns ahead, on 4 x 5 dots over at most {MOST_POSITIONS:,} "
+        "positions. The study's weights were learned on 4 x 4 dots. What the literature has is "
+        "the solver."
     )
     tested = added([result for _, result in done], "matches")
     text = f"{tested['distinct']:,} of {tested['games']:,} after training"
@@ -277,7 +288,8 @@ def _draw(done: Done) -> Drawn:
 
 def _size(games: int, few: int, positions: int, tests: int, seeds: int = 5) -> Size:
     text = (
-        f"{games:,} games of training for `td` and {few:,} for `dots-player` on each board, {positions} positions, {tests} games against the perfect player, "
+        f"{games:,} games of training for `td` and {few:,} for `dots-player` on each board, "
+        f"{positions} positions, {tests} games against the perfect player, "
         "for each of {seeds}"
     )
     values = {"games": games, "few": few, "positions": positions, "tests": tests}

@@ -1,4 +1,4 @@
-"""What the rows of all games share."""
+"""The parts that the rows of all games share."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def counted(score: Score) -> Result:
 
 
 def points(results: Sequence[Result], *keys: str) -> Estimate:
-    """Return the share of points over the results of ``counted`` at ``keys``, one for each training.
+    """Return the share of points over the results of ``counted`` at ``keys``, one for each
+    training.
 
     A win is worth 1, a draw a half, and a game cut short nothing. The interval is Student's over
     the trainings; where all have the same share it is Wilson's over the games.

@@ -91,15 +91,24 @@ def _draw(done: rows.Done) -> rows.Drawn:
         )
     most = done[0][0]["most"]
     limit = (
-        f"Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at {most:,} pieces, which are {most * 2 // 5:,} rows, and if all games are cut, there is only a lower bound."
+        (
+            "Games on 10 x 10 have no limit and are the main figure; on 20 x 10 they are cut at "
+            f"{most:,} pieces, which are {most * 2 // 5:,} rows, and if all games are cut, "
+            "there is "
+            "only a lower bound."
+        )
         if most
         else "Games have no limit; those on 10 x 10 are more and the main figure."
     )
     note = (
         f"Figures are rows a game. {limit} "
-        f"{law(others)} Intervals of 10 x 10 are Student's over the seeds, those of 20 x 10 over the games of all seeds. "
-        f"Published means that lie in these intervals: {', '.join(within) or 'none'}; Dellacherie's was measured under other rules. "
-        "Learned on 10 x 10 by cross-entropy with decreasing noise (Szita and Lőrincz 2006), from zeros, in games without a limit. What the other trainers reach is [below](#tetris-trainer-by-trainer)."
+        f"{law(others)} Intervals of 10 x 10 are Student's over the seeds, those of 20 x 10 "
+        "over the games of all seeds. "
+        f"Published means that lie in these intervals: {', '.join(within) or 'none'}; "
+        "Dellacherie's was measured under other rules. "
+        "Learned on 10 x 10 by cross-entropy with decreasing noise (Szita and Lőrincz 2006), "
+        "from zeros, in games without a limit. What the other trainers reach is "
+        "[below](#tetris-trainer-by-trainer)."
     )
     columns = [*COLUMNS, "games cut short"]
     trained = [unit for unit, _ in done if unit["player"] == "learned"]
@@ -114,7 +123,8 @@ def _size(
 ) -> rows.Size:
     limit = f"cut at {most:,} pieces" if most else "without a limit"
     text = (
-        f"population {population}, {each} games, {generations} generations, then {low} games on 10 x 10 and {high} on 20 x 10 {limit}, "
+        f"population {population}, {each} games, {generations} generations, then {low} games on "
+        f"10 x 10 and {high} on 20 x 10 {limit}, "
         "for each of {seeds}"
     )
     values = {

@@ -24,7 +24,7 @@ from dovetail_studies.tetris.rows import law, rows_of, uncut, unfitted, whole_ga
 from dovetail_studies.tetris.searches import CMAES
 
 Board = Callable[[int], games.Player]
-"""What plays on a board of so many rows and ten columns."""
+"""The player on a board of ``rows`` rows and ten columns."""
 
 
 def _networked(network: UnitNetwork, avoid: bool = False) -> Board:
@@ -99,7 +99,8 @@ class ValueTrainer:
         return _less(unit, self.generations) * (each + 10) + (0 if self.squares else each)
 
     def learn(self, unit: rows.Unit) -> bytes:
-        """Return the generation that cleared the most rows in ten other games, as a file that the agent loads."""
+        """Return the generation that cleared the most rows in ten other games, as a file that the
+        agent loads."""
         value = train.Value("bertsekas", 0.0, 0.95)
         generations, each = _less(unit, self.generations), _less(unit, self.each)
         trials = train.Trials(games.TetrisGame(20, 10, most=self.most), unit["seed"], each, 10)
@@ -120,7 +121,7 @@ class ValueTrainer:
 
 
 def _less(unit: rows.Unit, count: int) -> int:
-    """Return so much of a number as the size of a run asks for."""
+    """Return the share of a number that the size of a run asks for."""
     return max(4, count * int(unit["percent"]) // 100)
 
 
@@ -197,11 +198,19 @@ def _draw(done: rows.Done) -> rows.Drawn:
         " (*+*: at least, as all games were cut)" if any("+" in line[2] for line in lines) else ""
     )
     note = (
-        f"Figures are rows a game. Games on 10 x 10 have no limit; on 20 x 10 they are cut at {unit['most']:,} pieces, which are {unit['most'] * 2 // 5:,} rows, and {text[0].lower()}{text[1:]} For what was trained there is one for each training, since they differ too much for one figure{least}. "
-        "The first six lines are trained from other seeds each; the others are one player each, and seeds are those of the games. "
-        "TD (rate 0.3, ten generations of 50 games) and least squares (five of 100) learn on 20 x 10 with a discount of 0.95 and λ = 0, and the generation that clears most is kept. "
-        "CMA-ES begins with the units set by hand: ten generations of 20 candidates for weights on 10 rows, twelve of 16 on 14 rows, and twenty of 50 for all genes, which get the scales of `--scales gentle`; a candidate plays five games. "
-        "A player that is *told* which placements end the game never takes one while there is another: linear players are told unless the line says otherwise, networks are not."
+        "Figures are rows a game. Games on 10 x 10 have no limit; on 20 x 10 they are cut at "
+        f"{unit['most']:,} pieces, which are {unit['most'] * 2 // 5:,} rows, and "
+        f"{text[0].lower()}{text[1:]} For what was trained there is one for each training, "
+        f"since they differ too much for one figure{least}. "
+        "The first six lines are trained from other seeds each; the others are one player each, "
+        "and seeds are those of the games. "
+        "TD (rate 0.3, ten generations of 50 games) and least squares (five of 100) learn on 20 "
+        "x 10 with a discount of 0.95 and λ = 0, and the generation that clears most is kept. "
+        "CMA-ES begins with the units set by hand: ten generations of 20 candidates for weights "
+        "on 10 rows, twelve of 16 on 14 rows, and twenty of 50 for all genes, which get the "
+        "scales of `--scales gentle`; a candidate plays five games. "
+        "A player that is *told* which placements end the game never takes one while there is "
+        "another: linear players are told unless the line says otherwise, networks are not."
     )
     columns = ["", "10 x 10", "20 x 10 (trained: by seed)", "games cut short"]
     shared = len({each["seed"] for each, _ in done}) * (unit["low"] + unit["high"])
@@ -217,7 +226,10 @@ def _size(percent: int, low: int, high: int, most: int, seeds: int = 5) -> rows.
         if percent == 100
         else f"{percent} % of the generations, candidates and training games below, at least 4"
     )
-    text = f"{trained}, then {low} games on 10 x 10 and {high} on 20 x 10 cut at {most:,} pieces, for each of {{seeds}}"
+    text = (
+        f"{trained}, then {low} games on 10 x 10 and {high} on 20 x 10 cut at {most:,} "
+        "pieces, for each of {seeds}"
+    )
     values = {"percent": percent, "low": low, "high": high, "most": most}
     return rows.Size(text, values, seeds)
 

@@ -26,7 +26,10 @@ def study(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="rlgame, amazons, dominion, tetris or dots; across for the table of all learners, best for the strongest learner of each game."
+            help=(
+                "rlgame, amazons, dominion, tetris or dots; across for the table of all "
+                "learners, best for the strongest learner of each game."
+            )
         ),
     ] = None,
     row: Annotated[str | None, typer.Argument(help="One of its rows; all if not given.")] = None,
@@ -41,7 +44,10 @@ def study(
         int,
         typer.Option(
             min=1,
-            help="The lowest seed; with another than 1, say how many figures lie where those of the page predict them.",
+            help=(
+                "The lowest seed; with another than 1, say how many figures lie where those of "
+                "the page predict them."
+            ),
         ),
     ] = 1,
     jobs: Annotated[

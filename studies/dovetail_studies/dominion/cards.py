@@ -1,6 +1,6 @@
 """The cards of a compiled game of Dominion: who has what where, and sets of kinds.
 
-A hand is counts by kind; a pile is shuffled only as far as it is drawn.
+A hand is counts by kind; a pile is shuffled only where it is drawn.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ from dovetail_games.dominion.cards import (
 Array = NDArray[Any]
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-# numba counts who holds an array, which took most of a game's time; without its run time (nrt) it does not, and no
-# array can be made. What is called often is inlined, as a call passes each part of each array of a game.
+# numba counts who holds an array, which took most of a game's time; without its run time (nrt) it
+# does not, and no
+# array can be made. What is called often is inlined, as a call passes each part of each array of a
+# game.
 kernel: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False)
 inlined: Callable[[Kernel], Kernel] = njit(cache=True, nogil=True, _nrt=False, forceinline=True)
 
@@ -48,7 +50,7 @@ class PlayOptions(NamedTuple):
 
     players: int
     kingdom: Array
-    """Whether each kind of card is among the kingdom's."""
+    """True for each kind of card that is among the kingdom's."""
     victory_pile: int
     kingdom_pile: int
     curses: int
@@ -69,7 +71,7 @@ class GameArrays(NamedTuple):
     first: Array
     """The supply at first, by kind of card."""
     supply: Array
-    """What is left of it."""
+    """The cards left in it."""
     owned: Array
     """Cards owned, shape (seats, kinds)."""
     hands: Array
@@ -81,7 +83,7 @@ class GameArrays(NamedTuple):
     sides: Array
     """Which of each seat's first two piles is drawn from, 0 or 1; the other is the discard pile."""
     order: Array
-    """The random numbers of each seat's draw pile, which is shuffled as far as it is drawn."""
+    """The random numbers of each seat's draw pile, which is shuffled where it is drawn."""
     last: Array
     """The entry of each learner's last purchase; -1 before the first."""
     last_turn: Array
@@ -98,7 +100,7 @@ class GameArrays(NamedTuple):
     """Of the win, by seat, in the end."""
 
 
-# -- sets of kinds --------------------------------------------------------------------------------------
+# -- sets of kinds ---------------------------------------------------------------------------------
 
 # They are words with a bit for each kind: bit 0 is the dearest one, among equals the first.
 COSTS = np.array([card.cost for card in CARDS])
@@ -106,7 +108,7 @@ _RANKED = np.array(sorted(range(KINDS), key=lambda kind: (-CARDS[kind].cost, kin
 BITS = 1 << np.argsort(_RANKED)
 _MOST = max(card.cost for card in CARDS)
 _AFFORDED = np.array([BITS[coins >= COSTS].sum() for coins in range(_MOST + 1)])
-"""What so many coins buy."""
+"""The best purchase for a number of coins."""
 
 
 @inlined
@@ -118,10 +120,14 @@ def affordable(kinds: int, coins: int) -> int:
 @inlined
 def dearest(kinds: int) -> int:
     """Return the dearest of a set, or nothing."""
-    return int(_RANKED[trailing_zeros(kinds)]) if kinds else NOTHING  # type: ignore[call-arg]  # numba's decorator
+    return (
+        int(_RANKED[trailing_zeros(kinds)])  # type: ignore[call-arg]  # numba's decorator
+        if kinds
+        else NOTHING
+    )
 
 
-# -- hands and piles ------------------------------------------------------------------------------------
+# -- hands and piles -------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
@@ -165,7 +171,8 @@ def put(game: GameArrays, seat: int, pile: int, kind: int) -> None:
 
 @inlined
 def _shuffle(game: GameArrays, seat: int, count: int) -> None:
-    """Shuffle the draw pile, of ``count`` cards: leave it the random numbers, one for each but the last."""
+    """Shuffle the draw pile, of ``count`` cards: leave it the random numbers, one for each but the
+    last."""
     game.order[seat] = game.state[0]
     game.state[0] += np.uint64(count - 1) * GOLDEN
 
@@ -205,7 +212,7 @@ def top(game: GameArrays, seat: int) -> int:
 
 @inlined
 def take(game: GameArrays, seat: int, count: int) -> None:
-    """Take so many cards to the hand, or all that there are."""
+    """Take ``count`` cards to the hand, or all that there are."""
     while count > 0:
         size = _left(game, seat)
         if size == 0:
@@ -242,7 +249,8 @@ def deal(rules: PlayOptions, game: GameArrays) -> None:
 
 @inlined
 def _lay(game: GameArrays, seat: int, pile: int, kind: int) -> None:
-    """Lay a hand's cards of a kind on a pile: some at once without asking how many, as guessing wrong costs more."""
+    """Lay a hand's cards of a kind on a pile: some at once without asking how many, as guessing
+    wrong costs more."""
     count = game.hands[seat, kind]
     at = game.sizes[seat, pile]
     for begin in range(0, max(count, 1), _AT_ONCE):

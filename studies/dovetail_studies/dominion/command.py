@@ -36,7 +36,10 @@ SNAPSHOT = 100_000
 Opponents = Annotated[
     str,
     typer.Option(
-        help="Players by seat, with commas: random, money, greedy, blacksmith, chapel; one name stands for all."
+        help=(
+            "Players by seat, with commas: random, money, greedy, blacksmith, chapel; one name "
+            "stands for all."
+        )
     ),
 ]
 Players = Annotated[
@@ -87,7 +90,8 @@ def _percent(share: float, games: int) -> str:
 def _line(point: s.Point) -> None:
     print(
         f"{point.trained:>11,} games: {_percent(point.won, point.test.games)} %, "
-        f"{point.test.rounds:.1f} rounds, {point.explored:,} entries, {point.passed:,} of them {s.PASSES} times",
+        f"{point.test.rounds:.1f} rounds, {point.explored:,} entries, {point.passed:,} of them "
+        f"{s.PASSES} times",
         flush=True,
     )
 
@@ -201,7 +205,8 @@ def measure(
         study = s.TableTraining(learner, game, others, seed)
         found = study.test(again)
         print(
-            f"{path.name}: {learner.episodes:,} games, {_percent(found.share[study.seat], again)} %, "
+            f"{path.name}: {learner.episodes:,} games, "
+            f"{_percent(found.share[study.seat], again)} %, "
             f"{found.rounds:.2f} rounds",
             flush=True,
         )
@@ -250,7 +255,10 @@ def tune(
         bounds = ", ".join(f"{name} {bound}" for name, bound in step.bounds.items())
         means = ", ".join(f"{name} {mean:.2f}" for name, mean in step.means.items())
         print(
-            f"{_percent(step.won, tests)} %, {step.states:,} states; bounds {bounds}; means {means}",
+            (
+                f"{_percent(step.won, tests)} %, {step.states:,} states; bounds {bounds}; means "
+                f"{means}"
+            ),
             flush=True,
         )
 

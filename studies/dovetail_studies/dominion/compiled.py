@@ -66,7 +66,8 @@ def rules(configuration: Configuration) -> PlayOptions:
     endless = [n for n in options.kingdom if CARDS[NUMBER[n]].actions or n == "Conspirator"]
     if endless and options.played == "discard":
         raise DovetailError(
-            f"environment dominion, option 'played': with \"discard\" a turn may draw and play {endless[0]} "
+            "environment dominion, option 'played': with \"discard\" a turn may draw and play "
+            f"{endless[0]} "
             'forever; take "aside"'
         )
     kingdom = np.zeros(KINDS, np.bool_)
@@ -165,7 +166,8 @@ class Compiled:
         size = min(size, table.memory // (table.width + STATE))
         if size < len(keys) + _LEAST // 2:
             raise DovetailError(
-                f"agent dominion-q, option 'table_mib': the {table.memory >> 20:,} MiB that are allowed are full "
+                f"agent dominion-q, option 'table_mib': the {table.memory >> 20:,} MiB that are "
+                "allowed are full "
                 f"with {len(keys):,} states; allow more, or take a version with fewer"
             )
         more_values = np.zeros((size + 1, table.actions), np.float32)

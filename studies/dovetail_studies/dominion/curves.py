@@ -29,7 +29,7 @@ POINTS = 25
 
 
 def _curve(name: str, unit: Unit, results: Sequence[Result], of: int = 1) -> LearningCurve:
-    """Return the curve of trainings, so many kept points taken together."""
+    """Return the curve of trainings, with a number of kept points taken together."""
     across = list(means(-(-unit["games"] // unit["every"]), unit["every"], MEANS))
     runs = [[100 * each for each in result["curve"]] for result in results]
     return LearningCurve(name, _together(across, of), [_together(run, of) for run in runs])
@@ -77,7 +77,10 @@ def methods(done: Done, best: Mapping[int, Sequence[float]]) -> Picture:
         )
         for visits, (share, at, *_) in best.items()
     ]
-    text = f"{_text(done)} Dotted lines and crosses are the study's best tests, of one training each; its curves are images."
+    text = (
+        f"{_text(done)} Dotted lines and crosses are the study's best tests, of one training "
+        "each; its curves are images."
+    )
     return Picture([Panel("", MEASURE, found, marks, PERCENT)], ACROSS, text)
 
 
@@ -117,7 +120,10 @@ def bounds(done: Done) -> Picture:
         for part, names in BOUNDS.items()
         for visits in BOTH
     ]
-    text = f"{_text(done, of)} Each row of panels has the versions of one of the study's figures 4.5 to 4.9, which are images."
+    text = (
+        f"{_text(done, of)} Each row of panels has the versions of one of the study's "
+        "figures 4.5 to 4.9, which are images."
+    )
     return Picture(panels, ACROSS, text)
 
 

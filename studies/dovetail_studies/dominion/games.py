@@ -1,8 +1,8 @@
 """Compiled games of Dominion between scripted players and Q-learners.
 
-If ``env_servers.dominion.rules``, and ``bots`` and ``q_learning`` of ``agent_servers.games.dominion``,
-also draw from ``draw``, the results are identical: the same cards in the same order, the same
-purchases, the same tables bit for bit.
+If ``env_servers.dominion.rules``, and ``bots`` and ``q_learning`` of
+``agent_servers.games.dominion``, also draw from ``draw``, the results are identical: the same cards
+in the same order, the same purchases, the same tables bit for bit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from dovetail_studies.dominion.players import LEARNER, MONEY, RANDOM, chance, pl
 from dovetail_studies.dominion.q_learning import MARGIN, Learning, Tables, ask, update
 
 FAIR, SHARED, HIGHEST = range(3)
-"""Who wins among equals."""
+"""The winner among equals."""
 
 _COINS = np.array([card.coins for card in CARDS])
 POINTS = np.array([card.points for card in CARDS])
@@ -54,7 +54,7 @@ _ACTIONS = np.array([card.actions for card in CARDS])
 _BUYS = np.array([card.buys for card in CARDS])
 _TREASURE = np.array([card.treasure for card in CARDS])
 
-# -- a turn ---------------------------------------------------------------------------------------------
+# -- a turn ----------------------------------------------------------------------------------------
 
 
 @inlined
@@ -115,7 +115,7 @@ def _act(
     return buys, coins
 
 
-# -- a game ---------------------------------------------------------------------------------------------
+# -- a game ----------------------------------------------------------------------------------------
 
 
 @kernel
@@ -270,7 +270,7 @@ def _share(rules: PlayOptions, points: Array, turns: Array, shares: Array, state
             skip -= 1
 
 
-# -- many games -----------------------------------------------------------------------------------------
+# -- many games ------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)

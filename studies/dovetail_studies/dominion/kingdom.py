@@ -52,7 +52,8 @@ DECKS: dict[str, tuple[float, float, float, float]] = {
     "Workers village": (0.00, 0.02, 0.00, 0.02),
 }
 NOTE = (
-    "With the settings that the study names, a reward of victory points and first values up to 1 the learner stays far below this, the "
+    "With the settings that the study names, a reward of victory points and first values up to "
+    "1 the learner stays far below this, the "
     f"study's main result, and with other settings it comes nearer. {LINES}"
 )
 
@@ -64,17 +65,23 @@ def distance(cards: Mapping[str, float], visits: int, players: int = 4) -> float
 
 
 DROP = (
-    "From version 21 to 22 both methods fall, with either number of players. The bounds are the same and there is one bit more, the Woodcutter's, so the states do not explain it; "
-    "the decks change: they have one Woodcutter or more and far fewer Smithies. The Woodcutter costs 3, the Smithy 4, and a turn plays one of them. "
-    "Its extra buy does not explain it: after 500,000 games forced exploration wins 8.0 % (6.5..9.4) in version 21, 3.0 % (1.8..4.1) in 22, and 1.9 % (0.9..2.9) in 22 without extra buys, "
+    "From version 21 to 22 both methods fall, with either number of players. The bounds are the "
+    "same and there is one bit more, the Woodcutter's, so the states do not explain it; "
+    "the decks change: they have one Woodcutter or more and far fewer Smithies. The Woodcutter "
+    "costs 3, the Smithy 4, and a turn plays one of them. "
+    "Its extra buy does not explain it: after 500,000 games forced exploration wins 8.0 % "
+    "(6.5..9.4) in version 21, 3.0 % (1.8..4.1) in 22, and 1.9 % (0.9..2.9) in 22 without extra "
+    "buys, "
     "where the decks have 1.3 Woodcutters and hardly a Smithy ([what was tried](dominion-23.md)). "
-    "With two players the levels fall from version 18 on; from 19 on the decks have about one Festival, and fewer Smithies."
+    "With two players the levels fall from version 18 on; from 19 on the decks have about one "
+    "Festival, and fewer Smithies."
 )
 """On versions 15 to 22, with four and with two players."""
 
 
 def last_figures(results: Sequence[rows.Result], games: tuple[float, float]) -> list[rows.Figure]:
-    """Return ours of version 23, in the order of ``LAST``; ``games`` is the range of training games."""
+    """Return ours of version 23, in the order of ``LAST``; ``games`` is the range of training
+    games."""
     return [
         rows.Figure("best test %", percent(results, "best"), 2, rows.PERCENT),
         rows.Figure("best test after games", rows.over(results, "best at"), 0, games),
@@ -174,7 +181,8 @@ def _cards_draw(done: rows.Done) -> rows.Drawn:
         *("Smithy", "Festival", "Woodcutter"),
     ]
     note = (
-        "The study prints curves only, and says that with 4 players epsilon-greedy overtakes forced exploration from version 19 on. "
+        "The study prints curves only, and says that with 4 players epsilon-greedy overtakes "
+        "forced exploration from version 19 on. "
         f"Ahead by more than the error when tested again: {', '.join(leads) or 'neither'}. "
         f"Cards are means of the final decks by epsilon-greedy / forced exploration. {DROP}"
     )

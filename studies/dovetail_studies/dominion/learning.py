@@ -1,4 +1,4 @@
-"""What the rows of the Dominion study share in which a player learns."""
+"""The parts that the rows of the Dominion study share in which a player learns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ SHAPED: dict[str, dict[str, float]] = {
         **{"Duchy": 3, "Province": 8},
     },
 }
-"""Rewards of purchases, set by hand: what the study's learner may have earned that learned so soon."""
+"""Rewards of purchases, set by hand: what the study's learner may have earned that learned so
+soon."""
 for _name, _worth in SHAPED.items():
     register("reward", _name, Reward(tuple(float(_worth.get(card.name, 0)) for card in CARDS)))
 FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
@@ -37,11 +38,13 @@ FALLING: dict[str, Any] = {"learning_rate": 1.0, "rate_power": 0.5}
 BY_HAND: dict[str, Any] = {"reward": "shaped", "initial": 20.0}
 """In place of what the study does not say."""
 FOUND: dict[str, Any] = {**BY_HAND, **FALLING}
-"""The same with another rate than the study's: by these settings its pattern comes out (``search``)."""
+"""The same with another rate than the study's: by these settings its pattern comes out
+(``search``)."""
 DISCARD = {"played": "discard"}
 """A rule of the game that the tables of the study's scripted players ask for (``scripted``)."""
 LINES = (
-    "The lines marked *falling rate* use a learning rate that falls with visits, first values up to 20 and the reward *shaped*, set by hand; they are not compared with the study: "
+    "The lines marked *falling rate* use a learning rate that falls with visits, first values "
+    "up to 20 and the reward *shaped*, set by hand; they are not compared with the study: "
     "[what was tried](dominion-23.md) in place of what the study does not say."
 )
 """On a table with both settings."""
@@ -62,7 +65,8 @@ def learner(
         if version.startswith(("15", "16", "17", "18", "19", "2")) and "-" in version
         else ("Smithy", "Chapel")
     )
-    # Looking states up takes longer than making the rows of those that are never met, but for the largest table.
+    # Looking states up takes longer than making the rows of those that are never met, but for the
+    # largest table.
     given: dict[str, Any] = {
         "version": version,
         "min_visits": visits,
@@ -149,7 +153,8 @@ def both_settings(
     values: Mapping[str, int],
     seeds: Sequence[int],
 ) -> list[rows.Unit]:
-    """Return the trainings of versions by what the study says, and with ``FOUND`` in place of the rest."""
+    """Return the trainings of versions by what the study says, and with ``FOUND`` in place of the
+    rest."""
     told = learn_units(versions, opponents, BOTH, values, seeds)
     return told + learn_units(versions, opponents, BOTH, values, seeds, options=FOUND)
 
@@ -173,7 +178,8 @@ def beside_study(
     printed: Mapping[int, Sequence[float]],
     figures: Callable[[Sequence[rows.Result], tuple[float, float]], Sequence[rows.Figure]],
 ) -> tuple[list[list[str]], list[rows.Compared]]:
-    """Return the lines of trainings by setting and method beside the study's figures, and their comparisons.
+    """Return the lines of trainings by setting and method beside the study's figures, and their
+    comparisons.
 
     Args:
         done: the trainings.

@@ -68,7 +68,7 @@ _SMITHY = _TREASURES | _kinds(SMITHY, PROVINCE)
 _LATE = _kinds(GOLD, PROVINCE)
 _SILVER, _DUCHY, _CHAPEL = _kinds(SILVER), _kinds(DUCHY), _kinds(CHAPEL)
 
-# -- buying ---------------------------------------------------------------------------------------------
+# -- buying ----------------------------------------------------------------------------------------
 
 
 @inlined
@@ -129,7 +129,7 @@ def wishes(player: int, game: GameArrays, seat: int, coins: int) -> int:
     return _LATE | (_SILVER if turn <= _CHAPEL_TURNS else _DUCHY)
 
 
-# -- playing action cards -------------------------------------------------------------------------------
+# -- playing action cards --------------------------------------------------------------------------
 
 
 @inlined

@@ -20,13 +20,14 @@ from dovetail_studies.dominion.cards import (
 )
 
 TURN, TO_END = KINDS, KINDS + 1
-"""What a feature counts; below, how many of that kind the player owns."""
+"""The thing that a feature counts; below, how many of that kind the player owns."""
 MARGIN = 8192
 """Rows of a sparse table that one game never fills."""
 
 
 class Learning(NamedTuple):
-    """How a learner learns; see ``DominionQParameters`` of ``agent_servers.games.dominion.q_learning``."""
+    """How a learner learns; see ``DominionQParameters`` of
+    ``agent_servers.games.dominion.q_learning``."""
 
     rate: float
     power: float
@@ -35,7 +36,7 @@ class Learning(NamedTuple):
     at_once: float
     """The discount between purchases of one turn."""
     single: bool
-    """Whether a learner buys one card a turn at most."""
+    """True if a learner buys one card a turn at most."""
     plays: int
     """The number of the rule by which it plays action cards; see ``players``."""
     epsilon: float
@@ -73,7 +74,7 @@ class Tables(NamedTuple):
     """First values are drawn between 0 and this."""
 
 
-# -- the table ------------------------------------------------------------------------------------------
+# -- the table -------------------------------------------------------------------------------------
 
 
 @inlined
@@ -126,7 +127,7 @@ def place(slots: Array, keys: Array) -> None:
         slots[at] = row
 
 
-# -- learning -------------------------------------------------------------------------------------------
+# -- learning --------------------------------------------------------------------------------------
 
 
 @kernel

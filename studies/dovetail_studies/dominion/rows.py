@@ -22,5 +22,9 @@ STUDY = Study(
         FIRST_VALUES,
         yardstick.ROW,
     ),
-    "The learner sits last, and ties are fair unless a row says otherwise. A purchase earns its victory points.",
+    (
+        "The learner sits last, and ties are fair unless a row says otherwise. A purchase earns "
+        "its "
+        "victory points."
+    ),
 )

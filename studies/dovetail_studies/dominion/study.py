@@ -78,7 +78,7 @@ def result(sums: Array, games: int) -> MatchResult:
 def table_of(
     players: int, kingdom: Sequence[str] = ("Smithy", "Chapel"), **options: Any
 ) -> Configuration:
-    """Return the environment's options for so many players and kinds of kingdom cards."""
+    """Return the environment's options for a number of players and of kinds of kingdom cards."""
     return Configuration(
         players=players, kingdom=tuple(kingdom), kingdom_size=len(kingdom), **options
     )
@@ -180,13 +180,14 @@ class TableTraining:
 
         Args:
             games: to train in all.
-            every: train so many before each test.
+            every: games of training before each test.
             tests: games of a test.
         """
         while self.learner.episodes < games:
             self.train(min(every, games - self.learner.episodes))
             done = self.learner.episodes
-            # The games of a test follow from how far the training is, so that resuming changes none.
+            # The games of a test follow from how far the training is, so that resuming changes
+            # none.
             found = self.test(tests, which=TESTING, first=-(-done // every) * tests)
             won = found.share[self.seat]
             counts = self.compiled.counts(1), self.compiled.counts(PASSES)
@@ -232,7 +233,7 @@ def run(
     Args:
         study: is left with its best table.
         games: to train in all.
-        every: train so many before each test.
+        every: games of training before each test.
         tests: games of a test.
         told: called with each test.
     """
@@ -248,7 +249,7 @@ def run(
     return points
 
 
-# -- what a series of tests says ---------------------------------------------------------------------------
+# -- what a series of tests says -------------------------------------------------------------------
 
 
 def first_good(points: Sequence[Point]) -> Point | None:
@@ -261,7 +262,7 @@ def first_good(points: Sequence[Point]) -> Point | None:
 
 
 def smoothed(won: Sequence[float], over: int = 5) -> list[float]:
-    """Return the means of so many tests that follow each other (L1015-1017)."""
+    """Return the means of groups of tests that follow each other (L1015-1017)."""
     return [
         math.fsum(won[at : at + over]) / len(won[at : at + over]) for at in range(0, len(won), over)
     ]
@@ -272,7 +273,7 @@ def area(points: Sequence[Point]) -> float:
     return math.fsum(point.won for point in points) / len(points)
 
 
-# -- bounds -----------------------------------------------------------------------------------------------------
+# -- bounds ----------------------------------------------------------------------------------------
 
 
 class Step(Struct, frozen=True):
@@ -308,7 +309,7 @@ def tune(
         opponents: of the learner.
         seed: of each step.
         games: to train at each step.
-        every: train so many before each test.
+        every: games of training before each test.
         tests: games of each test.
         told: called with each step.
     """

@@ -109,9 +109,13 @@ def _method_units(version: str, values: Mapping[str, int], seeds: Sequence[int])
 def _methods_draw(version: str, done: rows.Done) -> rows.Drawn:
     lines, compared = beside_study(done, METHOD_TABLES[version], _method_figures)
     note = (
-        "The study names neither its reward nor its first values; here a purchase earns its victory points and first "
-        f"values lie between 0 and 1. {LINES} Those marked *shaped* have the study's rate with the same first values and reward, and "
-        "a played card is discarded at once, as the [tables of the scripted players](#scripted-players-4-a-table) ask for. The best of many tests is biased upward, in the study as here; the last "
+        "The study names neither its reward nor its first values; here a purchase earns its "
+        "victory points and first "
+        f"values lie between 0 and 1. {LINES} Those marked *shaped* have the study's rate with "
+        "the same first values and reward, and "
+        "a played card is discarded at once, as the [tables of the scripted "
+        "players](#scripted-players-4-a-table) ask for. The best of many tests is biased "
+        "upward, in the study as here; the last "
         "line of each method is free of it."
     )
     picture = curves.methods(done, METHOD_TABLES[version])
@@ -154,7 +158,8 @@ CHANGED: dict[str, str] = {
     **{"2": "1", "3": "1", "4": "3", "5": "3", "6": "4", "7": "4", "8": "4"},
     **{"9": "4", "10": "9", "12": "9"},
 }
-"""The version from which each takes all bounds but one: the study keeps 3 (Copper), 4 (Smithy, and its Gold), 9 (Silver) and 12 (turns)."""
+"""The version from which each takes all bounds but one: the study keeps 3 (Copper), 4 (Smithy, and
+its Gold), 9 (Silver) and 12 (turns)."""
 
 
 def change(version: str, other: str) -> str:
@@ -217,9 +222,9 @@ def _versions_draw(
         *("version, method", "entries", "best test %", "tested again %"),
         *(f"difference to version{'' if against else f' {first}'}", "explored"),
     ]
-    note = (
-        note
-        or "The study draws curves and prints no figures. A difference is what the version wins, tested again, more than the one named, paired by seed."
+    note = note or (
+        "The study draws curves and prints no figures. A difference is what the version "
+        "wins, tested again, more than the one named, paired by seed."
     )
     return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note, picture(done))
 
@@ -228,11 +233,16 @@ def _bounds_draw(done: rows.Done) -> rows.Drawn:
     found = rows.by(done, "version", "visits")
     drawn = _versions_draw(
         done,
-        "The study draws curves and prints its choices alone: Copper bound 8 (version 3), Smithy 1 (4), Gold 2 (4), Silver 4 (9), turn 12 (12). "
-        "A difference is what the version wins, tested again, more than the one that it is compared with, paired by seed; it has all other bounds of that one. "
-        "A bound that suffices costs nothing in its version, and the next larger one gains nothing. "
-        f"Version 5 does not count Smithies. Its decks have {_smithies(found, '5')} of them, those of version 3 have {_smithies(found, '3')}: "
-        "a table that cannot tell whether there is one gives the first Smithy and the fifth the same value.",
+        "The study draws curves and prints its choices alone: Copper bound 8 (version 3), "
+        "Smithy 1 (4), Gold 2 (4), Silver 4 (9), turn 12 (12). "
+        "A difference is what the version wins, tested again, more than the one that it is "
+        "compared with, paired by seed; it has all other bounds of that one. "
+        "A bound that suffices costs nothing in its version, and the next larger one gains "
+        "nothing. "
+        f"Version 5 does not count Smithies. Its decks have {_smithies(found, '5')} of them, "
+        f"those of version 3 have {_smithies(found, '3')}: "
+        "a table that cannot tell whether there is one gives the first Smithy and the fifth the "
+        "same value.",
         curves.bounds,
         CHANGED,
     )
@@ -274,7 +284,10 @@ def _first_values_draw(done: rows.Done) -> rows.Drawn:
         ]
         for initial, results in groups.items()
     ]
-    note = "The study says in prose that other random first values lead to the same strategy: the decks are what to compare."
+    note = (
+        "The study says in prose that other random first values lead to the same strategy: "
+        "the decks are what to compare."
+    )
     columns = ["first values", "tested again %", "Silver", "Gold", "Smithy"]
     picture = curves.first_values(done)
     return rows.Drawn(columns, lines, rows.total(done, "games"), SHUFFLED, (), note, picture)

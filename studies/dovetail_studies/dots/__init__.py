@@ -1,1 +1,1 @@
-"""What the dots and boxes study ran."""
+"""The dots and boxes study: its trainings and matches."""

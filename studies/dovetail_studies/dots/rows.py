@@ -31,11 +31,11 @@ BLOCKS = 20
 
 
 def kept(weights: Any, turns: int, positions: int, seed: int) -> tuple[int, int, float]:
-    """Return in how many hard positions of 4 x 4 dots a player keeps the value; how many there were;
-    and how many a random player would.
+    """Return in how many hard positions of 4 x 4 dots a player keeps the value; how many there
+    were; and how many a random player would.
 
-    Hard positions are those from random games with 6 to 18 lines drawn in which not every line keeps
-    the value.
+    Hard positions are those from random games with 6 to 18 lines drawn in which not every line
+    keeps the value.
     """
     rng = np.random.default_rng([seed, 77])
     search = DotsSearch(np.array(weights, np.float64))
@@ -243,7 +243,8 @@ def _training_draw(done: rows.Done) -> rows.Drawn:
 
 
 def _digits(found: Estimate, most: int) -> int:
-    """Return the digits of a weight after the point: none of one that has grown beyond a player's."""
+    """Return the digits of a weight after the point: none of one that has grown beyond a
+    player's."""
     return most if abs(found.value) < 100 else 0
 
 
@@ -261,7 +262,7 @@ def _training_curves(done: rows.Done) -> Picture | None:
     return Picture(panels, "games of self-play", text) if panels else None
 
 
-# -- the weights at the beginning --------------------------------------------------------------------
+# -- the weights at the beginning ------------------------------------------------------------------
 
 
 def _begin(unit: rows.Unit) -> rows.Result:
@@ -310,12 +311,15 @@ def _begin_draw(done: rows.Done) -> rows.Drawn:
                 f"{rows.share(right, of)}; at random {chance}",
             ]
         )
-    note = "The study prints the weights only. Games begin with four lines drawn at random, each opening played from both seats."
+    note = (
+        "The study prints the weights only. Games begin with four lines drawn at random, "
+        "each opening played from both seats."
+    )
     games = rows.total(done, "games")
     return rows.Drawn(rows.HEAD, lines, games, " and ".join(distinct), (), note)
 
 
-# -- pruning -------------------------------------------------------------------------------------------
+# -- pruning ---------------------------------------------------------------------------------------
 
 
 def _pruning(unit: rows.Unit) -> rows.Result:
@@ -351,7 +355,11 @@ def _pruning_draw(done: rows.Done) -> rows.Drawn:
         ],
         ["positions valued without pruning, times those with", "-", rows.interval(less)],
     ]
-    note = "Pruning stays sound where a seat moves again, as long as the side to move decides whether a node maximises, and not its depth. The study's search assumed that turns alternate."
+    note = (
+        "Pruning stays sound where a seat moves again, as long as the side to move decides "
+        "whether a node maximises, and not its depth. The study's search assumed that turns "
+        "alternate."
+    )
     return rows.Drawn(rows.HEAD, lines, 0, "-", (), note)
 
 
@@ -422,17 +430,16 @@ STUDY = rows.Study(
     ),
     """Perfect play is `dots-perfect`, a table of all positions of 4 x 4 dots.
 
-The scan of this study lost every digit 0 and 5: "f[]" stands for f[0] and f[5]. A weight of -.21 may
-be -.021 or -.521, so no weight is compared; its sign is safe. The step size, printed ". / N", can
-only be .5, .05, .005 and the like; each is tried. N counts how often the same features were met.
-The first six features add up to the number of boxes, so a constant may move from their weights to
-the seventh without changing a value. Training can identify differences between weights, and of
+The scan of this study lost every digit 0 and 5: "f[]" stands for f[0] and f[5]. A weight of -.21
+may be -.021 or -.521, so no weight is compared; its sign is safe. The step size, printed ". / N",
+can only be .5, .05, .005 and the like; each is tried. N counts how often the same features were
+met. The first six features add up to the number of boxes, so a constant may move from their weights
+to the seventh without changing a value. Training can identify differences between weights, and of
 these the signs of nine are known: the weights of boxes with one line, with three lines and of own
-boxes are each above those of boxes with no line, with two and of the opponent's.
-
-Training begins with the study's first weights and looks four turns ahead, as the study does. On
-the larger boards a decision values at most 100,000 positions. A training *diverges* if a weight
-passes 1,000,000,000. The square of the features grows with that of the number of boxes, so a step
-that is stable on 9 boxes need not be on 16 or 25. Hard positions come from random games with 6 to
-18 lines drawn, where not every line keeps the value in boxes.""",
+boxes are each above those of boxes with no line, with two and of the opponent's. Training begins
+with the study's first weights and looks four turns ahead, as the study does. On the larger boards a
+decision values at most 100,000 positions. A training *diverges* if a weight passes 1,000,000,000.
+The square of the features grows with that of the number of boxes, so a step that is stable on 9
+boxes need not be on 16 or 25. Hard positions come from random games with 6 to 18 lines drawn, where
+not every line keeps the value in boxes.""",
 )

@@ -1,1 +1,1 @@
-"""What the RLGame study ran."""
+"""The RLGame study: its trainings and tournaments."""

@@ -44,15 +44,15 @@ class StudyRule(NamedTuple):
     terminal: float
     """The value that a position is given once the game is over."""
     told: bool
-    """Whether the other player learns of the end, too."""
+    """True if the other player learns of the end, too."""
     kept: bool
-    """Whether a random move's reward becomes part of the value that the next one corrects."""
+    """True if a random move's reward becomes part of the value that the next one corrects."""
     even: bool
-    """Whether equal moves are drawn evenly, or the first is taken."""
+    """True if equal moves are drawn evenly, or the first is taken."""
 
 
 class Nets(NamedTuple):
-    """What two players learn with."""
+    """The networks and traces of two players."""
 
     first: Array
     second: Array
@@ -204,7 +204,8 @@ def tried(
 
 @njit(cache=True, nogil=True)
 def best_of(values: Array, count: int, even: bool, state: Array) -> int:
-    """Return the place of the highest of ``count`` values: of equals, one drawn evenly or the first."""
+    """Return the place of the highest of ``count`` values: of equals, one drawn evenly or the
+    first."""
     chosen, equal = 0, 1
     for place in range(1, count):
         if values[place] > values[chosen]:
@@ -253,7 +254,7 @@ def rlgame(
         state: of the random numbers, see ``splitmix``.
         stats: written, int64, shape (games, COLUMNS).
         digests: written, uint64, shape (games,): equal for equal games.
-        moves_of_last: written as far as there is room: the last game's actions.
+        moves_of_last: written while there is room: the last game's actions.
     """
     inputs, units = nets.first.shape[1] - 1, nets.first.shape[2]
     squares = board.slots.shape[0]
@@ -328,7 +329,7 @@ def rlgame(
         digests[game] = digest
 
 
-# -- Connect Four ------------------------------------------------------------------------------------
+# -- Connect Four ----------------------------------------------------------------------------------
 
 ROWS, WIDTH, FOUR = 6, 7, 4
 """Discs are two boards, as in ``dovetail_games.connect_four.kernels``."""
@@ -436,7 +437,8 @@ def connect_four(
     stats: Array,
     digests: Array,
 ) -> None:
-    """Play games of Connect Four in which both players learn; a minimax player looks three plies ahead.
+    """Play games of Connect Four in which both players learn; a minimax player looks three plies
+    ahead.
 
     Args:
         games: how many.

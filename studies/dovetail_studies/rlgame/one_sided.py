@@ -38,9 +38,10 @@ class Setting(Struct, frozen=True):
     win: float = 1.0
     pawn: float = 0.01
     told: bool = True
-    """Whether the loser learns of its loss."""
+    """True if the loser learns of its loss."""
     ahead: bool = False
-    """Whether the reward of a move is added to the value of its position when the move is chosen."""
+    """True if the reward of a move is added to the value of its position when the move is
+    chosen."""
     times: int = 1
     """How many times the games of the others."""
 
@@ -70,7 +71,8 @@ MOST_TESTED = 1_000
 """Moves of a game against random, which a greedy player may never end."""
 WEIGHTS = ("last", "averaged")
 AVERAGED = 500
-"""Games to average weights over, the default of ``td``: what is trained without is tested with them, too."""
+"""Games to average weights over, the default of ``td``: what is trained without is tested with
+them, too."""
 
 
 def _changed(parameters: TDParameters, **changes: Any) -> Setting:
@@ -97,7 +99,7 @@ SETTINGS = {
     "td": Setting(OURS),
     "td, hidden units sigmoid": _changed(OURS, activation="sigmoid"),
 }
-"""What follows ``td`` and a comma differs from it in one thing, the others from ``td-rlgame``."""
+"""A name after ``td`` and a comma differs from it in one thing, the others from ``td-rlgame``."""
 
 
 class Two:
@@ -105,7 +107,8 @@ class Two:
 
     Args:
         setting: how they learn.
-        seed: of their first weights, those of ``td`` with ``2 * seed`` and ``2 * seed + 1``, and of all choices.
+        seed: of their first weights, those of ``td`` with ``2 * seed`` and ``2 * seed + 1``, and of
+            all choices.
     """
 
     def __init__(self, setting: Setting, seed: int) -> None:
@@ -136,11 +139,13 @@ class Two:
         averaged: bool = False,
         cap: int = CAP,
     ) -> Array | None:
-        """Play games; return the winner of each, -1 where it was truncated, its moves of both sides and its digest.
+        """Play games; return the winner of each, -1 where it was truncated, its moves of both sides
+        and its digest.
 
         Args:
             games: how many.
-            against_random: the side that plays against a random player, with learning off; None for both, learning.
+            against_random: the side that plays against a random player, with learning off; None for
+                both, learning.
             averaged: whether it plays with averaged weights.
             cap: moves of both sides after which a game is truncated.
 
@@ -166,7 +171,8 @@ def _units(values: Mapping[str, int], seeds: Sequence[int]) -> list[rows.Unit]:
 
 
 def _work(unit: rows.Unit) -> rows.Result:
-    """Let two learners learn from games with each other, then test each side with its last weights and with averaged ones."""
+    """Let two learners learn from games with each other, then test each side with its last weights
+    and with averaged ones."""
     setting = SETTINGS[unit["setting"]]
     two, games = Two(setting, unit["seed"]), setting.times * unit["games"]
     found: rows.Result = {"games": games, "diverged": False, "tests": {}}
@@ -192,7 +198,8 @@ def _work(unit: rows.Unit) -> rows.Result:
 
 
 def _shares(results: Sequence[rows.Result], weights: str, side: int) -> list[float]:
-    """Return a side's wins against random in percent of its games, truncated ones included, by seed."""
+    """Return a side's wins against random in percent of its games, truncated ones included, by
+    seed."""
     tested = [each["tests"][weights][side] for each in results]
     return [100 * each["wins"] / each["games"] for each in tested]
 
@@ -256,9 +263,12 @@ def _draw(done: rows.Done) -> rows.Drawn:
     never = [name for name, (count, _) in weak.items() if not count]
     always = [name for name, (count, of) in weak.items() if count == of]
     note = (
-        "Two new learners play each other with the settings of `td-rlgame`, but for the one thing that the first column names; then each side plays against random, "
-        f"with learning off. A truncated game is not won: {cut:,} were truncated in training, at {CAP:,} moves, and the tests at {MOST_TESTED:,}. "
-        "*Averaged weights* are those of the same trainings, averaged over about 500 games. `td` is the learner of `rlgame_against_minimax.toml`, with averaged weights; "
+        "Two new learners play each other with the settings of `td-rlgame`, but for the one "
+        "thing that the first column names; then each side plays against random, "
+        f"with learning off. A truncated game is not won: {cut:,} were truncated in training, "
+        f"at {CAP:,} moves, and the tests at {MOST_TESTED:,}. "
+        "*Averaged weights* are those of the same trainings, averaged over about 500 games. "
+        "`td` is the learner of `rlgame_against_minimax.toml`, with averaged weights; "
         "what stands behind its name differs from it alone. "
         f"No seed has a side below {WEAK:.0f} % with: {'; '.join(never) or 'none of these'}. "
         f"Every seed has one with: {'; '.join(always) or 'none of these'}."

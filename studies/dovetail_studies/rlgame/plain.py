@@ -1,4 +1,5 @@
-"""The study's learner and its self-play over the plain rules, in Python: what the compiled games are compared with."""
+"""The study's learner and its self-play over the plain rules, in Python: what the compiled games
+are compared with."""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ def seen(board: RLGameBoard) -> Array:
 
 
 def self_play(pair: LearningPair, games: int, profile: Profile, cap: int = CAP) -> list[list[int]]:
-    """Play as ``LearningPair.play`` does, from the same weights and random numbers; leave the pair unchanged.
+    """Play as ``LearningPair.play`` does, from the same weights and random numbers; leave the pair
+    unchanged.
 
     Returns:
         The actions of each game.

@@ -19,7 +19,7 @@ class Profile:
     trace_decay: float = 0.5
     """Lambda."""
     discounted: bool = False
-    """Whether traces decay by gamma times lambda instead of lambda."""
+    """True if traces decay by gamma times lambda instead of lambda."""
     traces: Literal["accumulating", "replacing"] = "accumulating"
     rate: float = 0.0
     """Step size of both layers; 0: one over each layer's inputs."""
@@ -30,11 +30,11 @@ class Profile:
     terminal: float = 1.0
     """The value of a position in which the game is over."""
     told: bool = False
-    """Whether the loser learns of its loss."""
+    """True if the loser learns of its loss."""
     kept: bool = True
-    """Whether a random move's reward becomes part of the value that the next one corrects."""
+    """True if a random move's reward becomes part of the value that the next one corrects."""
     even: bool = True
-    """Whether equal moves are drawn evenly (from version 1.4 on) or the first is taken."""
+    """True if equal moves are drawn evenly (from version 1.4 on) or the first is taken."""
 
     def rule(self, inputs: int, units: int) -> StudyRule:
         """Return what the compiled games need."""
@@ -74,7 +74,7 @@ PROFILES = {
     "terminal value 0": replace(FIDELITY, terminal=0.0),
     "rewards of 1": replace(FIDELITY, win=1.0, step=1.0),
 }
-"""``seed-fidelity`` is the study's program as its descendants have it, ``thesis-text`` what the study
-says; the others differ from the program in one thing."""
+"""``seed-fidelity`` is the study's program as its descendants have it, ``thesis-text`` what the
+study says; the others differ from the program in one thing."""
 SHOWN = {"steps of 1/N": "step reward 1/N", "no steps": "no step reward"}
 """Names of the tables, where results have others."""

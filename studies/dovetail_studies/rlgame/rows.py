@@ -13,8 +13,14 @@ from dovetail_studies.rlgame import tables as t
 from dovetail_studies.rlgame import work as w
 from dovetail_studies.rlgame.profiles import SHOWN
 
-NOISE = "The study ran one pair of networks, without a seed; the spread over ours is what one pair may give."
-UNKNOWN = f"Why some figures differ is not known; details of the study's learner are known only from later public programs of the same group. {NOISE}"
+NOISE = (
+    "The study ran one pair of networks, without a seed; the spread over ours is what one "
+    "pair may give."
+)
+UNKNOWN = (
+    "Why some figures differ is not known; details of the study's learner are known only "
+    f"from later public programs of the same group. {NOISE}"
+)
 
 
 def _profiles(done: rows.Done) -> dict[str, list[rows.Result]]:
@@ -25,7 +31,7 @@ def _distinct(done: rows.Done, key: str = "distinct", of: str = "games") -> str:
     return f"{rows.total(done, key):,} of {rows.total(done, of):,}"
 
 
-# -- self-play on 8 x 8 -------------------------------------------------------------------------------
+# -- self-play on 8 x 8 ----------------------------------------------------------------------------
 
 # Wins in percent of 5,000, then the figures of ``tables``; White's and Black's line of each set.
 _SELF_PLAY: list[tuple[float, ...]] = [
@@ -63,7 +69,8 @@ def _self_play_draw(done: rows.Done) -> rows.Drawn:
     found = _whole(done)
     lines = t.total_lines((100 * 27_007 / 50_000, 100 * 22_993 / 50_000, 217.94), found, compared)
     note = (
-        f"{UNKNOWN} The study's share is a mean of a first fifth in which White wins 96 % and a rest in which it wins 44 %, so fewer games "
+        f"{UNKNOWN} The study's share is a mean of a first fifth in which White wins 96 % and a "
+        "rest in which it wins 44 %, so fewer games "
         "cannot be compared with its totals."
     )
     games = rows.total(done, "games")
@@ -97,7 +104,7 @@ def _sets_draw(
     return rows.Drawn(columns, lines, games, _distinct(done), compared, note, picture)
 
 
-# -- minimax of depth 5 on 6 x 6 --------------------------------------------------------------------------
+# -- minimax of depth 5 on 6 x 6 -------------------------------------------------------------------
 
 _PHASES: list[tuple[float, ...]] = [
     *((50.6, 14.54, 9.69, 8.31, 6.77, 4.32), (49.4, 16.24, 9.65, 9.05, 6.85, 4.46)),
@@ -143,11 +150,15 @@ def _minimax_draw(done: rows.Done) -> rows.Drawn:
         # What differs from a reading of the study on purpose is not compared with it.
         lines += t.set_lines(names, _PHASES, phases, compared if profile in w.BOTH else None)
     note = (
-        f"{UNKNOWN} Minimax is White, looks five plies ahead, takes its own network's value at the horizon, and learns and explores "
-        "as the learners do. Its table of positions, which the study's program fills with bounds as if they were values, is left out. "
+        f"{UNKNOWN} Minimax is White, looks five plies ahead, takes its own network's value at "
+        "the horizon, and learns and explores "
+        "as the learners do. Its table of positions, which the study's program fills with "
+        "bounds as if they were values, is left out. "
         f"It raises White's share over that of the same learners continued {' and '.join(raised)}. "
-        "The last lines are not compared, as they differ from `seed-fidelity` in one thing each: the loser is told; a pawn ahead earns 1/N (*step reward 1/N*) or nothing "
-        "(*no step reward*) in place of 100/N; traces decay by gamma lambda, or are replacing; the value at the end is 0 in place of 1; "
+        "The last lines are not compared, as they differ from `seed-fidelity` in one thing "
+        "each: the loser is told; a pawn ahead earns 1/N (*step reward 1/N*) or nothing "
+        "(*no step reward*) in place of 100/N; traces decay by gamma lambda, or are replacing; "
+        "the value at the end is 0 in place of 1; "
         "a win earns 1 and a pawn ahead 1/N (*rewards of 1*)."
     )
     games = rows.total(done, "games")
@@ -165,15 +176,17 @@ def _bug_draw(done: rows.Done) -> rows.Drawn:
     }
     lines = t.total_lines(study, found, compared, like=lambda name: " with the" in name)
     note = (
-        f"{NOISE} The study blames its result on the search, which did not see that the enemy's entering ends the game. Version 1.3 "
-        "also took the first of equal moves; both columns do. The study's wins add up to 4,000 games, its text says 3,500."
+        f"{NOISE} The study blames its result on the search, which did not see that the enemy's "
+        "entering ends the game. Version 1.3 "
+        "also took the first of equal moves; both columns do. The study's wins add up to 4,000 "
+        "games, its text says 3,500."
     )
     return rows.Drawn(
         [*rows.HEAD[:2], *found], lines, rows.total(done, "games"), _distinct(done), compared, note
     )
 
 
-# -- Connect Four -----------------------------------------------------------------------------------------
+# -- Connect Four ----------------------------------------------------------------------------------
 
 # White's wins and moves, Black's, draws.
 _FOUR: list[tuple[float, ...]] = [
@@ -215,7 +228,8 @@ def _four_draw(
     ]
     count = len(done[0][1]["sets"])
     note += (
-        f" White wins more games than Black in all {count} sets with {ahead.count(count)} of {len(ahead)} pairs"
+        f" White wins more games than Black in all {count} sets with {ahead.count(count)} of "
+        f"{len(ahead)} pairs"
         f"{f', in none with {ahead.count(0)}' if ahead.count(0) else ''}."
     )
     columns = [*rows.HEAD[:2], *whole]
@@ -223,7 +237,7 @@ def _four_draw(
     return rows.Drawn(columns, lines, games, _distinct(done), compared, note, picture)
 
 
-# -- the rest ----------------------------------------------------------------------------------------------
+# -- the rest --------------------------------------------------------------------------------------
 
 
 def _pilot_draw(done: rows.Done) -> rows.Drawn:
@@ -242,7 +256,10 @@ def _pilot_draw(done: rows.Done) -> rows.Drawn:
         ],
         ["returns", "one sum", f"of each seat; together {added:g}"],
         [
-            "games in which the first seat had neither as many decisions as the second nor one more",
+            (
+                "games in which the first seat had neither as many decisions as the second nor one "
+                "more"
+            ),
             "-",
             f"{rows.total(done, 'unequal')} of {games}",
         ],
@@ -253,7 +270,8 @@ def _pilot_draw(done: rows.Done) -> rows.Drawn:
         ],
     ]
     note = (
-        "RL-Glue knows one agent, so the study's plays both sides and learns from the observation whose turn it is. Here `td-rlgame` sits "
+        "RL-Glue knows one agent, so the study's plays both sides and learns from the "
+        "observation whose turn it is. Here `td-rlgame` sits "
         "in each seat and knows nothing of the other."
     )
     distinct = _distinct(done)
@@ -273,7 +291,10 @@ def _alpha_draw(done: rows.Done) -> rows.Drawn:
         ["moves of the winner", "-", t.shown(t.moves(parts), 2)],
         ["games cut at 20,000 moves", "not said", t.cut(parts)],
     ]
-    note = "Every game that is replayed is the last of a block; its moves, winner and living pawns are compared."
+    note = (
+        "Every game that is replayed is the last of a block; its moves, winner and living "
+        "pawns are compared."
+    )
     return rows.Drawn(rows.HEAD, lines, rows.total(done, "games"), _distinct(done), (exact,), note)
 
 
@@ -294,7 +315,10 @@ def _old_draw(done: rows.Done) -> rows.Drawn:
     ]
     lines = [
         [
-            f"greedy games after {done[0][0]['long']:,} of training that were not over after 10,000 moves, %",
+            (
+                f"greedy games after {done[0][0]['long']:,} of training that were not over after "
+                "10,000 moves, %"
+            ),
             "100",
             rows.signed(rows.interval(unfinished), compared[0]),
         ],
@@ -318,8 +342,10 @@ def _old_draw(done: rows.Done) -> rows.Drawn:
         ["games equal move by move in the other program", "all", f"{equal} of {games}"],
     ]
     note = (
-        f"{NOISE} Greedy players still learn, as the study's do. Our other program is the same learner in Python over the plain rules, "
-        f"which played {rows.total(done, 'moves'):,} moves of learning on 6 x 6 beside the compiled one."
+        f"{NOISE} Greedy players still learn, as the study's do. Our other program is the same "
+        "learner in Python over the plain rules, "
+        f"which played {rows.total(done, 'moves'):,} moves of learning on 6 x 6 beside the "
+        "compiled one."
     )
     return rows.Drawn(
         rows.HEAD,
@@ -332,7 +358,10 @@ def _old_draw(done: rows.Done) -> rows.Drawn:
 
 
 _SETS_NOTE = f"{UNKNOWN} Figures are means over a seed's won games, then over seeds."
-_MINIMAX_NOTE = f"{UNKNOWN} The games are those of the row `minimax`; minimax learns and explores while it is counted."
+_MINIMAX_NOTE = (
+    f"{UNKNOWN} The games are those of the row `minimax`; minimax learns and "
+    "explores while it is counted."
+)
 
 
 def _of_minimax(done: rows.Done) -> rows.Done:
@@ -408,10 +437,17 @@ STUDY = rows.Study(
         rows.Row(
             "old-and-new",
             "The old program against the new one",
-            "a greedy pair never ends; White wins all 100 games in 13 moves; both programs play the same moves.",
+            (
+                "a greedy pair never ends; White wins all 100 games in 13 moves; both programs "
+                "play "
+                "the same moves."
+            ),
             {
                 "quick": rows.Size(
-                    "20 of 50,000 and 20 of 2,000 games of training, 5 of 100 greedy games, {seeds}",
+                    (
+                        "20 of 50,000 and 20 of 2,000 games of training, 5 of 100 greedy games, "
+                        "{seeds}"
+                    ),
                     {"long": 20, "short": 20, "greedy": 5, "equal": 1},
                     2,
                 ),
@@ -495,13 +531,21 @@ STUDY = rows.Study(
                 500,
                 (85.64, 14.16, 10.12),
                 "10 of 5,000",
-                "Why games are shorter than the study's in nine of ten pairs is not known. Ours need 4.5 to 11 moves by pair, the study's 10.12: its "
-                f"mean of 10.16 counts its ten draws as 21 moves, ours leaves draws out. {NOISE} Its table of positions, which keeps bounds as if they were values, cannot be the reason: lines of three moves meet at the horizon only, where values are exact.",
+                "Why games are shorter than the study's in nine of ten pairs is not known. Ours "
+                "need 4.5 to 11 moves by pair, the study's 10.12: its "
+                "mean of 10.16 counts its ten draws as 21 moves, ours leaves draws out. "
+                f"{NOISE} Its table of positions, which keeps bounds as if they were values, "
+                "cannot be the reason: lines of three moves meet at the horizon only, where "
+                "values are exact.",
             ),
         ),
     ),
-    "`seed-fidelity` (its *seed* is the study that Dovetail grew out of, not a training) learns as the study's program does, as far as later public programs of the same group show: rewards of 100 for a win and 100/N for each pawn "
-    "ahead, a loser that is not told, accumulating traces that decay by lambda alone, step sizes of one over each layer's inputs, a value of 1 at the end. "
-    "`thesis-text` learns as the study says: 1/N for each pawn, a loser that is told, replacing traces that decay by gamma lambda, step sizes of 0.001. "
+    "`seed-fidelity` (its *seed* is the study that Dovetail grew out of, not a training) learns "
+    "as the study's program does, as far as later public programs of the same group show: "
+    "rewards of 100 for a win and 100/N for each pawn "
+    "ahead, a loser that is not told, accumulating traces that decay by lambda alone, step "
+    "sizes of one over each layer's inputs, a value of 1 at the end. "
+    "`thesis-text` learns as the study says: 1/N for each pawn, a loser that is told, replacing "
+    "traces that decay by gamma lambda, step sizes of 0.001. "
     "Wins are shares of all games, those that were cut at 20,000 moves included.",
 )

@@ -1,4 +1,4 @@
-"""What the RLGame study counts of its games, and its tables with our figures beside."""
+"""The counts of the RLGame study, and its tables with our figures beside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WINNERS = ("White", "Black")
 
 
 def counted(played: Played, sets: int = 1) -> list[Result]:
-    """Return for each of so many equal parts of the games what the study's tables have.
+    """Return the figures of the study's tables for each of ``parts`` equal parts of the games.
 
     ``wins`` has a list for each winner, ``means`` the means of its won games or None.
     """
@@ -113,7 +113,8 @@ def set_lines(
         names: of the sets.
         study: two for each set: its wins in percent and ``FIGURES``; None where it has none.
         parts: for each set, what each seed counted.
-        compared: gets White's wins, as Black's are the rest but for draws, and ``FIGURES``; None to compare nothing.
+        compared: gets White's wins, as Black's are the rest but for draws, and ``FIGURES``; None to
+            compare nothing.
     """
     lines = []
     for number, (name, found) in enumerate(zip(names, parts, strict=True)):
@@ -153,7 +154,8 @@ def beside_figure(
     number: int,
     compared: list[Compared] | None,
 ) -> str:
-    """Return one of ``FIGURES``, compared with the study's, if it has one; a dash where the side never won."""
+    """Return one of ``FIGURES``, compared with the study's, if it has one; a dash where the side
+    never won."""
     by_seed = [each["means"][winner][number] for each in parts if each["means"][winner] is not None]
     if not by_seed:
         return "-"
@@ -241,7 +243,7 @@ def shapes(
 ) -> list[list[str]]:
     """Return how games change from the first fifth of the sets to the rest, pair by pair.
 
-    Levels vary so much by pair that no number of pairs can tell them from the study's only one;
+    Levels vary too much by pair: no number of pairs can tell them from the study's only one;
     a direction that all pairs share can be told.
 
     Args:

@@ -22,11 +22,11 @@ Array = NDArray[Any]
 LEARNER, RANDOM = 0, 2
 """Kinds of player."""
 SIGMOID, TANH, RELU = 0, 1, 2
-"""What the hidden units compute."""
+"""The function of the hidden units."""
 
 
 class RLGameShape(NamedTuple):
-    """What does not change during a game."""
+    """The settings that stay during a game."""
 
     steps: Array
     exits: Array
@@ -49,19 +49,20 @@ class TDRule(NamedTuple):
     replacing: bool
     activation: int
     bounded: bool
-    """Whether the output is a hyperbolic tangent, or linear."""
+    """True if the output is a hyperbolic tangent, or linear."""
     averaging: int
     win: float
     pawn: float
     """Reward of a move that ends nothing: times the lead in pawns over the pawns at the start."""
     told: bool
-    """Whether the loser learns of its loss."""
+    """True if the loser learns of its loss."""
     ahead: bool
-    """Whether the reward of a move is added to the value of its position when the move is chosen."""
+    """True if the reward of a move is added to the value of its position when the move is
+    chosen."""
 
 
 class TDNets(NamedTuple):
-    """What two players learn with."""
+    """The networks, averages and traces of two players."""
 
     first: Array
     second: Array
@@ -194,9 +195,9 @@ def rlgame(
         nets: of the players; changed if they learn.
         rule: of learning.
         state: of the random numbers, see ``splitmix``.
-        stats: written, int64, shape (games, 3): the winner, the moves of both, and a digest that is equal
-            for equal games.
-        last: written as far as there is room, int64, shape (room, 2): the last game's actions, and
+        stats: written, int64, shape (games, 3): the winner, the moves of both, and a digest that is
+            equal for equal games.
+        last: written while there is room, int64, shape (room, 2): the last game's actions, and
             1 for those that were exploration.
 
     Returns:

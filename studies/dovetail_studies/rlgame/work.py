@@ -49,7 +49,8 @@ def self_play(unit: Unit) -> Result:
 
 
 def minimax(unit: Unit) -> Result:
-    """6 x 6: two new learners; from there White by minimax, in sets; and as a control, learners still."""
+    """6 x 6: two new learners; from there White by minimax, in sets; and as a control, learners
+    still."""
     profile = PROFILES[unit["profile"]]
     pair = LearningPair("rlgame-6", unit["seed"])
     played = [pair.play(unit["first"], profile)]

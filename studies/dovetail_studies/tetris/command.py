@@ -56,7 +56,8 @@ Set = Annotated[Features, typer.Option(help="Features of a board.")]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
-        help="Save the results that the search received here after each generation; if the file exists, continue from it. "
+        help="Save the results that the search received here after each generation; if the file "
+        "exists, continue from it. "
         "The other options must be the same, but for --generations."
     ),
 ]

@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class TetrisGame:
-    """What is played."""
+    """The board, the pieces and the limit of a game."""
 
     height: int = 20
     width: int = 10

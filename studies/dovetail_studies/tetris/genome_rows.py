@@ -38,21 +38,26 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
-FROM_HAND = "It begins with the units set by hand, which clear many times the study's rows here (`handmade`). "
+FROM_HAND = (
+    "It begins with the units set by hand, which clear many times the study's rows here "
+    "(`handmade`). "
+)
 
 
 class GenomeSearch(msgspec.Struct, frozen=True):
     """How a search went: what its genome's file says of it beside the genes."""
 
     best: float
-    """Rows of the best candidate met, which the genome is: the mean of the games of its generation."""
+    """Rows of the best candidate met, which the genome is: the mean of the games of its
+    generation."""
     curve: list[tuple[float, float]]
     """For each generation the rows of its best candidate, and the mean of all."""
     games: int
 
 
 def _silenced(vectors: Any, loops: bool) -> Any:
-    """Return genes within their limits, with the loops of all units switched off unless ``loops``."""
+    """Return genes within their limits, with the loops of all units switched off unless
+    ``loops``."""
     own = np.array(vectors).clip(0, 1)
     if not loops:
         own.reshape(-1, genes(*BOARD))[:, LOOP] = 0.0
@@ -110,7 +115,8 @@ def _learn(name: str, unit: rows.Unit, pieces: str = PIECES) -> bytes:
 
 
 def _learned(unit: rows.Unit, pieces: str = PIECES) -> tuple[Any, GenomeSearch]:
-    """Return the genes that a search found, and how it went; from the kept states where these are used."""
+    """Return the genes that a search found, and how it went; from the kept states where these are
+    used."""
     name = f"{'loops' if unit['loops'] else 'no-loops'}-{unit['seed']}"
     return learned(name, partial(_learn, name, unit, pieces), _read)
 
@@ -119,7 +125,8 @@ def _read(state: bytes) -> tuple[Any, GenomeSearch]:
     genome = Genome.read(state)
     if (genome.rows, genome.columns) != BOARD:
         raise DovetailError(
-            f"this is a network for {genome.rows} x {genome.columns}, and the study's board is {BOARD[0]} x {BOARD[1]}"
+            f"this is a network for {genome.rows} x {genome.columns}, and the study's board is "
+            f"{BOARD[0]} x {BOARD[1]}"
         )
     try:
         return np.array(genome.genome), msgspec.convert(genome.made, GenomeSearch)
@@ -157,7 +164,7 @@ def _with(loops: bool) -> str:
     return "loops on" if loops else "loops off"
 
 
-# -- 1 to 5 ------------------------------------------------------------------------------------------------
+# -- 1 to 5 ----------------------------------------------------------------------------------------
 
 
 def _search(unit: rows.Unit) -> rows.Result:
@@ -196,8 +203,10 @@ def _draw(study: float, note: str, done: rows.Done) -> rows.Drawn:
         met = ", ".join(str(each.index(max(each)) + 1) for each in bests)
         fair = [each["again"] for each in results]
         texts.append(
-            f"With {_with(loops)}, the vectors of the best candidates clear {min(fair):,.0f} to {max(fair):,.0f} rows by seed "
-            f"in {unit['again']} new games; by seed, the best of all was met in generation {met} of {len(bests[0])}."
+            f"With {_with(loops)}, the vectors of the best candidates clear {min(fair):,.0f} to "
+            f"{max(fair):,.0f} rows by seed "
+            f"in {unit['again']} new games; by seed, the best of all was met in generation "
+            f"{met} of {len(bests[0])}."
         )
     texts.append(f"Games end after {unit['most']:,} pieces, {unit['most'] * 2 // 5:,} rows.")
     sequences = sum(
@@ -253,7 +262,10 @@ def _row(
     note: str = "",
 ) -> rows.Row:
     def size(people: int, number: int, count: int) -> str:
-        return f"population {people:,} of {population:,}, {count} of {each} games, {number} of {generations} generations"
+        return (
+            f"population {people:,} of {population:,}, {count} of {each} games, {number} of "
+            f"{generations} generations"
+        )
 
     def before(number: int) -> dict[str, int]:
         return {"first": number} if first else {}
@@ -277,7 +289,10 @@ def _row(
                 {**_values(200, each, part, 20_000, 20), **before(10)},
             ),
             "study": rows.Size(
-                f"population {population:,}, {each} game{'s' * (each > 1)}, {generations} generations, {{seeds}}",
+                (
+                    f"population {population:,}, {each} game{'s' * (each > 1)}, {generations} "
+                    "generations, {seeds}"
+                ),
                 {**_values(population, each, generations, 100_000, 50), **before(first)},
             ),
         },
@@ -287,7 +302,7 @@ def _row(
     )
 
 
-# -- 0: learned on SZ-Tetris, used in Tetris ---------------------------------------------------------------
+# -- 0: learned on SZ-Tetris, used in Tetris -------------------------------------------------------
 
 SZ = "SZ"
 
@@ -324,7 +339,8 @@ def _sz_draw(done: rows.Done) -> rows.Drawn:
         ]
     most = done[0][0]["most"]
     note = (
-        f"Games end after {most:,} pieces, at most {most * 2 // 5:,} rows. The study gives neither settings nor figures; these are those of its run 5 with other pieces, "
+        f"Games end after {most:,} pieces, at most {most * 2 // 5:,} rows. The study gives "
+        "neither settings nor figures; these are those of its run 5 with other pieces, "
         "and what that run learns in Tetris itself (`run-5`) is what to compare with."
     )
     sequences = sum(
@@ -354,7 +370,10 @@ ROWS = (
                 _values(200, 10, 20, 20_000, 20),
             ),
             "study": rows.Size(
-                "population 1,000, 10 games, 38 generations (as run 5; the study gives none), {seeds}",
+                (
+                    "population 1,000, 10 games, 38 generations (as run 5; the study gives none), "
+                    "{seeds}"
+                ),
                 _values(1000, 10, 38, 20_000, 50),
             ),
         },
@@ -371,7 +390,10 @@ ROWS = (
         100,
         1,
         50,
-        note="The study names neither sigma, selection nor the start of this run; these are those of its run 2. ",
+        note=(
+            "The study names neither sigma, selection nor the start of this run; these are "
+            "those of its run 2. "
+        ),
     ),
     _row(
         "2",
@@ -381,7 +403,10 @@ ROWS = (
         1000,
         5,
         56,
-        note=f"{FROM_HAND}With loops on, which the study switched off, the best candidates clear about as many as the study's. ",
+        note=(
+            f"{FROM_HAND}With loops on, which the study switched off, the best candidates "
+            "clear about as many as the study's. "
+        ),
     ),
     _row(
         "2b",
@@ -392,7 +417,10 @@ ROWS = (
         5,
         100,
         first=56,
-        note="It begins with the best of run 2, which clears many times the study's rows here (`run-2`). ",
+        note=(
+            "It begins with the best of run 2, which clears many times the study's rows here "
+            "(`run-2`). "
+        ),
     ),
     _row(
         "3",
@@ -422,6 +450,8 @@ ROWS = (
         1000,
         10,
         38,
-        note="Why the best has a third of the study's rows, and with loops on twice, is not known. ",
+        note=(
+            "Why the best has a third of the study's rows, and with loops on twice, is not known. "
+        ),
     ),
 )

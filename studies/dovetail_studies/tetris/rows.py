@@ -62,7 +62,7 @@ def _handmade(rows: int = 20, columns: int = 10) -> UnitNetwork:
     return handmade.network("study", handmade.PLANES, rows, columns)
 
 
-# -- H: the hand-made solution -----------------------------------------------------------------------
+# -- H: the hand-made solution ---------------------------------------------------------------------
 
 OFF: tuple[tuple[str, ...], ...] = (
     (),
@@ -96,8 +96,8 @@ def _fitted(results: Sequence[Result]) -> tuple[list[float], Censored]:
 def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
     """Return the mean without the cap, games, and how many were cut.
 
-    By maximum likelihood of an exponential law; where that does not fit, the mean of the games, with
-    Student's interval over them if none was cut and without one otherwise.
+    By maximum likelihood of an exponential law; where that does not fit, the mean of the games,
+    with Student's interval over them if none was cut and without one otherwise.
     """
     rows, found = _fitted(results)
     if found.mean is not None:
@@ -107,7 +107,8 @@ def uncut(results: Sequence[Result]) -> tuple[Estimate, int, int]:
 
 
 def whole_games(mean: Estimate) -> str:
-    """Return the mean of games that no cap cuts, in words; if all were cut there is only a lower end."""
+    """Return the mean of games that no cap cuts, in words; if all were cut there is only a lower
+    end."""
     return f"at least {mean.low:,.0f}" if math.isinf(mean.value) else interval(mean, 0)
 
 
@@ -118,11 +119,15 @@ def unfitted(results: Sequence[Result]) -> bool:
 
 def law(names: Sequence[str]) -> str:
     """Return how means were estimated; ``names`` has the lines that the law does not fit."""
-    text = "A mean is the rows of all games divided by the number that ended, as fits games that end at a constant rate, whether or not some are cut."
+    text = (
+        "A mean is the rows of all games divided by the number that ended, as fits games "
+        "that end at a constant rate, whether or not some are cut."
+    )
     if not names:
         return text
     return (
-        f"{text} Where the games do not fit that ({'; '.join(names)}), it is the mean of the games, with Student's interval over them if none was cut, "
+        f"{text} Where the games do not fit that ({'; '.join(names)}), it is the mean of the "
+        "games, with Student's interval over them if none was cut, "
         "and up to the cut and in italics otherwise."
     )
 
@@ -144,17 +149,22 @@ def _hand_draw(done: Done) -> Drawn:
         lines.append([name, printed, text, f"{cut} of {count}"])
         others += [name] * unfitted(results)
     note = (
-        "The study does not print the vector that it set by hand. With the weights that Dellacherie published, the six units clear many "
-        "times as many rows as the study reports; the lines above switch units off. Without the units for completed rows and for wells it is "
-        "about what the study reports, and without row transitions somewhat less: one or two units that did not work would explain the study's figure, other "
-        "weights would as well, and its text does not decide between them. *Without loops* the units for wells count the cells of wells, not their depth. The study's is a mean of 10 games, which may miss the true one by half. "
+        "The study does not print the vector that it set by hand. With the weights that "
+        "Dellacherie published, the six units clear many "
+        "times as many rows as the study reports; the lines above switch units off. Without the "
+        "units for completed rows and for wells it is "
+        "about what the study reports, and without row transitions somewhat less: one or two "
+        "units that did not work would explain the study's figure, other "
+        "weights would as well, and its text does not decide between them. *Without loops* the "
+        "units for wells count the cells of wells, not their depth. The study's is a mean of 10 "
+        "games, which may miss the true one by half. "
         f"{law(others)}"
     )
     columns = ["units", "study: rows, 10 games", "ours", "games cut short"]
     return Drawn(columns, lines, total, games.sequences_of(count), compared, note)
 
 
-# -- the players of the literature -------------------------------------------------------------------------
+# -- the players of the literature -----------------------------------------------------------------
 
 LITERATURE = {
     "dellacherie": "660,000 (Fahey's rules)",
@@ -188,12 +198,19 @@ def _literature_draw(done: Done) -> Drawn:
         printed = LITERATURE[player] if rows == 20 else "-"
         others += [f"{player} on {rows} rows"] * unfitted(results)
         lines.append([player, f"{rows} x 10", printed, whole_games(mean), f"{cut} of {count}"])
-    note = f"Published figures on 20 rows as the study quotes them. {law(others)} Where all are cut there is only a lower end. Games of up to 40,000,000 rows by the same players are [beside the strongest learner](best.md#tetris). Of the study's 13 players three have weights that we know: `dellacherie`, `bcts` and `dt-20` (CBMPI). `dt-10` is of the same authors; `bertsekas` has that player's 22 features with weights that we learned by least squares, so its figure is not theirs."
+    note = (
+        f"Published figures on 20 rows as the study quotes them. {law(others)} Where all are "
+        "cut there is only a lower end. Games of up to 40,000,000 rows by the same players "
+        "are [beside the strongest learner](best.md#tetris). Of the study's 13 players "
+        "three have weights that we know: `dellacherie`, `bcts` and `dt-20` (CBMPI). "
+        "`dt-10` is of the same authors; `bertsekas` has that player's 22 features with "
+        "weights that we learned by least squares, so its figure is not theirs."
+    )
     columns = ["player", "board", "published: rows", "ours", "games cut short"]
     return Drawn(columns, lines, total, games.sequences_of(count), (), note)
 
 
-# -- the goal ----------------------------------------------------------------------------------------------
+# -- the goal --------------------------------------------------------------------------------------
 
 
 def _goal(unit: Unit) -> Result:
@@ -234,7 +251,8 @@ def _goal_draw(done: Done) -> Drawn:
             [f"seed {unit['seed']}", "5,200, not reached", whole_games(mean), f"{cut} of {count}"]
         )
     note = (
-        "Learned from zeros are the weights of the six units, by cross-entropy on 10 x 10; the units are set by hand. The study wanted "
+        "Learned from zeros are the weights of the six units, by cross-entropy on 10 x 10; the "
+        "units are set by hand. The study wanted "
         "all 192 genes to be learned, which runs 1 to 5 show. A game ends at "
         f"{unit['most'] * 2 // 5:,} rows. {law(others)}"
     )
@@ -339,5 +357,9 @@ STUDY = Study(
             sized=False,
         ),
     ),
-    "Boards are 20 x 10 unless a line says otherwise. Candidates of a generation play the same games. The study searched with the loops of its units switched off. Runs 0 to 5 are each made twice, with loops off and with loops on.",
+    (
+        "Boards are 20 x 10 unless a line says otherwise. Candidates of a generation play the same "
+        "games. The study searched with the loops of its units switched off. Runs 0 to 5 are each "
+        "made twice, with loops off and with loops on."
+    ),
 )

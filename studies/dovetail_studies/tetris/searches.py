@@ -92,7 +92,7 @@ class RememberedSearch:
     def __init__(self, search: Search) -> None:
         self.search = search
         self.worths: list[list[float]] = []
-        """What each generation's vectors were worth, in the order in which they were asked for."""
+        """The worths of each generation's vectors, in the order in which they were asked for."""
 
     @property
     def mean(self) -> Array:

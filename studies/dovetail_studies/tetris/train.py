@@ -30,12 +30,12 @@ TEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What a generation came to."""
+    """The results of a generation."""
 
     generation: int
     """From 1."""
     vector: Array
-    """What has been learned so far."""
+    """The vector learned so far."""
     lines: float
     """Mean rows a game of that vector; in 2048 its score."""
     best: float
@@ -53,7 +53,8 @@ class Generation:
         'generation 3: 12.0 rows a game; candidates 8.2 on average, 30.5 the best; 4000 pieces'
         """
         return (
-            f"generation {self.generation}: {self.lines:.1f} {what} a game; candidates {self.average:.1f} "
+            f"generation {self.generation}: {self.lines:.1f} {what} a game; candidates "
+            f"{self.average:.1f} "
             f"on average, {self.best:.1f} the best; {self.pieces} pieces"
         )
 
@@ -113,7 +114,7 @@ def search(
         )
 
 
-# -- linear evaluations --------------------------------------------------------------------------------
+# -- linear evaluations ----------------------------------------------------------------------------
 
 
 def linear(features: Features, avoid: bool = True) -> Callable[[Array], games.Player]:
@@ -125,7 +126,7 @@ def linear(features: Features, avoid: bool = True) -> Callable[[Array], games.Pl
     return player
 
 
-# -- feature networks ----------------------------------------------------------------------------------
+# -- feature networks ------------------------------------------------------------------------------
 
 
 def resized(network: UnitNetwork, rows: int) -> UnitNetwork:
@@ -187,7 +188,7 @@ def gentle(units: int, rows: int, columns: int) -> Array:
     return out.ravel()
 
 
-# -- values --------------------------------------------------------------------------------------------
+# -- values ----------------------------------------------------------------------------------------
 
 
 def first_weights(features: Features, width: int) -> Array:

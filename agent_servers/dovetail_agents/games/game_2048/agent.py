@@ -41,7 +41,8 @@ class NTuple2048(VectorAgent[NTupleParameters]):
 
     It plays the move with the largest reward plus value; ``V(s)`` moves towards ``r' + V(s')`` of
     the next decision's best move, and towards 0 at the end. All chance is the game's, so it does
-    not explore. Where it does not learn, expectimax looks ``plies`` slides ahead. ``dovetail train 2048 train`` trains it where the games run.
+    not explore. Where it does not learn, expectimax looks ``plies`` slides ahead. ``dovetail train
+    2048 train`` trains it where the games run.
     """
 
     name = "ntuple-2048"
