@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +18,16 @@ from dovetail import DovetailError, InProcess
 from dovetail.client.client import RunHandle
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.presets import preset
+from dovetail.protocol.spaces import Discrete, Text
 from dovetail.testing import check_environment
 from dovetail_agents.general.search.agents import MCTSAgent
 from dovetail_agents.general.td import TD
-from dovetail_bridges.gdl import kif, program
+from dovetail_bridges.gdl import budget, kif, program
+from dovetail_bridges.gdl import rules as rules_module
 from dovetail_bridges.gdl.environment import GDL, board, bundled, rules_of
 from dovetail_bridges.gdl.game import Game, State
 from dovetail_bridges.gdl.kif import Term
+from dovetail_bridges.gdl.prover import Proof, Prover
 from dovetail_bridges.gdl.rules import BadRules
 from dovetail_games.connect_four.rules import ConnectFourBoard
 
@@ -65,7 +69,6 @@ SMALL = """
     [
         ("(<= (p ?x) (not (q ?x)))", r"\?x occurs in no positive condition"),
         ("(<= (p ?x) (distinct ?x 1))", r"\?x occurs in no positive condition"),
-        ("(<= (p 1) (not (q 1))) (<= (q 1) (p 1))", "depends on its own negation"),
         ("(succ 1)", "`succ` has 1 arguments in .*, and 2 elsewhere"),
         ("(<= (legal a jump) (does a go))", "`legal` depends on `does`"),
         ("(<= (role b) (true (s 1)))", "`role` depends on `true`"),
@@ -84,18 +87,37 @@ def test_a_description_without_an_end_is_refused() -> None:
         Game(SMALL.replace("terminal", "over"))
 
 
-def test_rules_that_nest_terms_for_ever_are_refused() -> None:
-    with pytest.raises(DovetailError, match=r"have no end|more than"):
-        Game(SMALL + "(n 0) (<= (n (s ?x)) (n ?x))")
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("(<= (legal a jump) (p 1)) (<= (p 1) (not (q 1))) (<= (q 1) (p 1))", "its own negation"),
+        (
+            "(<= (legal a (to ?x)) (n ?x)) (n 0) (<= (n (s ?x)) (n ?x))",
+            "`legal`: .*more than 20,000",
+        ),
+        ("(<= (legal a up) (n 0)) (<= (n ?x) (n (s ?x)))", "`legal`.*too deep"),
+    ],
+)
+def test_rules_without_an_end_or_a_meaning_are_told_when_they_are_needed(
+    monkeypatch: pytest.MonkeyPatch, more: str, problem: str
+) -> None:
+    monkeypatch.setattr(budget, "MOST_STEPS", 20_000)
+    limit = sys.getrecursionlimit()
+    with pytest.raises(DovetailError, match=problem) as told:
+        assert Game(SMALL + more).start().legal
+    assert "\n" not in str(told.value)
+    assert sys.getrecursionlimit() == limit
 
 
 def test_rules_that_never_finish_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "MOST_STEPS", 50_000)
+    monkeypatch.setattr(budget, "MOST_STEPS", 50_000)
     numbers = " ".join(f"(n {number})" for number in range(40))
     five = " ".join(f"(n ?{name})" for name in "abcde")
+    game = Game(f"{SMALL} {numbers} (<= (legal a (to ?a ?b ?c ?d ?e)) {five})")
     with pytest.raises(DovetailError, match="more than 50,000 conditions"):
-        Game(f"{SMALL} {numbers} (<= p {five})")
-    Game(SMALL + numbers + "(<= (p ?a ?b) (n ?a) (n ?b))")
+        assert game.start().legal
+    with pytest.raises(DovetailError, match="more than 50,000 conditions"):
+        assert game.start().legal, "a question that failed leaves nothing behind"
 
 
 @given(
@@ -125,12 +147,112 @@ def test_recursion_or_and_compound_terms() -> None:
         (<= (last ?x) (less ?y ?x) (not (more ?x))) (<= (more ?x) (less ?x ?y))
         """
     )
-    assert game.fixed["less"].facts == {
+    assert game.facts("less") == {
         *(("0", "1"), ("0", "2"), ("0", "3"), ("1", "2"), ("1", "3"), ("2", "3")),
     }
-    assert game.fixed["same"].facts == {("1",), ("2",), ("3",)}
-    assert game.fixed["odd"].facts == set()
-    assert game.fixed["last"].facts == {("3",)}
+    assert game.facts("same") == {("1",), ("2",), ("3",)}
+    assert game.facts("odd") == set()
+    assert game.facts("last") == {("3",)}
+
+
+def test_goals_may_be_what_other_goals_are_not() -> None:
+    rules = SMALL.replace("(goal a 70)", "(<= (goal a 0) (true (s 2))) ")
+    game = Game(rules + "(<= (goal a 100) (not (goal a 0)))")
+    state = game.start()
+    goals = []
+    while not state.terminal:
+        state, _ = state.after({"a": "go"})
+        goals.append(state.goal("a"))
+    assert goals == [100, 0, 100]
+
+
+def test_a_game_may_begin_with_nothing_true() -> None:
+    rules = """
+    (role a) (legal a go) (<= (next here) (does a go)) (<= terminal (true here)) (goal a 5)
+    """
+    state = Game(rules).start()
+    assert not state.true
+    state, _ = state.after({"a": "go"})
+    assert state.terminal
+    assert state.goal("a") == 5
+
+
+def test_only_what_is_asked_for_is_worked_out() -> None:
+    numbers = " ".join(f"(succ {n} {n + 1})" for n in range(3, 2000))
+    game = Game(
+        f"""{SMALL} {numbers} (<= (n ?x) (succ ?x ?y))
+        (<= (all ?a ?b ?c ?d) (n ?a) (n ?b) (n ?c) (n ?d))
+        (<= (less ?a ?b) (succ ?a ?b)) (<= (less ?a ?c) (succ ?a ?b) (less ?b ?c))
+        (<= (legal a jump) (all 1 2 3 4) (less 0 2000) (not (all 1 2 3 x)))"""
+    )
+    assert game.start().legal == {"a": ["go", "jump", "wait"]}
+
+
+LARGE = """
+(role a) (role b) (init (at a 0 0)) (init (at b 9 9)) (init (turn a)) (init (step 0))
+(succ 0 1) (succ 1 2) (succ 2 3) (succ 3 4) (succ 4 5) (succ 5 6) (succ 6 7) (succ 7 8) (succ 8 9)
+(<= (n ?x) (succ ?x ?y)) (n 9) (<= (other a b)) (<= (other b a))
+(<= (legal ?r (from ?x ?y to ?u ?v)) (true (turn ?r)) (true (at ?r ?x ?y)) (n ?u) (n ?v))
+(<= (legal ?r noop) (role ?r) (not (true (turn ?r))))
+(<= (next (at ?r ?u ?v)) (does ?r (from ?x ?y to ?u ?v)))
+(<= (next (at ?r ?x ?y)) (does ?r noop) (true (at ?r ?x ?y)))
+(<= (next (turn ?s)) (true (turn ?r)) (other ?r ?s))
+(<= (next (step ?t)) (true (step ?s)) (succ ?s ?t))
+(<= terminal (true (step 4))) (<= (goal a 60) (role a)) (<= (goal b 40) (role b))
+"""
+
+
+def test_moves_are_numbered_as_they_appear_where_they_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dovetail_bridges.gdl.game.MOST_TRIED", 5_000)
+    environment = GDL(GDL.Configuration(rules=LARGE))
+    spec = environment.init()
+    assert spec.action_spaces == [Discrete(1 << 16)] * 2
+    assert spec.observation_spaces == [Text(1 << 16)], "facts, too, are too many for bits"
+    first = environment.start(0)
+    fork = environment.fork(0, 1)
+    assert first.seats[0].legal == list(range(100))
+    assert environment.scene(0).choices[3].label == "(from 0 0 to 0 3)"  # type: ignore[union-attr]
+    environment.step({0: 42})
+    environment.step({1: 7})
+    third = environment.step({0: 100 + 5}).seats[0]
+    assert third.seat == 1
+    again = environment.start(0)
+    assert again.seats[0].legal == first.seats[0].legal
+    assert fork.step({0: 42}).seats[0].legal == list(range(100)), "a fork has numbers of its own"
+    check_environment(GDL, {"rules": LARGE}, episodes=2, strict=True)
+    with pytest.raises(DovetailError, match="observe=bits needs a description with `base`"):
+        GDL(GDL.Configuration(rules=LARGE, observe="bits"))
+
+
+WORDS = st.sampled_from(["x", "y", "z"])
+ATOMS = st.tuples(st.sampled_from(["p", "q", "r"]), st.sampled_from(["?a", "?b", "?c", "x", "y"]),
+                  st.sampled_from(["?a", "?b", "?c", "y", "z"]))  # fmt: skip
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["e", "p"]), WORDS, WORDS), min_size=1, max_size=8),
+    st.lists(st.tuples(ATOMS, st.lists(ATOMS, max_size=3)), max_size=6),
+)
+def test_both_evaluations_find_the_same(facts: list[Any], rules: list[Any]) -> None:
+    """Top down, with any arguments known, is what bottom up finds: recursion included."""
+    text = " ".join(kif.show(each) for each in facts)
+    for head, body in rules:
+        bound = [("e", each, "?f") for each in head[1:] if each.startswith("?")]
+        text += f" (<= {kif.show(head)} {' '.join(map(kif.show, [*body, *bound]))})"
+    read = rules_module.read(f"(role a) {text}")
+    bottom = program.Program(read)
+    found: program.Facts = {}
+    bottom.run(found, range(len(bottom.groups)))
+    prover = Prover(read, {})
+    for name in ("p", "q", "r"):
+        whole = found[name].facts if name in found else set()
+        for known in ((None, None), ("x", None), (None, "z"), ("y", "y")):
+            proof = Proof(prover, {}, (prover.fixed, {}, {}))
+            fits = {f for f in whole if all(k in (None, v) for k, v in zip(known, f, strict=True))}
+            asked = {tuple(v for k, v in zip(known, f, strict=True) if k is None) for f in fits}
+            assert set(prover.ask(proof, name, *known)) == asked, (name, known)
 
 
 def test_moves_and_facts_are_found_where_the_description_lists_none() -> None:
@@ -179,7 +301,7 @@ def test_tic_tac_toe_is_openspiels() -> None:
 
 
 def test_othello_is_openspiels() -> None:
-    play("othello", pyspiel.load_game("othello"), cell(8), 3, 50)
+    play("othello", pyspiel.load_game("othello"), cell(8), 2, 50)
 
 
 def test_nim_is_openspiels() -> None:
@@ -387,9 +509,10 @@ def test_a_board_is_drawn_from_facts_with_two_numbers() -> None:
 def test_a_short_text_does_not_occupy_its_program(
     monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
-    monkeypatch.setattr(program, "SECONDS", 0.2)
-    rest = "(init x) (legal a x) (<= (next z) (true z)) terminal (goal a 0)"
+    monkeypatch.setattr(budget, "SECONDS", 0.2)
+    rest = "(init x) (<= (legal a ?x) (n ?x)) (<= (next z) (true z)) terminal (goal a 0)"
+    state = Game(f"(role a) (n 0) {more} {rest}").start()
     begun = time.thread_time()
-    with pytest.raises(program.TooLarge, match=r"take more than 0\.2 s to work out"):
-        Game(f"(role a) (n 0) {more} {rest}")
+    with pytest.raises(budget.TooLarge, match=r"`legal`: the rules take more than 0\.2 s"):
+        assert state.legal
     assert time.thread_time() - begun < 2

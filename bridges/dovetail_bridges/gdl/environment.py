@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -25,6 +25,8 @@ from dovetail_bridges.outcomes import from_returns
 
 LONGEST = 1 << 16
 """Characters of a text observation at most."""
+MOST_MOVES = 1 << 16
+"""Actions of a seat whose moves are numbered as they appear."""
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,13 +81,16 @@ class GDL(Environment[Configuration]):
         self.game = _game(_text(self.configuration, type(self).Configuration))
         self.roles = self.game.roles
         passes = self.configuration.passes
+        listed = self.game.moves
+        self._appearing = listed is None
+        """True if moves get their numbers in the order in which they are legal in an episode."""
         self.moves: list[list[Term]] = [
-            sorted(self.game.moves[role], key=lambda move: move in passes) for role in self.roles
+            sorted((listed or {}).get(role, ()), key=lambda move: move in passes)
+            for role in self.roles
         ]
-        """The moves of each seat by number: sorted, passes last."""
-        self._numbers = [{move: at for at, move in enumerate(moves)} for moves in self.moves]
-        kind = self.configuration.observe
-        self._bits = kind == "bits" or (kind == "auto" and not self.game.hidden)
+        """The moves of each seat by number: sorted, passes last; or as they appear."""
+        self._number()
+        self._bits = self._observed_as_bits()
         if self.configuration.afterstates and (
             self.game.hidden or self.game.chance or not self._bits
         ):
@@ -95,9 +100,30 @@ class GDL(Environment[Configuration]):
         self._rng = random.Random(0)
         self.rewind()
 
+    def _number(self) -> None:
+        self._numbers = [{move: at for at, move in enumerate(moves)} for moves in self.moves]
+
+    def _observed_as_bits(self) -> bool:
+        kind, game = self.configuration.observe, self.game
+        if kind == "text" or (kind == "auto" and game.hidden):
+            return False
+        if (game.percepts if game.hidden else game.propositions) is not None and not (
+            game.hidden and self._appearing
+        ):
+            return True
+        if kind == "auto":
+            return False
+        raise DovetailError(
+            "gdl: what can become true is too much to work out, so observe=bits needs a description "
+            "with `base` and `input`; use observe=text"
+        )
+
     def rewind(self) -> None:
         """Return to the state in which the game begins."""
         self.state = self.game.start()
+        if self._appearing:
+            self.moves = [[] for _ in self.roles]
+            self._number()
         self.history = History(self.game)
         self.steps = 0
         self.to_act: list[int] = self._acting()
@@ -112,7 +138,9 @@ class GDL(Environment[Configuration]):
             name=f"gdl-{self.configuration.game}" if self._is_bundled() else self.name,
             seats=count,
             observation_spaces=seen,
-            action_spaces=[Discrete(len(moves)) for moves in self.moves],
+            action_spaces=[
+                Discrete(MOST_MOVES if self._appearing else len(moves)) for moves in self.moves
+            ],
             reward_range=(0.0, 1.0),
             perfect_information=not self.game.hidden,
             chance=self.game.chance,
@@ -215,10 +243,18 @@ class GDL(Environment[Configuration]):
         """Return the numbers of a seat's legal moves, in rising order.
 
         Raises:
-            DovetailError: one is missing from the description's `input`.
+            DovetailError: one is missing from the description's `input`, or too many have appeared.
         """
         role = self.roles[seat]
-        numbers = self._numbers[seat]
+        numbers, moves = self._numbers[seat], self.moves[seat]
+        for move in self.state.legal[role] if self._appearing else ():
+            if move not in numbers:
+                numbers[move] = len(moves)
+                moves.append(move)
+        if len(moves) > MOST_MOVES:
+            raise DovetailError(
+                f"{show(role)} had more than {MOST_MOVES:,} different moves in this episode"
+            )
         try:
             return sorted(numbers[move] for move in self.state.legal[role])
         except KeyError as error:
@@ -236,18 +272,19 @@ class GDL(Environment[Configuration]):
             raise DovetailError("gdl: several roles move at once here, so there are no afterstates")
         legal, role = self.state.legal, self.roles[seat]
         rows = []
+        bits = self._things(seat)
         for number in self.legal(seat):
             chosen = {role: self.moves[seat][number]}
             state, _ = self.state.after({each: legal[each][0] for each in self.roles} | chosen)
-            rows.append([each in state.true for each in self.game.propositions])
+            rows.append([each in state.true for each in bits])
         return np.array(rows, np.int8)
 
     def _things(self, seat: int) -> list[Term]:
         """Return what the bits of an observation stand for."""
         if not self.game.hidden:
-            return self.game.propositions
+            return self.game.propositions or []
         role = self.roles[seat]
-        seen: list[Term] = [("sees", each) for each in self.game.percepts[role]]
+        seen: list[Term] = [("sees", each) for each in (self.game.percepts or {}).get(role, ())]
         return seen + [("did", each) for each in self.moves[seat]]
 
     def observation(self, seat: int) -> NDArray[np.int8] | str:
@@ -268,7 +305,8 @@ class GDL(Environment[Configuration]):
         lines = [f"Step {self.steps}."]
         if seat is not None:
             lines[0] += f" You are {show(self.roles[seat])}."
-        lines += board(self.state.true, self.game.propositions) if not self.game.hidden else []
+        if not self.game.hidden:
+            lines += board(self.state.true, self.game.propositions or self.state.true)
         lines.append(self._words(seat))
         return "\n".join(each for each in lines if each)
 
@@ -292,8 +330,7 @@ class GDL(Environment[Configuration]):
         Raises:
             DovetailError: none was found in time.
         """
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
+        other = self._twin()
         other._rng = random.Random(seed)
         if not self.game.hidden:
             other.history = self.history.copy()
@@ -304,10 +341,17 @@ class GDL(Environment[Configuration]):
             other.to_act = acting(self.game, other.state, self.configuration.passes)
         return other
 
-    def __deepcopy__(self, memo: Any) -> Self:
-        """Return a copy that shares the rules and the states, neither of which changes."""
+    def _twin(self) -> Self:
         other = object.__new__(type(self))
         vars(other).update(vars(self))
+        if self._appearing:
+            other.moves = [each.copy() for each in self.moves]
+            other._number()
+        return other
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Return a copy that shares the rules and the states, neither of which changes."""
+        other = self._twin()
         other.history = self.history.copy()
         other._rng = random.Random()
         other._rng.setstate(self._rng.getstate())
@@ -384,7 +428,7 @@ def _text(options: Configuration, own: type[Configuration]) -> str:
     return read_file(options.file)
 
 
-def board(true: frozenset[Term], possible: Sequence[Term]) -> list[str]:
+def board(true: frozenset[Term], possible: Iterable[Term]) -> list[str]:
     """Return lines that draw facts of the form (NAME NUMBER NUMBER WORD), if there are any.
 
     Args:

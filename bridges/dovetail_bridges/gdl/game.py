@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.gdl.budget import TooLarge
 from dovetail_bridges.gdl.kif import Term, order, show
-from dovetail_bridges.gdl.program import Facts, Program, TooLarge
-from dovetail_bridges.gdl.relations import Relation
-from dovetail_bridges.gdl.rules import BadRules, Literal, Rule, reachable, read
+from dovetail_bridges.gdl.program import Facts, Program
+from dovetail_bridges.gdl.prover import Proof, Prover
+from dovetail_bridges.gdl.relations import Fact, Relation
+from dovetail_bridges.gdl.rules import GIVEN, BadRules, Literal, Rule, reachable, read
 
 RANDOM = "random"
 """The role that plays chance."""
+MOST_LISTED = 1 << 16
+"""Moves, or facts of a state, that are listed at most."""
+MOST_TRIED = 150_000
+"""Conditions that are tried at most to find out which moves and facts are possible."""
 
 
 class NoSuchMove(DovetailError):
@@ -28,39 +35,29 @@ class Game:
     Raises:
         NotKIF: the text is not KIF.
         BadRules: it is not a description of a game.
-        TooLarge: it has more facts than this program accepts.
+        TooLarge: its roles take too long to work out.
     """
 
     def __init__(self, text: str) -> None:
         self._rules = read(text)
         defined = {rule.head.relation for rule in self._rules}
-        for name in ("init", "legal", "next", "terminal", "goal"):
+        for name in ("legal", "next", "terminal", "goal"):
             if name not in defined:
                 raise BadRules(f"the rules define no `{name}`; every game needs it")
-        self._program = Program(self._rules)
         depends = {name: reachable(self._rules, name) for name in defined}
         for name in ("legal", "terminal", "goal"):
             if "does" in depends[name]:
                 raise BadRules(f"`{name}` depends on `does`; it may depend on the state only")
-        fixed = {name for name in defined if not depends[name] & {"true", "does"}}
-        for name in ("role", "init", "base", "input"):
-            if name in defined and name not in fixed:
-                raise BadRules(f"`{name}` depends on `true` or `does`; it must always hold")
-        groups = self._program.groups
-        self.fixed: Facts = {}
-        """The relations that are the same in every state."""
-        self._program.run(self.fixed, [at for at, each in enumerate(groups) if each <= fixed])
-        self._needed: dict[str, list[int]] = {
-            name: [
-                at
-                for at, each in enumerate(groups)
-                if each <= depends[name] and each & defined and not each <= fixed
-            ]
-            for name in ("legal", "terminal", "goal", "next", "sees")
-            if name in defined
+        self._levels = {
+            name: 2 if "does" in needs else 1 if "true" in needs else 0
+            for name, needs in depends.items()
         }
+        for name in ("role", "init", "base", "input"):
+            if self._levels.get(name, 0):
+                raise BadRules(f"`{name}` depends on `true` or `does`; it must always hold")
+        self.prover = Prover(self._rules, self._levels)
         named = [rule.head.atom[1] for rule in self._rules if rule.head.relation == "role"]
-        facts = {fact[0] for fact in self.fixed["role"].facts}
+        facts = {fact[0] for fact in self.facts("role")}
         everyone = [each for each in dict.fromkeys(named) if each in facts]
         everyone += sorted(facts - set(everyone), key=order)
         self.chance = RANDOM in everyone
@@ -71,68 +68,106 @@ class Game:
         """The players and chance, in the order of the description."""
         self.hidden = "sees" in defined
         """True if players see only what `sees` says (GDL-II)."""
+        self._first = frozenset(fact[0] for fact in self.facts("init"))
+        self.prover.sample = Relation((each,) for each in self._first)
+
+    def facts(self, name: str) -> set[Fact]:
+        """Return the facts of a relation that is the same in every state.
+
+        Raises:
+            TooLarge: they take too long to work out.
+        """
+        arity = next((len(e.head.atom) for e in self._rules if e.head.relation == name), 1) - 1
+        proof = Proof(self.prover, {}, (self.prover.fixed, {}, {}))
+        return set(self.prover.ask(proof, name, *[None] * arity))
 
     def start(self) -> State:
         """Return the state in which the game begins."""
-        return State(self, frozenset(fact[0] for fact in self.fixed["init"].facts))
+        return State(self, self._first)
 
     @cached_property
-    def moves(self) -> dict[Term, list[Term]]:
-        """Every move that each player can ever make: what `input` says, or could become legal."""
-        source = self.fixed["input"] if "input" in self.fixed else self._possible["legal"]
+    def moves(self) -> dict[Term, list[Term]] | None:
+        """Every move that each player can ever make: what `input` says, or could become legal.
+
+        None if these are too many to work out.
+        """
+        source = self._listed("input", "legal")
+        if source is None:
+            return None
         found: dict[Term, list[Term]] = {role: [] for role in self.roles}
-        for role, move in source.facts:
+        for role, move in source:
             if role in found:
                 found[role].append(move)
-        for role, moves in found.items():
-            if not moves:
-                raise BadRules(f"{show(role)} never has a move")
+        for moves in found.values():
             moves.sort(key=order)
-        return found
+        return found if all(found.values()) else None
 
     @cached_property
-    def propositions(self) -> list[Term]:
-        """Everything that can be true in a state: what `base` says, or what could become true."""
-        source = self.fixed["base"] if "base" in self.fixed else self._possible["true"]
-        return sorted((fact[0] for fact in source.facts), key=order)
+    def propositions(self) -> list[Term] | None:
+        """Everything that can be true in a state: what `base` says, or what could become true.
+
+        None if that is too much to work out.
+        """
+        source = self._listed("base", "true")
+        return None if source is None else sorted((fact[0] for fact in source), key=order)
 
     @cached_property
-    def percepts(self) -> dict[Term, list[Term]]:
-        """Everything that each player could ever see (GDL-II)."""
+    def percepts(self) -> dict[Term, list[Term]] | None:
+        """Everything that each player could ever see (GDL-II); None if that is too much."""
+        source = self._listed("", "sees")
+        if source is None:
+            return None
         found: dict[Term, list[Term]] = {role: [] for role in self.roles}
-        for role, percept in self._possible["sees"].facts if self.hidden else ():
+        for role, percept in source:
             if role in found:
                 found[role].append(percept)
         for percepts in found.values():
             percepts.sort(key=order)
         return found
 
+    def _listed(self, by: str, otherwise: str) -> set[Fact] | None:
+        """Return what a relation lists, or what another could have; None if either is too large."""
+        try:
+            listed = self.facts(by) if by in self._levels else None
+        except TooLarge:
+            return None
+        if listed is None:
+            possible = self._possible
+            listed = None if possible is None else possible[otherwise].facts
+        return None if listed is None or len(listed) > MOST_LISTED else listed
+
     @cached_property
-    def _possible(self) -> Facts:
+    def _possible(self) -> Facts | None:
         """The relations as if everything that was ever true or done stayed so.
 
         Conditions that are negated are dropped unless they always hold or never do, so that nothing
-        possible is missing.
+        possible is missing.  None if that takes more than ``MOST_TRIED`` conditions.
         """
+        depends = {name: reachable(self._rules, name) for name in self._levels}
+        needed = set().union(*(depends.get(each, ()) for each in ("init", "legal", "next", "sees")))
+
+        def kept(rule: Rule, literal: Literal) -> bool:
+            name = literal.relation
+            if not literal.negated or name == "distinct":
+                return True
+            level = self._levels.get(name, 1 if name in GIVEN else 0)
+            return level == 0 and rule.head.relation not in depends.get(name, ())
+
         rules = [
-            Rule(rule.head, tuple(e for e in rule.body if not e.negated or self._always(e)))
+            Rule(rule.head, tuple(each for each in rule.body if kept(rule, each)))
             for rule in self._rules
+            if rule.head.relation in needed
         ]
         always = [("true", "init"), ("true", "next")]
         rules += [Rule(Literal((a, "?x")), (Literal((b, "?x")),)) for a, b in always]
         rules.append(Rule(Literal(("does", "?r", "?m")), (Literal(("legal", "?r", "?m")),)))
-        program = Program(rules)
+        program = Program(rules, MOST_TRIED)
         facts: Facts = {}
         try:
             program.run(facts, range(len(program.groups)))
-        except TooLarge as error:
-            raise TooLarge(
-                f"{error}, or list its moves with `input` and facts with `base`"
-            ) from None
+        except TooLarge:
+            return None
         return facts
-
-    def _always(self, literal: Literal) -> bool:
-        return literal.relation == "distinct" or literal.relation in self.fixed
 
 
 class State:
@@ -141,19 +176,17 @@ class State:
     def __init__(self, game: Game, true: frozenset[Term]) -> None:
         self.game = game
         self.true = true
-        self._facts: Facts = {**game.fixed, "true": Relation((each,) for each in true)}
-        self._ran: set[int] = set()
+        self._true = Relation((each,) for each in true)
+        self._tables: dict[object, Any] = {}
 
-    def _relation(self, name: str) -> Relation:
-        groups = [at for at in self.game._needed.get(name, ()) if at not in self._ran]
-        self._ran.update(groups)
-        self.game._program.run(self._facts, groups)
-        return self._facts.get(name) or Relation()
+    def _proof(self, **given: Relation) -> Proof:
+        tables: tuple[dict[object, Any], ...] = (self.game.prover.fixed, self._tables, {})
+        return Proof(self.game.prover, {"true": self._true, **given}, tables)
 
     @cached_property
     def terminal(self) -> bool:
         """Return whether the game is over."""
-        return bool(self._relation("terminal").facts)
+        return bool(self.game.prover.ask(self._proof(), "terminal"))
 
     @cached_property
     def legal(self) -> dict[Term, list[Term]]:
@@ -162,26 +195,28 @@ class State:
         Raises:
             BadRules: a role has none.
         """
-        found: dict[Term, list[Term]] = {role: [] for role in self.game.everyone}
-        for role, move in self._relation("legal").facts:
-            if role in found:
-                found[role].append(move)
-        for role, moves in found.items():
+        game = self.game
+        proof = self._proof()
+        found: dict[Term, list[Term]] = {}
+        for role in game.everyone:
+            moves = [move for (move,) in game.prover.ask(proof, "legal", role, None)]
             if not moves:
                 raise BadRules(f"{show(role)} has no legal move in {self}")
-            moves.sort(key=order)
+            found[role] = sorted(moves, key=order)
         return found
 
     def goal(self, role: Term) -> int:
-        """Return what a player has earned, 0 to 100.
+        """Return what a player has earned, 0 to 100; 0 if the rules do not say.
 
         Raises:
-            BadRules: the rules do not say exactly one number.
+            BadRules: they say several numbers, or something else.
         """
-        values = [fact[1] for fact in self._relation("goal").facts if fact[0] == role]
+        values = [value for (value,) in self.game.prover.ask(self._proof(), "goal", role, None)]
+        if not values:  # such as at the limit of moves of many descriptions
+            return 0
         word = values[0] if len(values) == 1 else ""
         if not (isinstance(word, str) and word.isascii() and word.isdigit() and int(word) <= 100):
-            shown = ", ".join(map(show, values)) or "none"
+            shown = ", ".join(map(show, values))
             raise BadRules(
                 f"the goal of {show(role)} must be one number from 0 to 100, not {shown}"
             )
@@ -196,23 +231,21 @@ class State:
         Raises:
             NoSuchMove: one is missing or not legal.
         """
-        for role in self.game.everyone:
+        game = self.game
+        for role in game.everyone:
             if moves.get(role) not in self.legal[role]:
                 move = show(moves[role]) if role in moves else "no move"
                 raise NoSuchMove(f"{move} is not legal for {show(role)}")
-        facts: Facts = {**self._facts, "does": Relation((r, moves[r]) for r in self.game.everyone)}
-        game = self.game
-        needed = {at for name in ("next", "sees") for at in game._needed.get(name, ())}
-        game._program.run(facts, sorted(needed - self._ran))
-        true = facts["next"].facts if "next" in facts else ()
+        proof = self._proof(does=Relation((r, moves[r]) for r in game.everyone))
+        true = frozenset(fact for (fact,) in game.prover.ask(proof, "next", None))
         seen: dict[Term, list[Term]] = {role: [] for role in game.roles}
         if game.hidden:
-            for role, percept in facts["sees"].facts:
+            for role, percept in game.prover.ask(proof, "sees", None, None):
                 if role in seen:
                     seen[role].append(percept)
             for percepts in seen.values():
                 percepts.sort(key=order)
-        return State(game, frozenset(fact[0] for fact in true)), seen
+        return State(game, true), seen
 
     def __str__(self) -> str:
         return " ".join(show(each) for each in sorted(self.true, key=order))

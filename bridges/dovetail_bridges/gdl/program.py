@@ -7,13 +7,12 @@ in Abiteboul, Hull and Vianu, "Foundations of Databases", chapter 13).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import Any
 
-from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.gdl.budget import Budget, TooLarge
 from dovetail_bridges.gdl.kif import Term, variable
 from dovetail_bridges.gdl.relations import Fact, Look, Relation, Shape
 from dovetail_bridges.gdl.rules import Literal, Rule, levels
@@ -28,21 +27,10 @@ MOST_FACTS = 500_000
 """Facts of one relation at most."""
 MOST_ROUNDS = 5_000
 """Repetitions of a group at most; each can nest terms deeper."""
-MOST_STEPS = 20_000_000
-"""Conditions tried in one run at most."""
-SECONDS = 5.0
-"""Processor time of one run at most: also a few facts can nest terms so deep that each takes
-long."""
-LOOK = 100_000
-"""Conditions after which the clock is looked at."""
 ADDED = 256
 """Facts after which it is looked at, too."""
 _NEW = "+"
 """Stands before the name of a relation for its newest facts; no rule can name it so."""
-
-
-class TooLarge(DovetailError):
-    """The rules derive more than this program accepts."""
 
 
 class Program:
@@ -50,11 +38,12 @@ class Program:
 
     Args:
         rules: checked by ``rules.read``.
+        steps: conditions that a run may try; ``budget.MOST_STEPS`` if None.
     """
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], steps: int | None = None) -> None:
         self._looks: dict[Shape, Look] = {}
-        self._left = _Left()
+        self._left = Budget(steps)
         self.groups: list[frozenset[str]] = []
         self._plans: list[tuple[list[_Plan], list[_Plan]]] = []
         heads: dict[str, list[Rule]] = {}
@@ -125,53 +114,16 @@ class Program:
             facts.pop(_NEW + name, None)
 
 
-class _Left(list[int]):
-    """The conditions that may still be tried before the clock is looked at, as its only entry."""
-
-    def __init__(self) -> None:
-        super().__init__([0])
-        self._steps = 0
-        self._end = 0.0
-
-    def begin(self) -> None:
-        """Begin a run."""
-        self[0] = min(LOOK, MOST_STEPS)
-        self._steps = MOST_STEPS - self[0]
-        self._end = time.thread_time() + SECONDS
-
-    def look(self) -> None:
-        """Look at the clock.
-
-        Raises:
-            TooLarge: the time is over.
-        """
-        if time.thread_time() > self._end:
-            raise TooLarge(
-                f"the rules take more than {SECONDS:g} s to work out; make the game smaller"
-            )
-
-    def more(self) -> None:
-        """Allow more conditions, if there are any left.
-
-        Raises:
-            TooLarge: there are none, or the time is over.
-        """
-        self.look()
-        if self._steps <= 0:
-            raise TooLarge(
-                f"the rules try more than {MOST_STEPS:,} conditions at once; make the game smaller"
-            )
-        self[0] = LOOK
-        self._steps -= LOOK
-
-
 def _adding(
-    relation: Relation, name: str, left: _Left, old: AbstractSet[Fact] = frozenset()
+    relation: Relation, name: str, left: Budget, old: AbstractSet[Fact] = frozenset()
 ) -> Emit:
     """Return what adds facts to a relation, except those of ``old``."""
     add, known = relation.add, relation.facts
 
     def emit(fact: Fact) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            left.more()
         if fact not in old and add(fact):
             if len(known) > MOST_FACTS:
                 raise _too_many(name)
@@ -196,7 +148,7 @@ class _Plan:
     """
 
     def __init__(
-        self, rule: Rule, looks: dict[Shape, Look], left: _Left, new: int | None = None
+        self, rule: Rule, looks: dict[Shape, Look], left: Budget, new: int | None = None
     ) -> None:
         self.head = rule.head.relation
         self._looks, self._left = looks, left
@@ -315,7 +267,7 @@ def _joining(
     look: Look,
     key: Callable[[Place], tuple[Term, ...]],
     slots: Sequence[int],
-    left: _Left,
+    left: Budget,
 ) -> Callable[[Step], Step]:
     nothing: tuple[tuple[Term, ...], ...] = ()
 

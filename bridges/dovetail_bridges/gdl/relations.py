@@ -74,7 +74,7 @@ def _entry(shape: Shape) -> Entry:
     def entry(fact: Fact) -> tuple[Values, Values] | None:
         known: list[Term] = []
         asked: dict[int, Term] = {}
-        if not _take(shape, fact, known, asked):
+        if not take(shape, fact, known, asked):
             return None
         return tuple(known), tuple(asked[each] for each in sorted(asked))
 
@@ -103,12 +103,13 @@ def _flat(shape: tuple[int | None, ...]) -> Entry:
     return entry
 
 
-def _take(shape: Shape, term: Term, known: list[Term], asked: dict[int, Term]) -> bool:
+def take(shape: Shape, term: Term, known: list[Term], asked: dict[int, Term]) -> bool:
+    """Note the values of a term that are known and asked for; return whether the shape fits."""
     if shape is None:
         known.append(term)
         return True
     if isinstance(shape, int):
         return asked.setdefault(shape, term) == term
     if isinstance(shape, tuple) and isinstance(term, tuple) and len(shape) == len(term):
-        return all(_take(s, t, known, asked) for s, t in zip(shape, term, strict=True))
+        return all(take(s, t, known, asked) for s, t in zip(shape, term, strict=True))
     return False

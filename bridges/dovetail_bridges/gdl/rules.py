@@ -1,8 +1,8 @@
 """Rules of a game description: read from KIF, and checked before they are evaluated.
 
 A rule is safe if each variable of its head, of ``not`` and of ``distinct`` occurs in a positive
-literal; a description is stratified if no relation depends on its own negation.  Both make the
-meaning of a description unique (the specification's section 3).
+literal.  A description has one meaning if no atom depends on its own negation, too (the
+specification's section 3), which ``prover`` finds out as it evaluates.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def read(text: str) -> list[Rule]:
 
     Raises:
         NotKIF: the text is not KIF.
-        BadRules: a rule has the wrong form, is unsafe, or negates what it depends on.
+        BadRules: a rule has the wrong form or is unsafe.
     """
     rules = [rule for term in parse(text) for rule in _rules(term)]
     if not any(rule.head.relation == "role" for rule in rules):
@@ -76,7 +76,6 @@ def read(text: str) -> list[Rule]:
     _check_arities(rules)
     for rule in rules:
         _check_safe(rule)
-    levels(rules)
     return rules
 
 

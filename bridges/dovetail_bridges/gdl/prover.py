@@ -1,0 +1,540 @@
+"""Evaluation of rules, top down: what is asked for, and what that needs.
+
+A call is a relation with some arguments known.  Its answers are kept in a table, so that nothing is
+worked out twice in a state; calls that depend on themselves are repeated until they find nothing
+new (linear tabling: Zhou, Sato and Shen, "Linear Tabling Strategies and Optimizations", TPLP 2008).
+So a relation may depend on its own negation as long as no atom does.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+from dovetail_bridges.gdl.budget import Budget, TooLarge
+from dovetail_bridges.gdl.kif import Term, show, variable
+from dovetail_bridges.gdl.relations import Fact, Look, Relation, Shape, Values, take
+from dovetail_bridges.gdl.rules import BadRules, Literal, Rule
+
+FRAMES = 15_000
+"""Python's frames that a proof may use: rules that count to 1,000 need some thousands."""
+MOST_TABLES = 300_000
+"""Tables that do not depend on the state; beyond, they are made again."""
+MOST_ROUNDS = 2_000
+"""Repetitions of a call that depends on itself at most."""
+OPEN = 3.0
+"""Guess of how many values an argument has that a rule leaves open; one that is known divides the
+answers by the root of it."""
+FAR = 1 << 60
+
+Place = list[object]
+"""The values of a rule's variables, and its constants, by number; at 0 the table of its head."""
+
+
+class _Table:
+    """The answers to a call."""
+
+    __slots__ = ("answers", "complete", "depth", "home", "looped", "low", "name", "round")
+
+    def __init__(self, home: dict[object, _Table], name: object) -> None:
+        self.home, self.name = home, name
+        self.answers: dict[Values, None] = {}
+        self.complete = False
+        self.depth = -1
+        """Its depth among the calls that are being answered; -1 otherwise."""
+        self.looped = False
+        self.low = FAR
+        """The lowest depth that it waits for."""
+        self.round = -1
+
+
+class Proof:
+    """What is true in a state, and what has been worked out from that.
+
+    Args:
+        prover: the rules.
+        given: the facts of the state and of the joint move.
+        tables: by what they depend on: nothing, the state, the joint move.
+    """
+
+    __slots__ = ("changes", "depth", "facts", "left", "low", "lowest", "open", "round", "tables")
+
+    def __init__(
+        self, prover: Prover, given: Mapping[str, Relation], tables: Sequence[dict[object, _Table]]
+    ) -> None:
+        self.facts = {**prover.facts, **given}
+        self.tables = tables
+        self.open: list[_Table] = []
+        """The tables that are not complete, in the order of their first call."""
+        self.depth, self.low, self.lowest = 0, FAR, FAR
+        self.round = self.changes = 0
+        self.left = prover.budget
+
+
+Step = Callable[[Proof, Place], bool]
+"""Tries the rest of a rule; true if no more answers are needed."""
+Maker = Callable[[Step], Step]
+
+
+class Prover:
+    """The rules of a game, ready for questions.
+
+    Args:
+        rules: checked by ``rules.read``.
+        levels: by relation, 1 if it depends on the state, 2 if on the joint move; otherwise 0.
+    """
+
+    def __init__(self, rules: Iterable[Rule], levels: Mapping[str, int]) -> None:
+        self.levels = levels
+        self.budget = Budget()
+        self.facts: dict[str, Relation] = {}
+        """The facts of the description, by relation."""
+        self.rules: dict[str, list[Rule]] = {}
+        self.looks: dict[Shape, Look] = {}
+        self.sample: Relation = Relation()
+        """A state, by which rules are put in order."""
+        self.fixed: dict[object, _Table] = {}
+        self._calls: dict[tuple[str, tuple[bool, ...]], _Call] = {}
+        self._lock = threading.RLock()
+        for rule in rules:
+            if rule.body:
+                self.rules.setdefault(rule.head.relation, []).append(rule)
+            else:
+                self.facts.setdefault(rule.head.relation, Relation()).add(rule.head.atom[1:])
+
+    def call(self, relation: str, known: tuple[bool, ...]) -> _Call:
+        """Return the call of a relation of which some arguments are known."""
+        found = self._calls.get((relation, known))
+        if found is None:
+            found = self._calls[relation, known] = _Call(self, relation, known)
+        return found
+
+    def ask(self, proof: Proof, relation: str, *arguments: Term | None) -> list[Values]:
+        """Return the values of the arguments that are None, for which the relation holds.
+
+        Raises:
+            TooLarge: it takes too long.
+            BadRules: something depends on its own negation.
+        """
+        known = tuple(each is not None for each in arguments)
+        key = tuple(each for each in arguments if each is not None)
+        limit = sys.getrecursionlimit()
+        with self._lock:
+            if len(self.fixed) > MOST_TABLES:
+                self.fixed.clear()
+            self.budget.begin()
+            sys.setrecursionlimit(max(limit, FRAMES))
+            try:
+                return list(self.call(relation, known).solve(proof, key).answers)
+            except RecursionError:
+                raise TooLarge(
+                    f"the rules of `{relation}` nest too deep; make the game smaller"
+                ) from None
+            except TooLarge as error:
+                raise TooLarge(f"`{relation}`: {error}") from None
+            finally:
+                sys.setrecursionlimit(limit)
+                for table in proof.open:  # of a question that failed
+                    table.home.pop(table.name, None)
+                proof.open.clear()
+                proof.depth, proof.low, proof.lowest = 0, FAR, FAR
+
+
+class _Call:
+    """A relation with some arguments known: its facts, and its rules in an order that suits."""
+
+    def __init__(self, prover: Prover, relation: str, known: tuple[bool, ...]) -> None:
+        self.relation = relation
+        self.known = known
+        self.ground = all(known)
+        self.level = prover.levels.get(relation, 0)
+        self._prover = prover
+        self._clauses: list[_Clause] | None = None
+        count = iter(range(len(known)))
+        shape = tuple(None if each else next(count) for each in known)
+        self._look = prover.looks.setdefault(shape, Look(shape))
+
+    def solve(self, proof: Proof, key: Values) -> _Table:
+        """Return the table of a call, complete unless the call is being answered already."""
+        home = proof.tables[self.level]
+        name = (self, key)
+        table = home.get(name)
+        if table is None:
+            table = home[name] = _Table(home, name)
+            proof.open.append(table)
+            return self._answer(proof, table, key, fresh=True)
+        if table.complete:
+            return table
+        if table.depth >= 0:
+            table.looped = True
+            proof.low = min(proof.low, table.depth)
+            return table
+        if table.round == proof.round:
+            proof.low = min(proof.low, proof.lowest)
+            return table
+        return self._answer(proof, table, key, fresh=False)
+
+    def _answer(self, proof: Proof, table: _Table, key: Values, *, fresh: bool) -> _Table:
+        outer, open_ = proof.low, proof.open
+        depth = table.depth = proof.depth
+        proof.depth = depth + 1
+        proof.low = depth if fresh else proof.lowest
+        at = len(open_) - 1 if fresh else 0
+        clauses = self._clauses
+        if clauses is None:
+            rules = self._prover.rules.get(self.relation, ())
+            clauses = self._clauses = [_Clause(self._prover, each, self.known) for each in rules]
+        facts = proof.facts.get(self.relation)
+        if facts is not None:
+            for values in facts.index(self._look).get(key, ()):
+                table.answers[values] = None
+        rounds = 0
+        while True:
+            before = proof.changes
+            table.round = proof.round
+            table.looped = False
+            if not (self.ground and table.answers):
+                for clause in clauses:
+                    if clause.prove(proof, table, key):
+                        table.answers[()] = None
+                        proof.changes += 1
+                        break
+            if self.ground and table.answers:
+                # Nothing can change it; what relied on its not being so is worked out again.
+                table.complete = True
+            if proof.low < depth or not fresh:
+                table.low = proof.low
+                proof.lowest = min(proof.lowest, proof.low)
+                break
+            alone = len(open_) == at + 1
+            if (alone and not table.looped) or proof.changes == before or table.complete:
+                self._close(proof, at, table)
+                break
+            proof.round += 1
+            rounds += 1
+            proof.left.look()
+            if rounds > MOST_ROUNDS:  # each nests terms deeper
+                raise TooLarge(f"still new facts after {MOST_ROUNDS:,} rounds")
+        table.depth = -1
+        proof.depth = depth
+        proof.low = outer if table.complete else min(outer, proof.low)
+        return table
+
+    def _close(self, proof: Proof, at: int, table: _Table) -> None:
+        """Complete a table and those that waited for it."""
+        open_ = proof.open
+        proven = table.complete
+        for each in open_[at:]:
+            if proven and not each.complete:
+                each.home.pop(each.name, None)
+            each.complete = True
+        table.complete = True
+        del open_[at:]
+        if proof.lowest != FAR:
+            proof.lowest = min((each.low for each in open_ if each.depth < 0), default=FAR)
+
+
+class _Clause:
+    """One rule for one kind of call, with its conditions in the order in which they are tried."""
+
+    def __init__(self, prover: Prover, rule: Rule, known: tuple[bool, ...]) -> None:
+        self._prover = prover
+        self._start: Place = [None]
+        self._slots: dict[Term, int] = {}
+        self._bound: set[str] = set()
+        arguments = rule.head.atom[1:]
+        self._enter = self._entering([a for a, k in zip(arguments, known, strict=True) if k])
+        makers: list[Maker] = []
+        waiting = list(rule.body)
+        while waiting:
+            literal = min(waiting, key=self._cost)
+            waiting.remove(literal)
+            makers.append(self._condition(literal))
+        step = self._last([a for a, k in zip(arguments, known, strict=True) if not k])
+        for maker in reversed(makers):
+            step = maker(step)
+        self._step = step
+
+    def prove(self, proof: Proof, table: _Table, key: Values) -> bool:
+        """Add answers to a table; return true if the call is proven and has no others."""
+        place = self._start.copy()
+        place[0] = table
+        return self._enter(place, key) and self._step(proof, place)
+
+    def _last(self, asked: Sequence[Term]) -> Step:
+        if not asked:
+            return lambda proof, place: True
+        make = self._values(asked)
+
+        def emit(proof: Proof, place: Place) -> bool:
+            answers = place[0].answers  # type: ignore[attr-defined]
+            answer = make(place)
+            if answer not in answers:
+                answers[answer] = None
+                proof.changes += 1
+            proof.left[0] -= 1
+            if proof.left[0] < 0:
+                proof.left.more()
+            return False
+
+        return emit
+
+    def _slot(self, term: Term) -> int:
+        found = self._slots.get(term)
+        if found is None:
+            found = self._slots[term] = len(self._start)
+            self._start.append(term)
+        return found
+
+    def _shape(
+        self, term: Term, known: list[Term], asked: list[int], here: dict[str, int]
+    ) -> Shape:
+        """Return how a term looks at a value; note what is known of it, and what is asked."""
+        if isinstance(term, str):
+            if not variable(term) or term in self._bound:
+                known.append(term)
+                return None
+            if term not in here:
+                here[term] = len(asked)
+                asked.append(self._slot(term))
+            return here[term]
+        if self._is_bound(term):
+            known.append(term)
+            return None
+        return tuple(self._shape(each, known, asked, here) for each in term)
+
+    def _is_bound(self, term: Term) -> bool:
+        if isinstance(term, str):
+            return not variable(term) or term in self._bound
+        return all(map(self._is_bound, term))
+
+    def _matching(self, patterns: Sequence[Term]) -> Callable[[Place, Values], bool]:
+        """Return what assigns the variables of patterns so that they equal values, if it can."""
+        known: list[Term] = []
+        asked: list[int] = []
+        here: dict[str, int] = {}
+        shape = tuple(self._shape(each, known, asked, here) for each in patterns)
+        self._bound |= here.keys()
+        if any(isinstance(each, tuple) for each in shape):
+            return self._matching_parts(shape, known, asked)
+        same = [
+            (at, self._slot(term))
+            for at, term in zip([a for a, s in enumerate(shape) if s is None], known, strict=True)
+            if isinstance(term, str)
+        ]
+        built = [
+            (at, self._values(term))
+            for at, term in zip([a for a, s in enumerate(shape) if s is None], known, strict=True)
+            if not isinstance(term, str)
+        ]
+        first = [shape.index(each) for each in range(len(asked))]
+        twice = [
+            (at, first[s]) for at, s in enumerate(shape) if isinstance(s, int) and at != first[s]
+        ]
+        new = list(zip(first, asked, strict=True))
+
+        def match(place: Place, values: Values) -> bool:
+            for at, slot in same:
+                if values[at] != place[slot]:
+                    return False
+            for at, before in twice:
+                if values[at] != values[before]:
+                    return False
+            for at, make in built:
+                if values[at] != make(place):
+                    return False
+            for at, slot in new:
+                place[slot] = values[at]
+            return True
+
+        return match
+
+    def _matching_parts(
+        self, shape: Shape, known: Sequence[Term], asked: Sequence[int]
+    ) -> Callable[[Place, Values], bool]:
+        make = self._values(known)
+
+        def match(place: Place, values: Values) -> bool:
+            same: list[Term] = []
+            found: dict[int, Term] = {}
+            if not take(shape, values, same, found) or tuple(same) != make(place):
+                return False
+            for at, value in found.items():
+                place[asked[at]] = value
+            return True
+
+        return match
+
+    def _entering(self, patterns: Sequence[Term]) -> Callable[[Place, Values], bool]:
+        if not patterns:
+            return lambda place, values: True
+        return self._matching(patterns)
+
+    def _cost(self, literal: Literal) -> float:
+        """Guess how many ways a condition leaves; infinite for a test that is not ready."""
+        loose = literal.variables() - self._bound
+        if literal.negated:
+            return FAR if loose else -1.0
+        if not loose:
+            return 0.0 if literal.relation in ("true", "does") else 0.5
+        prover, name = self._prover, literal.relation
+        if name == "does":
+            return 1.0
+        if name in prover.rules:
+            known_ones = sum(map(self._is_bound, literal.atom[1:]))
+            return math.pow(OPEN, len(loose) - known_ones / 2)
+        relation = prover.sample if name == "true" else prover.facts.get(name, Relation())
+        known: list[Term] = []
+        shape = self._peek(literal.atom[1:], known, {})
+        index = relation.index(prover.looks.setdefault(shape, Look(shape)))
+        if not index:
+            return math.pow(OPEN, len(loose)) if name == "true" else 0.0
+        return sum(map(len, index.values())) / len(index)
+
+    def _peek(self, term: Term, known: list[Term], here: dict[str, int]) -> Shape:
+        """Return the shape of a term without taking slots for its variables."""
+        if self._is_bound(term):
+            return None
+        if isinstance(term, str):
+            return here.setdefault(term, len(here))
+        return tuple(self._peek(each, known, here) for each in term)
+
+    def _condition(self, literal: Literal) -> Maker:
+        if literal.relation == "distinct":
+            return self._distinct(*literal.atom[1:])
+        stored = literal.relation in ("true", "does") or literal.relation not in self._prover.rules
+        if literal.negated:
+            return self._absent(literal) if stored else self._refuted(literal)
+        return self._stored(literal) if stored else self._called(literal)
+
+    def _distinct(self, one: Term, other: Term) -> Maker:
+        left, right = self._build(one), self._build(other)
+
+        def maker(then: Step) -> Step:
+            def step(proof: Proof, place: Place) -> bool:
+                return left(place) != right(place) and then(proof, place)
+
+            return step
+
+        return maker
+
+    def _absent(self, literal: Literal) -> Maker:
+        name, make = literal.relation, self._values(literal.atom[1:])
+
+        def maker(then: Step) -> Step:
+            def step(proof: Proof, place: Place) -> bool:
+                relation = proof.facts.get(name)
+                if relation is not None and make(place) in relation.facts:
+                    return False
+                return then(proof, place)
+
+            return step
+
+        return maker
+
+    def _refuted(self, literal: Literal) -> Maker:
+        atom = literal.atom
+        call = self._prover.call(literal.relation, (True,) * (len(atom) - 1))
+        make = self._values(atom[1:])
+
+        def maker(then: Step) -> Step:
+            def step(proof: Proof, place: Place) -> bool:
+                proof.left[0] -= 1
+                if proof.left[0] < 0:
+                    proof.left.more()
+                table = call.solve(proof, make(place))
+                if table.answers:
+                    return False
+                if not table.complete:
+                    raise BadRules(f"{show((atom[0], *make(place)))} depends on its own negation")
+                return then(proof, place)
+
+            return step
+
+        return maker
+
+    def _stored(self, literal: Literal) -> Maker:
+        known: list[Term] = []
+        asked: list[int] = []
+        here: dict[str, int] = {}
+        whole = tuple(self._shape(each, known, asked, here) for each in literal.atom[1:])
+        self._bound |= here.keys()
+        look = self._prover.looks.setdefault(whole, Look(whole))
+        name, key = literal.relation, self._values(known)
+        only = asked[0] if len(asked) == 1 else 0
+
+        def maker(then: Step) -> Step:
+            def step(proof: Proof, place: Place) -> bool:
+                left = proof.left
+                left[0] -= 1
+                if left[0] < 0:
+                    left.more()
+                relation = proof.facts.get(name)
+                if relation is None:
+                    return False
+                for values in relation.index(look).get(key(place), ()):
+                    if only:
+                        (place[only],) = values
+                    else:
+                        for slot, value in zip(asked, values, strict=True):
+                            place[slot] = value
+                    if then(proof, place):
+                        return True
+                return False
+
+            return step
+
+        return maker
+
+    def _called(self, literal: Literal) -> Maker:
+        arguments = literal.atom[1:]
+        bound = tuple(map(self._is_bound, arguments))
+        call = self._prover.call(literal.relation, bound)
+        key = self._values([each for each, b in zip(arguments, bound, strict=True) if b])
+        rest = [each for each, b in zip(arguments, bound, strict=True) if not b]
+        match = self._matching(rest) if rest else None
+        level = call.level
+
+        def maker(then: Step) -> Step:
+            def step(proof: Proof, place: Place) -> bool:
+                left = proof.left
+                left[0] -= 1
+                if left[0] < 0:
+                    left.more()
+                known = key(place)
+                table = proof.tables[level].get((call, known))
+                if table is None or not table.complete:
+                    table = call.solve(proof, known)
+                if match is None:
+                    return bool(table.answers) and then(proof, place)
+                for values in table.answers if table.complete else tuple(table.answers):
+                    if match(place, values) and then(proof, place):
+                        return True
+                return False
+
+            return step
+
+        return maker
+
+    def _build(self, term: Term) -> Callable[[Place], object]:
+        """Return what makes a term from the values of its variables."""
+        if isinstance(term, str):
+            return itemgetter(self._slot(term))
+        return self._values(term)
+
+    def _values(self, terms: Sequence[Term]) -> Callable[[Place], Fact]:
+        """Return what makes a tuple of terms from the values of their variables."""
+        if all(isinstance(each, str) for each in terms):
+            slots = [self._slot(each) for each in terms]
+            if not slots:
+                return lambda place: ()
+            if len(slots) == 1:
+                only = slots[0]
+                return lambda place: (place[only],)  # type: ignore[return-value]
+            return itemgetter(*slots)
+        parts: list[Callable[[Place], Any]] = [self._build(each) for each in terms]
+        return lambda place: tuple([part(place) for part in parts])
