@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dovetail.peer.agents.agent import Agent
 from dovetail.protocol.messages import Clock
 from dovetail_bridges.board import Board
@@ -22,6 +24,7 @@ class BoardAgent:
         self._seat: int | None = None
         self._board: Board | None = None
         self._turn = 0
+        self._legal: list[int] = []
 
     def decide(self, board: Board, clock: Clock | None = None) -> int:
         """Return the agent's action for the side to move.
@@ -36,7 +39,16 @@ class BoardAgent:
             self._seat, self._board = seat, board
         self._turn += 1
         legal = board.state.legal_actions()
+        self._legal = legal
         return int(self._player.decide(self._turn, [seat], board.observation(seat), legal, clock))
+
+    def value(self, action: int) -> float | None:
+        """Return the reward that the agent's last answer expects of an action; None if it says none."""
+        thoughts = self._player.thoughts
+        if thoughts is None or len(thoughts.values) != len(self._legal):
+            return None
+        found = dict(zip(self._legal, thoughts.values, strict=True)).get(action, math.nan)
+        return found if -1 <= found <= 1 else None
 
     def leave(self) -> None:
         """End the agent's episode: the foreign program knows how the game went on."""

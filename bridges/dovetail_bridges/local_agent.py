@@ -41,6 +41,8 @@ class LocalAgent:
         self._total = 0.0
         self._decisions = 0
         self._reward = 0.0
+        self.thoughts: m.Thoughts | None = None
+        """What the agent thought at its last answer, if it says."""
 
     def sit(self, environment: Environment, spec: m.Spec, seat: int) -> None:
         """Take a seat for one episode.
@@ -95,7 +97,7 @@ class LocalAgent:
         if self._decisions == 0:
             message = m.AgentStart(
                 self._episode, self._episode, self._seat, turn, self._seed + self._episode, self.mode,
-                observation, legal, clock=clock, reward=reward, seq=seq, **more,
+                observation, legal, clock=clock, reward=reward, seq=seq, think=True, **more,
             )  # fmt: skip
         else:
             message = m.AgentStep(
@@ -107,6 +109,7 @@ class LocalAgent:
                 legal,
                 clock=clock,
                 seq=seq,
+                think=True,
                 **more,
             )
         self._decisions += 1
@@ -118,6 +121,7 @@ class LocalAgent:
             self._refused(answers)
             answer = answers[-1] if answers else None
             if isinstance(answer, m.Action):
+                self.thoughts = answer.thoughts
                 if answer.resign:
                     raise DovetailError(
                         f"{agent_name(self.agent)} resigned, which cannot be passed on here"

@@ -15,8 +15,12 @@ from dovetail_bridges.gtp.go import COLORS, Position, action, played, vertex
 from dovetail_bridges.gtp.protocol import GtpEngine
 
 ENGINES = {
-    # OpenSpiel scores stones that were not captured as alive, so the engine must capture the dead before it passes.
-    "gnugo": ["gnugo", "--mode", "gtp", "--chinese-rules", "--capture-all-dead", "--never-resign"],
+    # OpenSpiel scores stones that were not captured as alive, so the engine must capture the dead before it passes;
+    # no position may occur twice, whoever moves.
+    "gnugo": [
+        *("gnugo", "--mode", "gtp", "--chinese-rules", "--capture-all-dead", "--never-resign"),
+        "--positional-superko",
+    ],
 }
 """Commands of engines in Debian."""
 MARGIN = 0.2
@@ -79,6 +83,13 @@ class Gtp(Agent[GtpParameters]):
         except DovetailError as error:
             log.warning("%s: %s", gtp.engine.name, error)
             return answer  # text is never a legal action
+        if isinstance(decision.legal, list) and chosen not in decision.legal:
+            # Its rules differ from the referee's, such as that of ko: it passes, and the result counts it.
+            log.warning("%s plays %s, which the referee refuses", gtp.engine.name, answer)
+            decision.refused += 1
+            gtp.ask("undo")
+            gtp.ask(f"play {COLORS[seat]} pass")
+            chosen = size * size
         self._stones = played(position.stones, seat, chosen, size)
         return chosen
 

@@ -70,6 +70,25 @@ def action(vertex: str, size: int) -> int:
     raise DovetailError(f"{vertex!r} is not a vertex of a board of {size}x{size}")
 
 
+def handicap(stones: int, size: int) -> list[str]:
+    """Return the vertices of a fixed handicap (GTP 2, section 4.1.1); empty if there is none.
+
+    >>> handicap(2, 9), handicap(5, 8), handicap(9, 7)
+    (['C3', 'G7'], [], [])
+    """
+    most = 0 if size < 7 else 4 if size == 7 or size % 2 == 0 else 9
+    if not 2 <= stones <= most:
+        return []
+    low = 3 if size > 12 else 2
+    middle, high = size // 2, size - 1 - low
+    corners = [(low, low), (high, high), (low, high), (high, low)]
+    sides = [(low, middle), (high, middle), (middle, low), (middle, high)]
+    points = (corners + sides)[: stones - stones % 2 if stones > 4 else stones]
+    if stones > 4 and stones % 2:
+        points.append((middle, middle))
+    return [vertex(row * size + column, size) for column, row in points]
+
+
 def neighbours(point: int, size: int) -> list[int]:
     """Return the points beside a point."""
     row, column = divmod(point, size)

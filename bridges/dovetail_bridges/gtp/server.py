@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,10 +16,19 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
 from dovetail_bridges.board import Board
 from dovetail_bridges.board_agent import BoardAgent
-from dovetail_bridges.gtp.go import COLORS, Position, action, score, vertex
+from dovetail_bridges.gtp.go import COLORS, Position, action, handicap, played, score, vertex
 
 NUMBER = re.compile(r"[0-9]{1,12}")
 SIZES = range(2, 20)
+SHARE = 30
+"""The part of the remaining time that a move may take."""
+ANALYSES = (
+    "dboard/Values of the agent/dovetail-values",
+    "plist/Stones that count/final_status_list alive",
+    "string/Score/final_score",
+    "varc/What the agent would play/reg_genmove %c",
+)
+"""GoGui's analyze commands."""
 
 
 class CommandRefused(DovetailError):
@@ -39,7 +50,7 @@ class Front:
         self._name = agent_name(agent)
         self.over = False
         """True once the controller has said ``quit``."""
-        self._left: dict[int, float] = {}
+        self._clocks = Clocks()
         self._commands: dict[str, Callable[[Sequence[str]], str]] = {
             "protocol_version": lambda _: "2",
             "name": lambda _: f"Dovetail {self._name}",
@@ -55,7 +66,16 @@ class Front:
             "undo": self._undo,
             "showboard": lambda _: "\n" + self._board.text().rstrip(),
             "final_score": self._final_score,
+            "time_settings": self._time_settings,
             "time_left": self._time_left,
+            "fixed_handicap": self._fixed_handicap,
+            "place_free_handicap": self._fixed_handicap,
+            "set_free_handicap": self._set_free_handicap,
+            "final_status_list": self._final_status_list,
+            "reg_genmove": lambda words: vertex(self._chosen(words), self._size),
+            "kgs-genmove_cleanup": self._genmove,
+            "gogui-analyze_commands": lambda _: "\n".join(ANALYSES),
+            "dovetail-values": self._values,
         }
         self._set_up(size, komi)
 
@@ -95,8 +115,7 @@ class Front:
         Raises:
             DovetailError: OpenSpiel refuses size or komi; nothing has changed.
         """
-        plain = np.format_float_positional(komi, trim="0")  # OpenSpiel reads 1e-05 as a text
-        board = Board(f"go(board_size={size},komi={plain})")
+        board = Board(_game(size, komi))
         for each in played:
             board.state.apply_action(each)
         self._seated.leave()
@@ -104,7 +123,7 @@ class Front:
 
     def _clear(self, _: Sequence[str]) -> str:
         self._set_up(self._size, self._komi)
-        self._left = {}
+        self._clocks.begin()
         return ""
 
     def _boardsize(self, words: Sequence[str]) -> str:
@@ -113,7 +132,7 @@ class Front:
         if int(words[0]) not in SIZES:
             raise CommandRefused("unacceptable size")
         self._set_up(int(words[0]), self._komi)
-        self._left = {}
+        self._clocks.begin()
         return ""
 
     def _set_komi(self, words: Sequence[str]) -> str:
@@ -135,16 +154,30 @@ class Front:
 
     def _turn(self, seat: int) -> None:
         """Give the move to the other side, as in a handicap: the side to move passes."""
-        state = self._board.state
-        if state.is_terminal() or state.current_player() == seat:
+        if self._board.state.is_terminal():
+            self._begin_again()
+        if self._board.state.current_player() == seat:
             return
         self._apply(self._size * self._size)
         if self._board.state.is_terminal():
-            raise CommandRefused("illegal move: the game is over")
+            self._begin_again()
+            if self._board.state.current_player() != seat:
+                self._apply(self._size * self._size)
 
     def _apply(self, chosen: int) -> None:
         self._board.state.apply_action(chosen)
         self._played.append(chosen)
+
+    def _begin_again(self) -> None:
+        """Put the same stones on a fresh board, where no move is forbidden by what was played before."""
+        black, white = Position(self._board.text()).stones
+        nothing = self._size * self._size
+        played: list[int] = []
+        for one, other in itertools.zip_longest(sorted(black), sorted(white), fillvalue=nothing):
+            played += [one, other]  # never two passes one after the other
+        if white <= frozenset() and black:
+            played.pop()
+        self._set_up(self._size, self._komi, played)
 
     def _play(self, words: Sequence[str]) -> str:
         if len(words) != 2:
@@ -155,25 +188,90 @@ class Front:
         except DovetailError:
             raise CommandRefused("invalid color or coordinate") from None
         self._turn(seat)
-        if self._board.state.is_terminal() or chosen not in self._board.state.legal_actions():
-            raise CommandRefused("illegal move")
+        if chosen not in self._board.state.legal_actions():
+            self._allow(seat, chosen)
         self._apply(chosen)
         return ""
 
+    def _allow(self, seat: int, chosen: int) -> None:
+        """Accept a move that repeats an earlier position, as many rules do.
+
+        Raises:
+            CommandRefused: it takes a stone on the point, commits suicide, or repeats the position
+                before the last move.
+        """
+        stones = Position(self._board.text()).stones
+        after = played(stones, seat, chosen, self._size)
+        fine = chosen not in stones[0] | stones[1] and chosen in after[seat]
+        if fine and self._played:
+            board = Board(_game(self._size, self._komi))
+            for each in self._played[:-1]:
+                board.state.apply_action(each)
+            fine = Position(board.text()).stones != after
+        if not fine:
+            raise CommandRefused("illegal move")
+        self._begin_again()
+        self._turn(seat)
+
     def _genmove(self, words: Sequence[str]) -> str:
+        chosen = self._chosen(words)
+        self._apply(chosen)
+        return vertex(chosen, self._size)
+
+    def _chosen(self, words: Sequence[str]) -> int:
+        """Return the agent's action."""
         if len(words) != 1:
             raise CommandRefused("invalid color or coordinate")
         seat = self._seat(words[0])
-        if self._board.state.is_terminal():
-            return "pass"
         self._turn(seat)
-        left = self._left.get(seat)
-        clock = None if left is None else Clock(decision=left / 30, left=left)
-        chosen = self._seated.decide(self._board, clock)
+        begun = time.monotonic()
+        chosen = self._seated.decide(self._board, self._clocks.of(seat))
+        self._clocks.spend(seat, time.monotonic() - begun)
         if chosen not in self._board.state.legal_actions():
             raise CommandRefused(f"the agent's action {chosen} is illegal")
-        self._apply(chosen)
-        return vertex(chosen, self._size)
+        return chosen
+
+    def _fixed_handicap(self, words: Sequence[str]) -> str:
+        """Place stones where handicaps are by custom; also for an engine's free choice."""
+        if len(words) != 1 or not NUMBER.fullmatch(words[0]):
+            raise CommandRefused("syntax error")
+        if any(Position(self._board.text()).stones):
+            raise CommandRefused("board not empty")
+        found = handicap(int(words[0]), self._size)
+        if not found:
+            raise CommandRefused("invalid number of stones")
+        return self._set_free_handicap(found)
+
+    def _set_free_handicap(self, words: Sequence[str]) -> str:
+        if any(Position(self._board.text()).stones):
+            raise CommandRefused("board not empty")
+        try:
+            points = [action(each, self._size) for each in words]
+        except DovetailError:
+            raise CommandRefused("bad vertex list") from None
+        if len(points) < 2 or len(set(points)) < len(points) or self._size**2 in points:
+            raise CommandRefused("bad vertex list")
+        self._set_up(self._size, self._komi)
+        for point in points:
+            self._turn(0)
+            self._apply(point)
+        return " ".join(words)
+
+    def _final_status_list(self, words: Sequence[str]) -> str:
+        if len(words) != 1 or words[0] not in ("alive", "dead", "seki"):
+            raise CommandRefused("invalid status")
+        if words[0] != "alive":  # the score counts every stone as alive
+            return ""
+        black, white = Position(self._board.text()).stones
+        return " ".join(vertex(each, self._size) for each in sorted(black | white))
+
+    def _values(self, _: Sequence[str]) -> str:
+        """Return what the agent's last answer expects of each point, as rows for GoGui."""
+        rows = []
+        for row in reversed(range(self._size)):
+            found = [self._seated.value(row * self._size + each) for each in range(self._size)]
+            rows.append(" ".join('""' if each is None else f"{each:.3g}" for each in found))
+        return "\n".join(rows)
 
     def _undo(self, _: Sequence[str]) -> str:
         if not self._played:
@@ -185,8 +283,62 @@ class Front:
         black = score(Position(self._board.text()), self._komi)
         return "0" if black == 0 else f"{'B' if black > 0 else 'W'}+{abs(black):g}"
 
-    def _time_left(self, words: Sequence[str]) -> str:
-        if len(words) != 3 or not NUMBER.fullmatch(words[1]):
+    def _time_settings(self, words: Sequence[str]) -> str:
+        if len(words) != 3 or not all(map(NUMBER.fullmatch, words)):
             raise CommandRefused("syntax error")
-        self._left[self._seat(words[0])] = float(words[1])
+        self._clocks = Clocks(*map(int, words))
         return ""
+
+    def _time_left(self, words: Sequence[str]) -> str:
+        if len(words) != 3 or not all(map(NUMBER.fullmatch, words[1:])):
+            raise CommandRefused("syntax error")
+        self._clocks.left[self._seat(words[0])] = (float(words[1]), int(words[2]))
+        return ""
+
+
+class Clocks:
+    """The time of both sides: main time, then a time for every so many stones (Canadian byo-yomi).
+
+    Args:
+        main: seconds of main time.
+        more: seconds of a period afterwards.
+        stones: moves in a period; with 0 and a positive ``more`` there is no limit.
+    """
+
+    def __init__(self, main: int = 0, more: int = 0, stones: int = 0) -> None:
+        self._main, self._more, self._stones = main, more, stones
+        self.left: dict[int, tuple[float, int]] = {}
+        """By seat, seconds, and the stones that they are for; 0 in main time."""
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a game."""
+        if not (self._main or self._stones):
+            self.left = {}
+        elif self._more and not self._stones:
+            self.left = {}
+        else:
+            whole = (float(self._main), 0) if self._main else (float(self._more), self._stones)
+            self.left = {0: whole, 1: whole}
+
+    def of(self, seat: int) -> Clock | None:
+        """Return what a seat may use for a move; None without a limit."""
+        if seat not in self.left:
+            return None
+        seconds, stones = self.left[seat]
+        return Clock(decision=seconds / (stones or SHARE), left=seconds)
+
+    def spend(self, seat: int, seconds: float) -> None:
+        """Take the time of a move; the controller may say better."""
+        if seat not in self.left:
+            return
+        left, stones = self.left[seat]
+        left, stones = left - seconds, max(0, stones - 1) if stones else -1
+        if stones == 0 or (left <= 0 and self._stones):
+            left, stones = float(self._more), self._stones
+        self.left[seat] = (max(0.0, left), max(0, stones))
+
+
+def _game(size: int, komi: float) -> str:
+    plain = np.format_float_positional(komi, trim="0")  # OpenSpiel reads 1e-05 as a text
+    return f"go(board_size={size},komi={plain})"

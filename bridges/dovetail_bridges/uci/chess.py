@@ -6,7 +6,11 @@ import re
 from typing import Any
 
 from dovetail.protocol.errors import DovetailError
+from dovetail_bridges.board import Board
 from dovetail_bridges.openspiel.games import library
+
+WORTH = {"P": 100, "N": 300, "B": 300, "R": 500, "Q": 900}
+"""Centipawns of a piece."""
 
 FEN = re.compile(
     r"(?:[pnbrqkPNBRQK1-8]{1,8}/){7}[pnbrqkPNBRQK1-8]{1,8} [wb] (?:-|[KQkqA-Ha-h]{1,4}) (?:-|[a-h][36]) \d+ \d+"
@@ -46,3 +50,76 @@ def moves(state: Any) -> dict[str, int]:
     return {
         chess.action_to_move(action, board).to_lan(): action for action in state.legal_actions()
     }
+
+
+def material(position: str) -> int:
+    """Return by how many centipawns the side to move is ahead in material.
+
+    >>> material("k7/8/8/8/8/8/8/KQ6 b - - 0 1")
+    -900
+    """
+    board, side = position.split()[:2]
+    white = sum(WORTH.get(each, 0) - WORTH.get(each.swapcase(), 0) for each in board)
+    return white if side == "w" else -white
+
+
+class ChessBoard(Board):
+    """Chess that another program judges: it ends where the side to move has no legal move.
+
+    OpenSpiel's also ends by repetition, after 50 moves, and where neither side can win.  From there
+    on the game begins again at each position.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("chess")
+
+    def fen(self) -> str:
+        """Return the position."""
+        return fen(self.text())
+
+    def legal(self) -> dict[str, int]:
+        """Return the actions of the legal moves."""
+        if not self.state.is_terminal():
+            return moves(self.state)
+        return {move: action for move, (action, _) in self._bare().items()}
+
+    def play(self, move: str) -> None:
+        """Make a move.
+
+        Raises:
+            DovetailError: it is illegal.
+        """
+        if self.state.is_terminal():
+            found = self._bare().get(move)
+            if found is not None:
+                self.begin(found[1])
+                return
+        elif (action := moves(self.state).get(move)) is not None:
+            self.state.apply_action(action)
+            self.judged()
+            return
+        raise DovetailError(f"the move {move!r} is illegal in {self.fen()}")
+
+    def judged(self) -> None:
+        """Leave it to the other program whether the game is over by a rule of draws."""
+        if self.state.is_terminal() and self.state.board().has_legal_moves():
+            *place, _, number = self.fen().split()
+            self.begin(" ".join([*place, "0", number]))
+
+    def _bare(self) -> dict[str, tuple[int, str]]:
+        """Return each legal move with its action and the next position where no side can win.
+
+        OpenSpiel's dark chess knows no such end, and no check: moves that leave the king to be
+        taken are left out here.
+        """
+        position = self.fen()
+        if not self.state.board().has_legal_moves():
+            return {}
+        dark = library().load_game("dark_chess", {"fen": position}).new_initial_state()
+        chess, board = library().chess, self.state.board()
+        found = {}
+        for action in dark.legal_actions():
+            after = dark.child(action)
+            if not any(after.child(reply).is_terminal() for reply in after.legal_actions()):
+                found[chess.action_to_move(action, board).to_lan()] = (action, str(after))
+        return found

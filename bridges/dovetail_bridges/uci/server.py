@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import threading
@@ -14,9 +15,8 @@ from dovetail.peer.agents.agent import Agent
 from dovetail.peer.agents.host import agent_name
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Clock
-from dovetail_bridges.board import Board
 from dovetail_bridges.board_agent import BoardAgent
-from dovetail_bridges.uci.chess import checked, moves
+from dovetail_bridges.uci.chess import ChessBoard, checked, material
 
 NUMBER = re.compile(r"-?[0-9]{1,12}")
 NUMBERS = {"wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
@@ -24,6 +24,8 @@ MARGIN = 0.05
 """Seconds of the clock that are kept back."""
 PATIENCE = 1.0
 """Seconds that a late agent has when its program is closed."""
+MOST = 1000
+"""Centipawns of a game that an agent takes for decided."""
 SHARE = 30
 """The part of the remaining time that a move may take, if nothing else limits it."""
 
@@ -33,7 +35,8 @@ class Front:
 
     A search runs in its own thread, so that ``isready`` and ``stop`` are answered meanwhile.  An
     agent cannot be interrupted: if it is told to stop, or its time is nearly over, a legal move is
-    drawn from the seed and its late answer is dropped.
+    drawn from the seed, which ``info string`` says, and its late answer is dropped.  The program
+    that drives the engine judges the game: while there is a legal move, one is played.
 
     Args:
         agent: the agent that plays chess.
@@ -46,7 +49,7 @@ class Front:
         self._name = agent_name(agent)
         self._say = say
         self._rng = random.Random(seed)
-        self._board = Board("chess")
+        self._board = ChessBoard()
         self._moves: list[str] = []
         self._fen = ""
         self._search: _Search | None = None
@@ -71,7 +74,7 @@ class Front:
                         self._seated.leave()
                     finally:
                         self._thinking.release()
-                self._board, self._moves, self._fen = Board("chess"), [], ""
+                self._board, self._moves, self._fen = ChessBoard(), [], ""
             case "position":
                 self._stop()
                 try:
@@ -111,30 +114,29 @@ class Front:
         # A late agent may still look at the board: then it keeps that one.
         late = self._thinking.locked()
         if late or fen != self._fen or played[: len(self._moves)] != self._moves:
-            board = Board("chess")
+            board = ChessBoard()
             if fen:
                 board.begin(checked(fen))
+                board.judged()
             self._board, self._fen, self._moves = board, fen, []
         for move in played[len(self._moves) :]:
-            legal = moves(self._board.state)
-            if move not in legal:
-                raise DovetailError(f"the move {move!r} is illegal in {self._board.text()}")
-            self._board.state.apply_action(legal[move])
+            self._board.play(move)
             self._moves.append(move)
 
     def _go(self, words: Sequence[str]) -> None:
-        if self._board.state.is_terminal():
+        legal = self._board.legal()
+        if not legal:
             self._say("bestmove 0000")
             return
         given = _numbers(words)
         endless = "infinite" in words or "ponder" in words
-        white = self._board.text().split()[1] == "w"
+        white = self._board.fen().split()[1] == "w"
         own, other = ("wtime", "btime") if white else ("btime", "wtime")
         # One time alone stands for both, as in fastchess's check.
         left = given.get(own, given.get(other))
         added = given.get("winc" if white else "binc", 0)
         clock, limit = _clock(given.get("movetime"), left, added)
-        self._search = _Search(self, clock, None if endless else limit, endless)
+        self._search = _Search(self, legal, clock, None if endless else limit, endless)
 
     def _stop(self) -> None:
         search, self._search = self._search, None
@@ -145,11 +147,20 @@ class Front:
 class _Search:
     """One ``go``: exactly one ``bestmove`` comes of it."""
 
-    def __init__(self, front: Front, clock: Clock, limit: float | None, endless: bool) -> None:
+    def __init__(
+        self,
+        front: Front,
+        legal: dict[str, int],
+        clock: Clock,
+        limit: float | None,
+        endless: bool,
+    ) -> None:
         self._front = front
         self._clock = clock
-        self._legal = moves(front._board.state)
+        self._legal = legal
         self._board = front._board
+        self._score = material(self._board.fen())
+        self._why = "the agent has not answered in time"
         self._begun = time.monotonic()
         self._found: str | None = None
         self._endless = endless
@@ -168,13 +179,18 @@ class _Search:
             if self._said.is_set():
                 return
             try:
+                if self._board.state.is_terminal():
+                    raise DovetailError("neither side can win, so the agent is not asked")
                 action = front._seated.decide(self._board, self._clock)
                 by_action = {each: move for move, each in self._legal.items()}
                 if action not in by_action:
                     raise DovetailError(f"the agent's action {action} is illegal")
+                value = front._seated.value(action)
+                if value is not None:
+                    self._score = centipawns(value)
                 self._found = by_action[action]
             except DovetailError as error:
-                front._say(f"info string {error}; a legal move is drawn instead")
+                self._why = str(error)
         if not self._endless:
             self._answer()
 
@@ -187,12 +203,28 @@ class _Search:
             if self._said.is_set():
                 return
             self._said.set()
-            move = self._found or self._front._rng.choice(sorted(self._legal))
+            move = self._found
+            if move is None:
+                move = self._front._rng.choice(sorted(self._legal))
+                self._front._say(f"info string {self._why}; {move} is drawn at random")
             spent = int(1000 * (time.monotonic() - self._begun))
-            self._front._say(f"info depth 1 score cp 0 nodes 1 time {spent} pv {move}")
+            self._front._say(f"info depth 1 score cp {self._score} nodes 1 time {spent} pv {move}")
             self._front._say(f"bestmove {move}")
         if self._timer is not None:
             self._timer.cancel()
+
+
+def centipawns(value: float) -> int:
+    """Return the advantage at which a player expects a score, by Elo's curve.
+
+    Args:
+        value: the expected reward, from -1 (lost) to 1 (won).
+
+    >>> centipawns(0.0), centipawns(0.5), centipawns(-1.0)
+    (0, 191, -1000)
+    """
+    share = min(max((value + 1) / 2, 1e-9), 1 - 1e-9)
+    return round(min(max(400 * math.log10(share / (1 - share)), -MOST), MOST))
 
 
 def _numbers(words: Sequence[str]) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
@@ -14,6 +15,7 @@ import pytest
 from dovetail import InProcess
 from dovetail.peer import registry
 from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.plugins import register
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.engine import GAMES, Engine, command
 from dovetail_bridges.gtp import Gtp, go
@@ -171,6 +173,59 @@ def test_gnugo_and_the_referee_name_the_same_winners_of_fifty_games() -> None:
     for seed in range(50):
         referee, engine = winners("go(board_size=9,komi=6.5)", 100 + seed)
         assert referee == engine, f"game {seed}"
+
+
+def test_gnugo_takes_no_move_for_legal_that_the_referee_does_not() -> None:
+    """It leaves out only what repeats a position, after which OpenSpiel calls the game a draw."""
+    gtp = GtpEngine(Engine(command("gnugo", GO_ENGINES, "test"), "gnugo"))
+    left_out = 0
+    try:
+        for seed in (17, 18):
+            rng = random.Random(seed)
+            state = pyspiel.load_game("go(board_size=5,komi=0.5)").new_initial_state()
+            gtp.ask("boardsize 5")
+            gtp.ask("clear_board")
+            while not state.is_terminal():
+                seat = state.current_player()
+                legal = [each for each in state.legal_actions() if each != 25]
+                named = gtp.ask(f"all_legal {go.COLORS[seat]}").split()
+                theirs = {go.action(each, 5) for each in named} - {25}
+                assert theirs <= set(legal)
+                for each in set(legal) - theirs:
+                    left_out += 1
+                    assert state.child(each).is_terminal()
+                chosen = rng.choice(legal or [25])
+                gtp.ask(f"play {go.COLORS[seat]} {go.vertex(chosen, 5)}")
+                state.apply_action(chosen)
+    finally:
+        gtp.engine.close()
+    assert left_out
+
+
+STUBBORN = """
+import sys
+for line in sys.stdin:
+    word = line.split()[0]
+    print("= 2" if word == "protocol_version" else "= true" if word == "known_command" else
+          "= A1" if word == "genmove" else "=", end="\\n\\n", flush=True)
+    if word == "quit":
+        break
+"""
+
+
+def test_an_engine_whose_move_the_referee_refuses_passes(tmp_path: Path) -> None:
+    program = tmp_path / "stubborn.py"
+    program.write_text(STUBBORN)
+    register(f"engine:stubborn={sys.executable} {program}")
+    with InProcess([OpenSpiel], [Gtp, Random]) as experiment:
+        engine = experiment.create("gtp", parameters={"engine": "stubborn"})
+        other = experiment.create("random", seed=1)
+        (episode,) = experiment.run(
+            "openspiel", [engine, other], configuration=SMALL_GO, seed=1, check=True
+        ).wait()
+        assert episode.reason == "terminated"
+        assert episode.seats[0].refused >= 1
+        experiment.cleanup(engine)
 
 
 def test_gnugo_beats_random() -> None:

@@ -16,6 +16,8 @@ from dovetail import Agent, InProcess, __version__
 from dovetail.peer import registry
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.plugins import register
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.messages import Thoughts
 from dovetail_bridges.gtp import Gtp, go
 from dovetail_bridges.gtp import server as gtp
 from dovetail_bridges.openspiel.environment import OpenSpiel
@@ -241,6 +243,103 @@ def test_an_endless_search_says_its_move_when_it_is_stopped() -> None:
     engine.front.close()
 
 
+@pytest.mark.parametrize(
+    "position",
+    [
+        "fen B7/3k4/B7/8/8/8/3K4/1b6 b - - 0 148",  # no side can win
+        "fen 8/8/8/3k4/8/3K4/8/8 w - - 0 1 moves d3c3 d5e5",
+        "startpos moves g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1 f6g8",  # the third time
+        "fen 8/8/4k3/8/8/3K4/7R/8 w - - 99 80 moves d3d4",  # 50 moves
+        "fen 8/8/4k3/8/8/3K4/7R/8 w - - 120 99 moves d3d4 e6d6",
+    ],
+)
+def test_a_move_is_played_as_long_as_the_referee_asks_for_one(position: str) -> None:
+    engine = Engine(Random())
+    engine.tell(f"position {position}", "go nodes 1")
+    move = engine.until("bestmove").split()[1]
+    assert move in engine.front._board.legal()
+    engine.tell(
+        f"position {position}{' ' if 'moves' in position else ' moves '}{move}", "go nodes 1"
+    )
+    assert engine.until("bestmove") != "bestmove 0000"
+    engine.front.close()
+
+
+def test_a_king_is_not_left_to_be_taken_where_no_side_can_win() -> None:
+    board = chess.ChessBoard()
+    board.begin("8/8/8/8/8/2k5/8/K7 w - - 0 1")
+    board.judged()
+    assert board.state.is_terminal()
+    assert set(board.legal()) == {"a1a2", "a1b1"}
+    board.play("a1b1")
+    assert board.fen() == "8/8/8/8/8/2k5/8/1K6 b - - 1 1"
+    with pytest.raises(DovetailError, match="the move 'c3b2' is illegal"):
+        board.play("c3b2")
+
+
+def test_weak_agents_play_under_a_referee_whose_games_end_later() -> None:
+    """The referee plays 40 plies, or until mate or stalemate; OpenSpiel's chess ends before."""
+    games = 0
+    for seed in range(4):
+        players = [Engine(Random(seed=seed)), Engine(Random(seed=9 - seed))]
+        start = "8/3k4/8/2b5/5N2/8/3K4/8 w - - 90 60"
+        board = chess.ChessBoard()
+        board.begin(start)
+        played: list[str] = []
+        theirs = pyspiel.load_game("chess").new_initial_state(start)
+        while len(played) < 40 and board.legal():
+            engine = players[len(played) % 2]
+            moves = f" moves {' '.join(played)}" if played else ""
+            engine.tell(f"position fen {start}{moves}", "go nodes 1")
+            move = engine.until("bestmove").split()[1]
+            assert move in board.legal()
+            board.play(move)
+            played.append(move)
+            if not theirs.is_terminal():
+                theirs.apply_action(chess.moves(theirs)[move])
+        games += theirs.is_terminal() and len(played) == 40
+        for engine in players:
+            engine.front.close()
+    assert games, "no game went on beyond OpenSpiel's end"
+
+
+class Sure(Noted):
+    """Says what it thinks of each action."""
+
+    name = "sure"
+
+    def step(self, decision: Any) -> int:
+        assert decision.think
+        decision.thoughts = Thoughts([0.5, *[float("nan")] * (len(decision.legal) - 1)])
+        return super().step(decision)
+
+
+def test_a_score_is_the_agents_own_or_the_material() -> None:
+    ahead = "fen k7/8/8/8/8/8/8/KQ6"
+    for agent, position, score in (
+        (Sure(), f"{ahead} w - - 0 1", 191),
+        (Noted(), f"{ahead} w - - 0 1", 900),
+        (Noted(), f"{ahead} b - - 0 1", -900),
+        (Noted(), "startpos", 0),
+    ):
+        engine = Engine(agent)
+        engine.tell(f"position {position}", "go nodes 1")
+        assert f" score cp {score} " in engine.until("info depth")
+        engine.until("bestmove")
+        engine.front.close()
+
+
+def test_a_move_that_is_drawn_at_random_is_told() -> None:
+    Slow.gate.clear()
+    engine = Engine(Slow())
+    engine.tell("position startpos", "go movetime 60")
+    told = engine.until("info string")
+    move = engine.until("bestmove").split()[1]
+    assert told == f"info string the agent has not answered in time; {move} is drawn at random"
+    Slow.gate.set()
+    engine.front.close()
+
+
 CHECKED = "3r2k1/p5n1/1pq1p2p/2p3p1/2P1P1n1/1P1P2pP/PN1Q2K1/5R2 w - - 0 27"
 
 
@@ -357,17 +456,96 @@ def test_gtp_takes_any_komi(komi: str) -> None:
     front.close()
 
 
-def test_gtp_commands_that_are_refused_leave_no_pass() -> None:
+def stones(front: gtp.Front) -> tuple[frozenset[int], frozenset[int]]:
+    return go.Position(front.handle("showboard") or "").stones
+
+
+def test_gtp_plays_on_after_two_passes() -> None:
     front = gtp.Front(Random(), 5, 0.5)
-    assert front.handle("play b a1") == front.handle("play w pass") == "=\n\n"
-    for line in ("genmove w", "play w c3"):
-        assert front.handle(line) == "? illegal move: the game is over\n\n"
-    assert front.handle("undo") == front.handle("play w a2") == "=\n\n"
+    for line in ("play b a1", "play b b2", "play w c3", "play w pass", "play b pass"):
+        assert front.handle(line) == "=\n\n"
+    assert front._board.state.is_terminal()
+    assert front.handle("play w d4") == "=\n\n"
+    assert stones(front) == ({0, 6}, {12, 18})
+    assert (front.handle("genmove b") or "").startswith("= ")
+    assert front.handle("undo") == "=\n\n"
+    assert stones(front) == ({0, 6}, {12, 18})
     front.close()
+
+
+def test_gtp_commands_that_are_refused_leave_no_pass() -> None:
     front = gtp.Front(Fails(), 5, 0.5)
     answer = front.handle("genmove w") or ""
     assert answer.startswith("? Fails in turn 1 raised RuntimeError: no idea (test_fronts.py:")
     assert front.handle("undo") == "? cannot undo\n\n"
+    front.close()
+
+
+def test_gtp_allows_what_superko_forbids_but_no_ko_and_no_suicide() -> None:
+    front = gtp.Front(Random(), 5, 0.5)
+    ko = ("b b1", "w c1", "b a2", "w d2", "b b3", "w c3", "b c2", "w b2")  # white takes c2
+    for line in ko:
+        assert front.handle(f"play {line}") == "=\n\n"
+    assert 7 not in stones(front)[0]
+    assert front.handle("play b c2") == "? illegal move\n\n", "a ko is not taken back at once"
+    assert front.handle("play b d3") == front.handle("play b e2") == "=\n\n"
+    assert front.handle("play w b2") == "? illegal move\n\n", "occupied"
+    for line in ("b c2", "w pass", "b pass", "w b2"):  # an earlier position again
+        assert front.handle(f"play {line}") == "=\n\n"
+    assert 7 not in stones(front)[0]
+    assert front.handle("clear_board") == front.handle("play b a2") == front.handle("play b b1")
+    assert front.handle("play w a1") == "? illegal move\n\n", "suicide"
+    front.close()
+
+
+def test_gtp_handicaps() -> None:
+    front = gtp.Front(Random(), 9, 0.5)
+    says = front.handle
+    assert says("fixed_handicap 2") == "= C3 G7\n\n"
+    assert says("fixed_handicap 2") == "? board not empty\n\n"
+    assert front._board.state.current_player() == 1
+    assert says("clear_board") == says("boardsize 8") == "=\n\n"
+    assert says("fixed_handicap 5") == "? invalid number of stones\n\n"
+    assert says("place_free_handicap 4") == "= C3 F6 C6 F3\n\n"
+    assert says("clear_board") == "=\n\n"
+    for wrong in ("a1", "a1 a1", "a1 pass", "a1 z9"):
+        assert says(f"set_free_handicap {wrong}") == "? bad vertex list\n\n"
+    assert says("set_free_handicap a1 c2 d4") == "= a1 c2 d4\n\n"
+    assert says("final_status_list alive") == "= A1 C2 D4\n\n"
+    assert says("final_status_list dead") == says("final_status_list seki") == "=\n\n"
+    assert says("final_status_list well") == "? invalid status\n\n"
+    assert (says("genmove w") or "").startswith("= ")
+    front.close()
+
+
+def test_gtp_time_is_the_agents() -> None:
+    agent = Noted()
+    front = gtp.Front(agent, 5, 0.5)
+    for line in ("time_settings 60 30 5", "genmove b", "time_left w 20 4", "genmove w",
+                 "time_settings 0 30 5", "genmove b", "time_settings 0 10 0", "genmove w"):  # fmt: skip
+        assert (front.handle(line) or "").startswith("=")
+    front.close()
+    clocks = [each[2] for each in agent.heard if isinstance(each, tuple)]
+    assert [(each.decision, each.left) for each in clocks[:3]] == [
+        (2.0, 60.0),
+        (5.0, 20.0),
+        (6.0, 30.0),
+    ]
+    assert clocks[3] is None
+    one = gtp.Clocks(2, 10, 3)
+    for spent, left in ((1.5, (0.5, 0)), (1, (10, 3)), (4, (6, 2)), (1, (5, 1)), (1, (10, 3))):
+        one.spend(0, spent)
+        assert one.left[0] == left
+
+
+def test_gtp_shows_what_the_agent_thinks() -> None:
+    front = gtp.Front(Sure(), 3, 0.5)
+    assert "dboard/Values of the agent/dovetail-values" in (
+        front.handle("gogui-analyze_commands") or ""
+    )
+    assert front.handle("reg_genmove b") == "= A1\n\n"
+    assert stones(front) == (set(), set())
+    assert front.handle("dovetail-values") == '= "" "" ""\n"" "" ""\n0.5 "" ""\n\n'
     front.close()
 
 
@@ -394,7 +572,7 @@ def test_gtp_generates_a_game_to_its_end() -> None:
     winner = "BW"[front._board.state.returns().index(1.0)]
     assert named is not None
     assert named.startswith(f"= {winner}+")
-    assert front.handle("genmove b") == "= pass\n\n"
+    assert (front.handle("genmove b") or "").startswith("= ")
     assert front.handle("clear_board") == "=\n\n"
     front.close()
 
