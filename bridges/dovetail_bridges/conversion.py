@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -115,15 +114,21 @@ def from_space(space: gymnasium.Space[Any], what: str = "the space") -> spaces.S
         case theirs.Tuple():
             return spaces.Tuple([from_space(each, what) for each in space.spaces])
         case theirs.Dict():
-            named = {str(key): from_space(each, what) for key, each in space.spaces.items()}
+            named = {
+                str(key): from_space(each, f"{key!r} of {what}")
+                for key, each in space.spaces.items()
+            }
             if len(named) != len(space.spaces):
                 raise DovetailError(f"{what} is a Dict with two keys of the same text: {space}")
             return spaces.Dict(named)
         case theirs.Sequence():
             return spaces.Sequence(from_space(space.feature_space, what), LONGEST)
+    if isinstance(space.sample(), str):  # such as MiniGrid's missions
+        return spaces.Text(LONGEST)
     raise DovetailError(
-        f"{what} is {_short(space)}, which Dovetail cannot describe; wrap the environment so that it "
-        "uses Discrete, Box, MultiDiscrete, MultiBinary, Text, Tuple, Dict or Sequence"
+        f"{what} is a {type(space).__name__}, which Dovetail cannot describe; leave it out (`ignore`, if "
+        "it is a key of a Dict), or wrap the environment (`wrappers`) so that it uses Discrete, Box, "
+        "MultiDiscrete, MultiBinary, Text, Tuple, Dict or Sequence"
     )
 
 
@@ -321,7 +326,3 @@ def narrow(seed: int, bits: int = 31) -> int:
     5
     """
     return seed % (1 << bits)
-
-
-def _short(value: Any) -> str:
-    return " ".join(reprlib.repr(value).split())

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 
 def from_returns(returns: Sequence[float]) -> list[float] | None:
-    """Return a score per seat: 1 for the best return, 0 for the worst, linear in between.
+    """Return each seat's share of the win: from the worst return, in proportion to the distance.
 
-    Equal returns share the win, so two seats get one half each.  A game with one seat has no
-    outcome.
+    The scores have the sum 1, as everywhere.  Equal returns share the win.  A game with one seat
+    has no outcome.
 
     >>> from_returns([1.0, -1.0]), from_returns([0.0, 0.0]), from_returns([5.0])
     ([1.0, 0.0], [0.5, 0.5], None)
     >>> from_returns([4.0, 1.0, 0.0])
-    [1.0, 0.25, 0.0]
+    [0.8, 0.2, 0.0]
     """
     if len(returns) < 2:
         return None
     low, high = min(returns), max(returns)
     if high == low:
         return [1 / len(returns)] * len(returns)
-    return [(each - low) / (high - low) for each in returns]
+    scores = [(each - low) / (high - low) for each in returns]
+    return [each / math.fsum(scores) for each in scores]

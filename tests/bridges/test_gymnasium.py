@@ -25,6 +25,8 @@ from dovetail.peer.agents.agent import Agent, Decision
 from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.agents.sampling import sample
 from dovetail.peer.presets import preset
+from dovetail.protocol import codec, spaces
+from dovetail.protocol.errors import NoLookahead
 from dovetail.testing import check_environment
 from dovetail_agents.general.scripted import Scripted
 from dovetail_bridges.gymnasium.from_gymnasium import Gymnasium
@@ -430,6 +432,145 @@ def test_an_id_of_the_local_user_may_name_a_module(
     environment = kind()
     assert environment.init().max_turns == 7
     environment.cleanup()
+
+
+class Words(gymnasium.Space):
+    """A space of text that no class of Gymnasium describes, such as MiniGrid's missions."""
+
+    def __init__(self) -> None:
+        super().__init__(dtype=str)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        return "go"
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str)
+
+
+class Grid(gymnasium.Env):
+    """A stand-in for MiniGrid: an image, a direction and a mission; it cannot be copied."""
+
+    observation_space = gymnasium.spaces.Dict(
+        image=gymnasium.spaces.Box(0, 255, (2, 2), np.uint8),
+        direction=gymnasium.spaces.Discrete(4),
+        mission=Words(),
+    )
+    action_space = gymnasium.spaces.Discrete(3)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError("holds a window")
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.walked = int(self.np_random.integers(100))
+        return self._seen(), {}
+
+    def step(self, action: Any) -> Any:
+        self.walked += int(action) + int(self.np_random.integers(2))
+        return self._seen(), 0.0, self.walked > 110, False, {}
+
+    def _seen(self) -> Any:
+        image = np.full((2, 2), self.walked, np.uint8)
+        return {"image": image, "direction": self.walked % 4, "mission": f"walk to {self.walked}"}
+
+
+class Only(gymnasium.ObservationWrapper):
+    """Shows the image alone, as MiniGrid's ImgObsWrapper does."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.observation_space = env.observation_space["image"]
+
+    def observation(self, observation: Any) -> Any:
+        return observation["image"]
+
+
+gymnasium.register("tests/Grid-v0", entry_point=Grid, max_episode_steps=30)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"ignore": ["mission"]}, {"rename": {"mission": "task"}, "ignore": ["direction"]}],
+    ids=str,
+)
+def test_a_grid_world_with_missions_is_an_environment(more: dict[str, Any]) -> None:
+    check_environment(Gymnasium, {"id": "tests/Grid-v0", **more}, episodes=3)
+    game = Gymnasium(options.read(Gymnasium.Configuration, {"id": "tests/Grid-v0", **more}, "it"))
+    spec = game.init()
+    seen = game.start(3).seats[0].observation
+    assert spec.observation_spaces[0].contains(seen)
+    names = {"mission": "task"} if "rename" in more else {}
+    left = {"image", "direction", "mission"} - set(more.get("ignore", ()))
+    assert set(seen) == {names.get(each, each) for each in left}
+    if names:
+        assert seen["task"].startswith("walk to ")
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"ignore": ["goal"]}, "has no key 'goal'; there are image, direction, mission"),
+        ({"rename": {"image": "mission"}}, "two keys get one name"),
+        ({"wrappers": ["os:remove"]}, "wrapper 'os:remove' is imported, which only the program"),
+    ],
+)
+def test_wrong_keys_and_wrappers_of_others_are_refused(more: dict[str, Any], line: str) -> None:
+    game = Gymnasium(options.read(Gymnasium.Configuration, {"id": "tests/Grid-v0", **more}, "it"))
+    with pytest.raises(DovetailError, match=line) as caught:
+        game.init()
+    assert "\n" not in str(caught.value)
+
+
+def test_wrappers_of_the_local_user() -> None:
+    own = {"id": "tests/Grid-v0", "wrappers": [f"{__name__}:Only"]}
+    game = preset(Gymnasium, own, "gymnasium")()
+    assert game.init().observation_spaces == [spaces.Box([2, 2], 0, 255, "uint8")]
+    assert game.start(1).seats[0].observation.shape == (2, 2)
+    with pytest.raises(DovetailError, match="cannot wrap tests/Grid-v0: "):
+        preset(Gymnasium, {**own, "wrappers": ["math:floor"]}, "gymnasium")().init()
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"), [("tests/Grid-v0", 2), ("FrozenLake-v1", 2), ("Blackjack-v1", 0)]
+)
+def test_a_fork_is_played_again_where_it_cannot_be_copied(name: str, steps: int) -> None:
+    game = Gymnasium(Gymnasium.Configuration(name))
+    game.init()
+    game.start(5)
+    for _ in range(steps):
+        assert game.step({0: 0}).to_act
+    before = game.text()
+    ends = set()
+    for seed in range(8):
+        fork = game.fork(0, seed)
+        again = copy.deepcopy(fork)
+        one, other = (each.step({0: 1}) for each in (fork, again))
+        assert codec.encode(one) == codec.encode(other), "a copy has the fork's chance"
+        ends.add(codec.encode(one))
+    assert game._copies is (name != "tests/Grid-v0")
+    assert len(ends) > 1, "chance follows the seed of the fork"
+    assert game.text() == before
+
+
+class Fickle(Grid):
+    """Does not follow its seed, and cannot be copied."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        type(self).resets = getattr(type(self), "resets", 0) + 1
+        super().reset(seed=seed)
+        self.walked = self.resets
+        return self._seen(), {}
+
+
+gymnasium.register("tests/Fickle-v0", entry_point=Fickle)
+
+
+def test_what_cannot_be_copied_nor_played_again_has_no_lookahead() -> None:
+    game = Gymnasium(Gymnasium.Configuration("tests/Fickle-v0"))
+    game.init()
+    game.start(1)
+    with pytest.raises(NoLookahead, match="went another way when it was played again"):
+        game.fork(0, 1)
 
 
 class Opens(Every):

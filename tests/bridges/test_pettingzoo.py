@@ -29,6 +29,8 @@ from dovetail.peer.agents.random_agent import Random
 from dovetail.peer.presets import preset
 from dovetail.protocol.seeds import derive
 from dovetail.protocol.spaces import Discrete
+from dovetail.testing import check_environment
+from dovetail_agents.general.search.agents import MCTSAgent
 from dovetail_bridges import arguments
 from dovetail_bridges.pettingzoo.from_pettingzoo import PettingZoo
 
@@ -346,6 +348,20 @@ def test_the_returns_are_those_of_a_bare_loop(api: str, name: str, arguments: An
             totals = bare(api, name, arguments, result.seed, choices)
             assert [seat.total for seat in result.seats] == pytest.approx(list(totals.values()))
             assert result.outcome is not None
+
+
+@pytest.mark.parametrize("name", ["classic/connect_four-v3", "classic/rps-v2"])
+def test_an_agent_can_look_ahead_in_what_cannot_be_copied(name: str) -> None:
+    check_environment(PettingZoo, {"id": name}, episodes=1)
+    if name == "classic/rps-v2":
+        return
+    with InProcess([PettingZoo], [MCTSAgent, Random]) as experiment:
+        strong = experiment.create("mcts", parameters={"simulations": 4})
+        weak = experiment.create("random", seed=2)
+        (game,) = experiment.run(
+            "pettingzoo", [strong, weak], configuration={"id": name}, lookahead=True
+        ).wait()
+    assert game.reason == "terminated"
 
 
 def test_draws_wins_and_limits() -> None:

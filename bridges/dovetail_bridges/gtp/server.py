@@ -313,11 +313,8 @@ class Clocks:
 
     def begin(self) -> None:
         """Begin a game."""
-        if not (self._main or self._stones):
-            self.left = {}
-        elif self._more and not self._stones:
-            self.left = {}
-        else:
+        self.left = {}
+        if self._stones or (self._main and not self._more):
             whole = (float(self._main), 0) if self._main else (float(self._more), self._stones)
             self.left = {0: whole, 1: whole}
 

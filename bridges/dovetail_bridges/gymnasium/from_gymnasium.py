@@ -13,6 +13,9 @@ from dovetail.peer.quoting import command
 from dovetail.peer.registry import one_line
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import arguments, conversion
+from dovetail_bridges.foreign import Foreign
+
+MODULE = "; an id that another package registers has its module before it, as in module:id"
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,6 +27,20 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     arguments: Annotated[
         dict[str, Any], Meta(description="Arguments of gymnasium.make, by name.")
     ] = {}
+    ignore: Annotated[
+        tuple[str, ...],
+        Meta(description="Keys of an observation that is a Dict, which are left out."),
+    ] = ()
+    rename: Annotated[
+        dict[str, str], Meta(description="Other names for keys of an observation that is a Dict.")
+    ] = {}
+    wrappers: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Wrappers, innermost first, such as minigrid.wrappers:ImgObsWrapper; only for "
+            "the program that serves the environment."
+        ),
+    ] = ()
     mask: Annotated[
         str, Meta(description="The key of info that has the mask of legal actions, if any has.")
     ] = "action_mask"
@@ -47,12 +64,12 @@ def no_module(kind: type[Environment], configuration: Any) -> None:
         )
 
 
-class Gymnasium(Environment[Options]):
+class Gymnasium(Foreign[Options]):
     """Any environment that is registered with Gymnasium, as a game with one seat.
 
     Its time limit truncates; observations are copied.  Other programs name ids that are registered
     here; an id of the form ``module:id`` imports the module and must come from the local user, as
-    must arguments that name files.
+    must wrappers and arguments that name files.
     """
 
     name = "gymnasium"
@@ -79,38 +96,86 @@ class Gymnasium(Environment[Options]):
         except Exception as error:
             raise DovetailError(
                 f"environment gymnasium, option 'id': {options.id} cannot be made: {one_line(error)}"
+                f"{'' if where else MODULE}"
             ) from error
+        for name in options.wrappers:
+            self.env = self._wrapped(name)
+        self.env = self._keyed()
         self._foreign = self.env.action_space
         self._observations = conversion.from_space(
             self.env.observation_space, f"the observation space of {options.id}"
         )
-        self._actions = conversion.from_space(
+        self._action = conversion.from_space(
             self.env.action_space, f"the action space of {options.id}"
         )
+        self._actions = [self._action]
         self._renders = self.env.render_mode == "ansi"
         return Spec(
             name=options.id,
             seats=1,
             observation_spaces=[self._observations],
-            action_spaces=[self._actions],
+            action_spaces=[self._action],
             chance=True,  # Gymnasium does not say; it is so for most
             max_turns=known.max_episode_steps,
         )
 
-    def start(self, seed: int) -> Turn:
+    def _wrapped(self, name: str) -> Any:
+        """Return the environment in a wrapper."""
+        from dovetail.peer import plugins
+
+        if name not in (local(type(self), "wrappers") or ()):
+            raise DovetailError(
+                f"wrapper {name!r} is imported, which only the program that serves the environment may "
+                f"choose: {command('env', self.name, '--set', f'wrappers={name}')}"
+            )
+        try:
+            return plugins.function(name, "environment gymnasium, option 'wrappers'")(self.env)
+        except DovetailError:
+            raise
+        except Exception as error:
+            raise DovetailError(
+                f"environment gymnasium, option 'wrappers': {name} cannot wrap "
+                f"{self.configuration.id}: {one_line(error)}"
+            ) from error
+
+    def _keyed(self) -> Any:
+        """Return the environment without the keys that are ignored, and with others renamed."""
+        options, space = self.configuration, self.env.observation_space
+        if not (options.ignore or options.rename):
+            return self.env
+        from gymnasium import spaces
+        from gymnasium.wrappers import TransformObservation
+
+        keys = list(space.spaces) if isinstance(space, spaces.Dict) else []
+        for key in (*options.ignore, *options.rename):
+            if key not in keys:
+                there = f"there are {', '.join(map(str, keys))}" if keys else "it is not a Dict"
+                raise DovetailError(
+                    f"environment gymnasium: the observation of {options.id} has no key {key!r}; {there}"
+                )
+        names = {key: options.rename.get(key, key) for key in keys if key not in options.ignore}
+        if len(set(names.values())) < len(names):
+            raise DovetailError("environment gymnasium, option 'rename': two keys get one name")
+
+        def named(seen: Any) -> dict[str, Any]:
+            return {new: seen[key] for key, new in names.items()}
+
+        return TransformObservation(self.env, named, spaces.Dict(named(space)))
+
+    def begin(self, seed: int) -> Turn:
         narrow = conversion.narrow(seed, self.configuration.seed_bits)
         observation, info = self.env.reset(seed=narrow)
         return self._ask(observation, info, 0.0)
 
-    def step(self, actions: Mapping[int, Any]) -> Turn:
-        action = conversion.to_action(self._foreign, self._actions, actions[0])
+    def advance(self, actions: Mapping[int, Any]) -> Turn:
+        action = conversion.to_action(self._foreign, self._action, actions[0])
         observation, reward, terminated, truncated, info = self.env.step(action)
         if not (terminated or truncated):
             return self._ask(observation, info, float(reward))
         return Turn.end([self._observed(observation)], [float(reward)], truncated=not terminated)
 
     def _ask(self, observation: Any, info: Mapping[str, Any], reward: float) -> Turn:
-        legal = conversion.from_mask(info.get(self.configuration.mask), self._actions)
+        legal = conversion.from_mask(info.get(self.configuration.mask), self._action)
         return Turn.ask(0, self._observed(observation), legal, reward)
 
     def _observed(self, observation: Any) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dovetail.peer.environments.environment import Environment, IllegalAction, Spec, Turn, View
 from dovetail.peer.presets import local
 from dovetail.peer.registry import one_line
-from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.errors import DovetailError, NoLookahead
 from dovetail.protocol.scenes import Card, Choice, Scene
 from dovetail.protocol.spaces import Discrete
 from dovetail_bridges.openspiel import games
@@ -175,7 +175,7 @@ class OpenSpiel(Environment[Options]):
         """Return a copy of the episode as ``seat`` knows it.
 
         Raises:
-            DovetailError: something is hidden, and the game cannot draw it again.
+            NoLookahead: something is hidden, and the game cannot draw it again.
         """
         made = copy.copy(self)
         made.rng = random.Random(seed)
@@ -185,7 +185,7 @@ class OpenSpiel(Environment[Options]):
         try:
             made.state = self.state.resample_from_infostate(seat, made.rng.random)
         except Exception:
-            raise DovetailError(
+            raise NoLookahead(
                 f"{self.configuration.game} cannot draw what a seat does not know; there is no lookahead"
             ) from None
         return made

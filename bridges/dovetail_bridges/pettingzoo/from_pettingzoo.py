@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from dovetail.peer.environments.environment import Environment, Spec, Turn, View
+from dovetail.peer.environments.environment import Spec, Turn, View
 from dovetail.peer.presets import local
 from dovetail.peer.quoting import command
 from dovetail.peer.registry import one_line
 from dovetail.protocol import spaces
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges import arguments, conversion
+from dovetail_bridges.foreign import Foreign
 from dovetail_bridges.outcomes import from_returns
 
 MASK = "action_mask"
@@ -52,7 +53,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 31
 
 
-class PettingZoo(Environment[Options]):
+class PettingZoo(Foreign[Options]):
     """Any environment that is registered with PettingZoo; its possible agents are the seats.
 
     Agents that come and go act while they are there.  A mask of legal actions, in the observation
@@ -112,7 +113,7 @@ class PettingZoo(Environment[Options]):
             **options.arguments
         )
 
-    def start(self, seed: int) -> Turn:
+    def begin(self, seed: int) -> Turn:
         if self.configuration.fresh:
             self.env.close()
             self.env = self._make()
@@ -132,7 +133,7 @@ class PettingZoo(Environment[Options]):
         seen, infos = self.env.reset(seed=narrow)
         return self._all(seen, infos, rewards, {}, {})
 
-    def step(self, actions: Mapping[int, Any]) -> Turn:
+    def advance(self, actions: Mapping[int, Any]) -> Turn:
         rewards = [0.0] * len(self.agents)
         if self._parallel:
             chosen = {self.agents[seat]: self._act(seat, each) for seat, each in actions.items()}

@@ -101,6 +101,10 @@ class Forfeit(Refused):
     """
 
 
+class NoLookahead(DovetailError):
+    """An environment cannot show what would follow; the text says why."""
+
+
 class IllegalAction(DovetailError):
     """The rules refuse an action; the text names it and what is legal.
 

@@ -456,8 +456,9 @@ def test_gtp_takes_any_komi(komi: str) -> None:
     front.close()
 
 
-def stones(front: gtp.Front) -> tuple[frozenset[int], frozenset[int]]:
-    return go.Position(front.handle("showboard") or "").stones
+def stones(front: gtp.Front) -> tuple[set[int], set[int]]:
+    black, white = go.Position(front.handle("showboard") or "").stones
+    return set(black), set(white)
 
 
 def test_gtp_plays_on_after_two_passes() -> None:

@@ -138,6 +138,9 @@ class Environment(ABC, Generic[C]):
 
         Sample hidden information and future chance events from ``seed``.  The default suits games
         without hidden information and chance.
+
+        Raises:
+            NoLookahead: that is not possible, now or ever.
         """
         return copy.deepcopy(self)
 

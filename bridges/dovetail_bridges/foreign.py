@@ -1,0 +1,142 @@
+"""Environments whose state another library holds: copied where a copy can be seen to step."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Self
+
+import numpy as np
+
+from dovetail.peer.environments.environment import C, Environment, Turn
+from dovetail.peer.registry import one_line
+from dovetail.protocol import codec, spaces
+from dovetail.protocol.errors import NoLookahead
+from dovetail_bridges import conversion
+
+
+class Foreign(Environment[C]):
+    """An environment of another library, with lookahead.
+
+    At the first fork two copies take the same step.  If either fails, or they differ, the episode
+    is played again for each copy instead.  A subclass defines ``begin`` and ``advance``, which
+    ``start`` and ``step`` call, and has ``env``.
+    """
+
+    env: Any
+    _copies: bool | None = None
+    """Whether copies work; None as long as that was not tried."""
+    _actions: Sequence[spaces.Space]
+    """The action space of each seat."""
+
+    def begin(self, seed: int) -> Turn:
+        """Begin an episode."""
+        raise NotImplementedError
+
+    def advance(self, actions: Mapping[int, Any]) -> Turn:
+        """Apply the actions of the seats that had to act."""
+        raise NotImplementedError
+
+    def start(self, seed: int) -> Turn:
+        self._seed = seed
+        self._log: list[Mapping[int, Any] | int] = []
+        """The actions of the episode, and the seeds that forks gave to chance."""
+        return self._noted(self.begin(seed))
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        turn = self.advance(actions)
+        self._log.append(dict(actions))
+        return self._noted(turn)
+
+    def _noted(self, turn: Turn) -> Turn:
+        """Note what forks need of a turn, to which the host adds."""
+        self._to_act = {view.seat: view.legal for view in turn.seats if view.seat in turn.to_act}
+        self._shown = _shown(turn)
+        return turn
+
+    def fork(self, seat: int, seed: int) -> Self:
+        """Return a copy of the episode, hidden information included; chance follows ``seed``.
+
+        Chance of environments that do not draw from ``np_random`` stays as it is.
+
+        Raises:
+            NoLookahead: it cannot be copied, and goes another way when it is played again.
+        """
+        made = copy.deepcopy(self)
+        made._draw_from(seed)
+        return made
+
+    def _draw_from(self, seed: int) -> None:
+        inner = self.env.unwrapped
+        if isinstance(getattr(inner, "np_random", None), np.random.Generator):
+            inner.np_random = np.random.default_rng(seed)
+            self._log.append(seed)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        if self._copies is None:
+            self._copies = self._are_seen_to_step()
+        return self._copied() if self._copies else self._played_again()
+
+    def _copied(self) -> Self:
+        made = object.__new__(type(self))
+        vars(made).update(copy.deepcopy(vars(self)))
+        return made
+
+    def _are_seen_to_step(self) -> bool:
+        rng = random.Random(0)
+        actions = {
+            seat: self._some_action(seat, legal, rng) for seat, legal in self._to_act.items()
+        }
+        before = self.text()
+        try:
+            one, other = (self._copied().advance(actions) for _ in range(2))
+            return _same(_shown(one), _shown(other)) and self.text() == before
+        except Exception:
+            return False
+
+    def _some_action(self, seat: int, legal: Any, rng: random.Random) -> Any:
+        space = self._actions[seat]
+        numbers = conversion.numbers(legal, space)
+        if numbers:
+            return rng.choice(numbers)
+        return conversion.from_value(space, conversion.zeros(space))
+
+    def _played_again(self) -> Self:
+        made = type(self)(self.configuration)
+        made._copies = False
+        try:
+            made.init()
+            turn = made.start(self._seed)
+            for each in self._log:
+                if isinstance(each, int):
+                    made._draw_from(each)
+                else:
+                    turn = made.step(each)
+        except Exception as error:
+            with suppress(Exception):
+                made.cleanup()
+            raise NoLookahead(
+                f"{type(self).name} can neither be copied nor played again, so there is no lookahead: "
+                f"{one_line(error)}"
+            ) from None
+        if not _same(_shown(turn), self._shown):
+            made.cleanup()
+            raise NoLookahead(
+                f"{type(self).name} cannot be copied, and went another way when it was played again "
+                "from its seed; there is no lookahead"
+            )
+        return made
+
+
+def _same(one: list[Any], other: list[Any]) -> bool:
+    return codec.encode(one) == codec.encode(other)
+
+
+def _shown(turn: Turn) -> list[Any]:
+    """Return what the seats are shown, to be compared with another turn."""
+    return [
+        *(turn.to_act, turn.terminated, turn.truncated, turn.outcome),
+        *((view.seat, view.observation, view.legal, view.reward) for view in turn.seats),
+    ]
