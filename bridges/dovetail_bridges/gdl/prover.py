@@ -35,12 +35,12 @@ Place = list[object]
 """The values of a rule's variables, and its constants, by number; at 0 the table of its head."""
 
 
-class _Table:
+class _Answers:
     """The answers to a call."""
 
     __slots__ = ("answers", "complete", "depth", "home", "looped", "low", "name", "round")
 
-    def __init__(self, home: dict[object, _Table], name: object) -> None:
+    def __init__(self, home: dict[object, _Answers], name: object) -> None:
         self.home, self.name = home, name
         self.answers: dict[Values, None] = {}
         self.complete = False
@@ -64,11 +64,11 @@ class Proof:
     __slots__ = ("changes", "depth", "facts", "left", "low", "lowest", "open", "round", "tables")
 
     def __init__(
-        self, prover: Prover, given: Mapping[str, Relation], tables: Sequence[dict[object, _Table]]
+        self, prover: Prover, given: Mapping[str, Relation], tables: Sequence[dict[object, _Answers]]
     ) -> None:
         self.facts = {**prover.facts, **given}
         self.tables = tables
-        self.open: list[_Table] = []
+        self.open: list[_Answers] = []
         """The tables that are not complete, in the order of their first call."""
         self.depth, self.low, self.lowest = 0, FAR, FAR
         self.round = self.changes = 0
@@ -97,7 +97,7 @@ class Prover:
         self.looks: dict[Shape, Look] = {}
         self.sample: Relation = Relation()
         """A state, by which rules are put in order."""
-        self.fixed: dict[object, _Table] = {}
+        self.fixed: dict[object, _Answers] = {}
         self._calls: dict[tuple[str, tuple[bool, ...]], _Call] = {}
         self._lock = threading.RLock()
         for rule in rules:
@@ -158,13 +158,13 @@ class _Call:
         shape = tuple(None if each else next(count) for each in known)
         self._look = prover.looks.setdefault(shape, Look(shape))
 
-    def solve(self, proof: Proof, key: Values) -> _Table:
+    def solve(self, proof: Proof, key: Values) -> _Answers:
         """Return the table of a call, complete unless the call is being answered already."""
         home = proof.tables[self.level]
         name = (self, key)
         table = home.get(name)
         if table is None:
-            table = home[name] = _Table(home, name)
+            table = home[name] = _Answers(home, name)
             proof.open.append(table)
             return self._answer(proof, table, key, fresh=True)
         if table.complete:
@@ -178,7 +178,7 @@ class _Call:
             return table
         return self._answer(proof, table, key, fresh=False)
 
-    def _answer(self, proof: Proof, table: _Table, key: Values, *, fresh: bool) -> _Table:
+    def _answer(self, proof: Proof, table: _Answers, key: Values, *, fresh: bool) -> _Answers:
         outer, open_ = proof.low, proof.open
         depth = table.depth = proof.depth
         proof.depth = depth + 1
@@ -224,7 +224,7 @@ class _Call:
         proof.low = outer if table.complete else min(outer, proof.low)
         return table
 
-    def _close(self, proof: Proof, at: int, table: _Table) -> None:
+    def _close(self, proof: Proof, at: int, table: _Answers) -> None:
         """Complete a table and those that waited for it."""
         open_ = proof.open
         proven = table.complete
@@ -259,7 +259,7 @@ class _Clause:
             step = maker(step)
         self._step = step
 
-    def prove(self, proof: Proof, table: _Table, key: Values) -> bool:
+    def prove(self, proof: Proof, table: _Answers, key: Values) -> bool:
         """Add answers to a table; return true if the call is proven and has no others."""
         place = self._start.copy()
         place[0] = table
