@@ -16,7 +16,7 @@ from dovetail_bridges.gtp.protocol import GtpEngine
 
 ENGINES = {
     # OpenSpiel scores stones that were not captured as alive, so the engine must capture the dead before it passes;
-    # no position may occur twice, whoever moves.
+    # no position may occur twice.
     "gnugo": [
         *("gnugo", "--mode", "gtp", "--chinese-rules", "--capture-all-dead", "--never-resign"),
         "--positional-superko",
