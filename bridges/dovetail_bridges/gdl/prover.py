@@ -64,7 +64,10 @@ class Proof:
     __slots__ = ("changes", "depth", "facts", "left", "low", "lowest", "open", "round", "tables")
 
     def __init__(
-        self, prover: Prover, given: Mapping[str, Relation], tables: Sequence[dict[object, _Answers]]
+        self,
+        prover: Prover,
+        given: Mapping[str, Relation],
+        tables: Sequence[dict[object, _Answers]],
     ) -> None:
         self.facts = {**prover.facts, **given}
         self.tables = tables
