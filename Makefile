@@ -33,7 +33,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture docs test-installed compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
+.PHONY: architecture docs test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ test-compiled: $(STAMP) ## build the compiled core, and run the tests of the bro
 test-installed: $(STAMP) ## follow the tutorial from the wheel, outside of the checkout (slow)
 	$(BIN)/python -m pytest -m slow tests/test_tutorial.py
 
+release: $(STAMP) ## build what a release consists of into dist/, and try each piece (needs the network)
+	$(BIN)/python .ci/release $(PYTHONS)
+
 check: $(STAMP) ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -173,6 +176,9 @@ fuzz: $(BENCH_STAMP) ## fuzz decoder, wire, CURVE, access file and core by cover
 
 clients: ## build the client libraries of all languages
 	@for each in clients/*/Makefile; do $(MAKE) --no-print-directory -C "$$(dirname "$$each")" build || exit 1; done
+
+packages: $(STAMP) ## pack the clients for their registries, and try each from outside; one with LANG=go
+	$(BIN)/python clients/packages.py $(CLIENT)
 
 six-languages: $(STAMP) clients ## players of six languages in a round robin
 	$(BIN)/dovetail run experiments/dovetail_experiments/examples/six_languages.toml

@@ -90,7 +90,7 @@ class BuildHook(BuildHookInterface[BuilderConfig]):
             _compile(self.config["modules"], built, work)
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
-        for each in built.rglob("*.so"):
+        for each in (*built.rglob("*.so"), *built.rglob("*.pyd")):
             build_data["force_include"][str(each)] = str(each.relative_to(built))
 
 

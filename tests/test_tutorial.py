@@ -29,7 +29,12 @@ STEP = re.compile(
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the programs of an environment that has the wheel, and borrows its libraries."""
+    """Return the programs of an environment that has the wheel, and borrows its libraries.
+
+    `make release` names one that has its own.
+    """
+    if found := os.environ.get("TRY_INSTALLED"):
+        return Path(found)
     folder = tmp_path_factory.mktemp("installed")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
     subprocess.run([*build, str(TOP)], check=True, capture_output=True)
@@ -37,10 +42,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(folder / "venv", with_pip=False, symlinks=True)
     programs = folder / "venv/bin"
     place = ["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    found = subprocess.run(
+    packages = subprocess.run(
         [programs / "python", *place], check=True, capture_output=True, text=True
-    )
-    (Path(found.stdout.strip()) / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    ).stdout.strip()
+    (Path(packages) / "libraries.pth").write_text(sysconfig.get_path("purelib"))
     pip = [sys.executable, "-m", "pip", "--python", str(programs / "python"), "install", "--quiet"]
     subprocess.run([*pip, "--no-deps", "--no-index", "--ignore-installed", str(wheel)], check=True)
     return programs

@@ -12,7 +12,7 @@
 namespace dovetail {
 
 /// The version of this library.
-inline constexpr const char* kSoftware = "dovetail-cpp 0.1.0";
+inline constexpr const char* kSoftware = "dovetail-cpp 0.2.0";
 
 /// Keeps one peer known to its broker. Times are in seconds, of any clock that does not go back.
 class Session {

@@ -9,7 +9,7 @@ import { ADDRESS, Link } from "./link.js";
 import type { Listener, Patience } from "./link.js";
 
 /** Name and version of this library, as the broker shows it to people. */
-export const SOFTWARE = "dovetail-typescript 1.0.0";
+export const SOFTWARE = "dovetail-typescript 0.2.0";
 
 /** Seconds of the broker's silence after which an experiment gives up. */
 const GIVE_UP = 60;

@@ -16,7 +16,7 @@ import java.util.Set;
 
 /** A peer's end of a session, without the socket: hello, heartbeats, resumption. Times are in nanoseconds. */
 final class Session {
-    static final String SOFTWARE = "dovetail-java 0.1.0";
+    static final String SOFTWARE = "dovetail-java 0.2.0";
 
     /** Errors in answer to {@code hello} that saying it again does not mend. */
     private static final Set<String> FINAL =
