@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from dovetail.protocol.errors import DovetailError
-from dovetail_experiments.stages.workers import starting, workers
+from dovetail_experiments.engines.local import local
+from dovetail_experiments.engines.pieces import PieceFailed, Yielded, pieces
 from dovetail_studies.archive import Member
 from dovetail_studies.learned import KEPT, States, using
 from dovetail_studies.results import KeptResults, key
@@ -134,11 +135,16 @@ def run(
         for number, each in enumerate(arguments):
             keep(number, work(*each))
         return
-    with workers(jobs) as pool:
-        with starting():
-            waiting = {pool.submit(work, *each): number for number, each in enumerate(arguments)}
-        for done in as_completed(waiting):
-            keep(waiting[done], done.result())
+    with local(jobs, _worked) as pool:
+        for event in pieces(pool, len(todo), arguments.__getitem__, jobs):
+            if isinstance(event, PieceFailed):
+                raise event.error
+            if isinstance(event, Yielded):
+                keep(event.piece, event.value)
+
+
+def _worked(*arguments: Any) -> Iterator[tuple[Result, float]]:
+    yield work(*arguments)
 
 
 def _short(unit: Unit) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 PROGRAM = """
 import time
-from dovetail_experiments.stages.workers import starting, workers
+from dovetail_experiments.engines.local import starting, workers
 
 if __name__ == "__main__":
     try:
@@ -46,7 +46,7 @@ def test_an_interrupt_ends_workers_that_are_starting_and_their_work(tmp_path: Pa
 KILLED = """
 import os
 import time
-from dovetail_experiments.stages.workers import starting, workers
+from dovetail_experiments.engines.local import starting, workers
 
 def work():
     os.write(1, b"working\\n")
@@ -82,7 +82,7 @@ DEAF = """
 import os
 import signal
 import time
-from dovetail_experiments.stages.workers import starting, workers
+from dovetail_experiments.engines.local import starting, workers
 
 def deaf():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

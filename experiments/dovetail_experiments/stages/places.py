@@ -9,7 +9,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
@@ -26,7 +26,8 @@ from dovetail.peer.quoting import file_name
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import merge
-from dovetail.transport.keys import WITHOUT
+from dovetail.transport.keys import WITHOUT, Key
+from dovetail_experiments.engines.hosts import Host, HostPlan, NotStarted, Program, start
 from dovetail_experiments.files.checking import named
 from dovetail_experiments.files.file import ExperimentFile, Mistake
 from dovetail_experiments.stages.processes import Processes
@@ -288,75 +289,96 @@ def _started(
 ) -> Iterator[Deployment]:
     """Start the programs of ``own_processes``, all on one core if one is given."""
     environment = _environment(file)
+    plan, peers = planned(file)
     with (
         Processes(
-            pin=file.processes.pin,
+            pin=plan.pin,
             core=core,
             journal=journal,
-            tcp=file.processes.transport == "tcp",
+            tcp=plan.tcp,
             logs=logs,
-            broker=_hosted(file),
+            broker=plan.broker,
         ) as processes,
-        # A call that waits for the broker also notices that a program, including the broker, has
-        # ended.
-        Experiment.connect(
-            processes.address,
-            name="experiment",
-            key=WITHOUT,
-            wait=None if give_up is None else max(give_up, GIVE_UP),  # on a busy machine
-            give_up=give_up,
-            idle=processes.check,
-        ) as experiment,
+        _connected(processes, give_up, WITHOUT) as experiment,
     ):
-        at = ["--connect", processes.address]
-        name = file.environment.name
-        if file.environment.hosted:
-            pass  # in the broker
-        elif file.environment.command is None:
-            # Set where it is served, too: some options are the local user's only.
-            given = file.environment.configuration.items()
-            more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
-            processes.start("environment", ["env", name, *at, "--name", "environment", *more])
-        else:
-            with _for("environment", "command"):
-                processes.command("environment", file.environment.command)
-        peers: dict[str, str | None] = {}
-        for name in file.used():
-            part = file.agents[name]
-            process = f"agent-{name}"
-            if part.command is not None:
-                with _for("agents", name, "command"):
-                    processes.command(process, part.command)
-                peers[name] = None
-                continue
-            if part.hosted:
-                peers[name] = AGENTS
-                continue
-            more = [word for each in part.register for word in ("--register", each)]
-            processes.start(process, ["agent", part.type, *at, "--name", process, *more])
-            peers[name] = process
-        pids = processes.pids()
-        about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
-        yield Deployment(
-            experiment,
-            environment,
-            peers,
-            processes.check,
-            about,
-            pids,
-            logs,
-            ended=processes.ended,
-            stop=processes.stop,
-        )
+        _start(processes, plan)
+        yield _deployed(experiment, environment, peers, processes, logs)
 
 
-@contextmanager
-def _for(*steps: Step) -> Iterator[None]:
-    """Say for which place of the file something fails."""
+def _connected(host: Host, give_up: float | None, key: Key) -> AbstractContextManager[Experiment]:
+    """Connect to a host's broker.
+
+    A call that waits for the broker also notices that a program, including the broker, has ended.
+    """
+    return Experiment.connect(
+        host.address,
+        name="experiment",
+        key=key,
+        wait=None if give_up is None else max(give_up, GIVE_UP),  # on a busy machine
+        give_up=give_up,
+        idle=host.check,
+    )
+
+
+def _start(processes: Processes, plan: HostPlan) -> None:
     try:
-        yield
-    except DovetailError as error:
-        raise Mistake(str(error), *steps) from None
+        start(processes, plan)
+    except NotStarted as error:
+        raise Mistake(str(error), *_steps(error.program), "command") from None
+
+
+def _deployed(
+    experiment: Experiment,
+    environment: str,
+    peers: dict[str, str | None],
+    host: Host,
+    logs: Path | None,
+) -> Deployment:
+    pids = host.pids()
+    about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
+    return Deployment(
+        *(experiment, environment, peers, host.check, about, pids, logs),
+        ended=host.ended,
+        stop=host.stop,
+    )
+
+
+def planned(file: ExperimentFile) -> tuple[HostPlan, dict[str, str | None]]:
+    """Return the programs of an experiment, and by agent the program that makes it; None leaves
+    that to the broker."""
+    programs: list[Program] = []
+    environment = file.environment
+    if environment.hosted:
+        pass  # in the broker
+    elif environment.command is None:
+        # Set where it is served, too: some options are the local user's only.
+        given = environment.configuration.items()
+        more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
+        programs.append(Program("environment", ["env", environment.name, *more]))
+    else:
+        programs.append(Program("environment", environment.command, own=False))
+    peers: dict[str, str | None] = {}
+    for name in file.used():
+        part = file.agents[name]
+        program = f"agent-{name}"
+        if part.command is not None:
+            programs.append(Program(program, part.command, own=False))
+            peers[name] = None
+        elif part.hosted:
+            peers[name] = AGENTS
+        else:
+            more = [word for each in part.register for word in ("--register", each)]
+            programs.append(Program(program, ["agent", part.type, *more]))
+            peers[name] = program
+    processes = file.processes
+    plan = HostPlan(programs, _hosted(file), processes.pin, processes.transport == "tcp")
+    return plan, peers
+
+
+def _steps(program: str) -> tuple[Step, ...]:
+    """Return the table of a file whose program this is."""
+    _, _, agent = program.partition("-")
+    return ("agents", agent) if agent else ("environment",)
 
 
 def _hosted(file: ExperimentFile) -> list[str]:
@@ -426,8 +448,10 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
             )
         kinds[part.type] = plugins.find("agent", part.type)
         for each in part.register:
-            with _for("agents", name, "register"):
+            try:
                 plugins.register(each)
+            except DovetailError as error:
+                raise Mistake(str(error), "agents", name, "register") from None
     with InProcess([environment], list(kinds.values()), journal=journal) as experiment:
         yield Deployment(experiment, _environment(file), {}, _nothing, "all in this process")
 
@@ -457,9 +481,7 @@ def _appear(file: ExperimentFile, place: Deployment, timeout: float | None) -> N
     except DovetailError as error:
         for name in place.ended():
             if name != "broker":
-                _, _, agent = name.partition("-")
-                steps = ("agents", agent) if agent else ("environment",)
-                raise Mistake(str(error), *steps) from None
+                raise Mistake(str(error), *_steps(name)) from None
         raise
 
 

@@ -9,9 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,8 @@ from rich.console import Console
 from dovetail.peer.config_location import ConfigSource
 from dovetail.peer.terminal_escape import plain
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.engines.local import hear, local
+from dovetail_experiments.engines.pieces import PieceDone, PieceFailed, Yielded, pieces
 from dovetail_experiments.files import file as files
 from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files import sweep
@@ -34,7 +34,6 @@ from dovetail_experiments.reports.over_seeds import Series
 from dovetail_experiments.stages import runner
 from dovetail_experiments.stages.progress import duration
 from dovetail_experiments.stages.runner import Again, ExecutionEntry, ExecutionResult, RunnerOptions
-from dovetail_experiments.stages.workers import hear, starting, workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,32 +243,28 @@ class _All:
 
     def _at_once(self, tasks: Sequence[_Task]) -> None:
         failures: list[str] = []
+        over = 0
         began = time.monotonic()
         level = logging.getLogger("dovetail").level
-        try:
-            with workers(min(self._jobs, len(tasks)), _work, (level,)) as pool:
-                with starting():
-                    running: dict[Future[float], _Task] = {
-                        pool.submit(task.quietly): task for task in tasks
-                    }
-                for number, future in enumerate(as_completed(running), 1):
-                    trial = running[future].trial
-                    name = f"trial {trial.number} ({trial.title})"
-                    try:
-                        seconds = future.result()
-                    except DovetailError as error:
-                        failures.append(f"{name}: {error}")
-                        self._console.print(f"{name} failed: {plain(str(error))}")
-                        continue
-                    left = (time.monotonic() - began) / number * (len(tasks) - number)
+        count = min(self._jobs, len(tasks))
+        seconds = [0.0] * len(tasks)
+        with local(count, _quietly, _work, (level,)) as pool:
+            for event in pieces(pool, len(tasks), lambda piece: (tasks[piece],), count):
+                trial = tasks[event.piece].trial
+                name = f"trial {trial.number} ({trial.title})"
+                if isinstance(event, Yielded):
+                    seconds[event.piece] = event.value
+                    continue
+                over += 1
+                if isinstance(event, PieceFailed):
+                    failures.append(f"{name}: {event.error}")
+                    self._console.print(f"{name} failed: {plain(str(event.error))}")
+                if isinstance(event, PieceDone):
+                    left = (time.monotonic() - began) / over * (len(tasks) - over)
                     self._console.print(
-                        f"{name}: {seconds:.1f} s; {number} of {len(tasks)}, "
+                        f"{name}: {seconds[event.piece]:.1f} s; {over} of {len(tasks)}, "
                         f"about {duration(left)} left"
                     )
-        except BrokenProcessPool:
-            raise DovetailError(
-                "the process of a trial was ended from outside; --resume plays what is missing"
-            ) from None
         if failures:
             raise DovetailError(
                 f"{len(failures)} of {len(tasks)} trials failed; the first: {failures[0]}; "
@@ -311,6 +306,10 @@ class _Task:
             finally:
                 _Worker.busy = False
         return time.monotonic() - began
+
+
+def _quietly(task: _Task) -> Iterator[float]:
+    yield task.quietly()
 
 
 class _Worker:

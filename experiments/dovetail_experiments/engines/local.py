@@ -1,4 +1,7 @@
-"""Worker processes that end at once where the program is interrupted or ends."""
+"""This machine as an engine: pieces of work in processes of a pool.
+
+Its workers end at once where the program is interrupted or ends.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,78 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
+from concurrent.futures import wait as any_of
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any
 
 from dovetail.peer.child_processes import ends_with_this
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.engines.pieces import PieceDone, PieceEvent, PieceFailed, Yielded
+
+Work = Callable[..., Iterator[Any]]
+"""A function of a module, which yields plain data."""
+
+
+class LocalPool:
+    """Processes of this machine; what a piece yields is handed over when it ends.
+
+    Args:
+        workers: the processes.
+        work: what they do.
+    """
+
+    def __init__(self, workers: ProcessPoolExecutor, work: Work) -> None:
+        self._workers = workers
+        self._work = work
+        self._running: dict[Future[list[Any]], int] = {}
+        self._events: deque[PieceEvent] = deque()
+
+    def begin(self, piece: int, arguments: tuple[Any, ...]) -> None:
+        """Begin a piece."""
+        with starting():
+            self._running[self._workers.submit(_whole, self._work, arguments)] = piece
+
+    def next(self) -> PieceEvent:
+        """Wait for the next event.
+
+        Raises:
+            DovetailError: a process was ended from outside.
+        """
+        while not self._events:
+            for future in any_of(self._running, return_when=FIRST_COMPLETED).done:
+                piece = self._running.pop(future)
+                try:
+                    self._events += [Yielded(piece, each) for each in future.result()]
+                    self._events.append(PieceDone(piece))
+                except DovetailError as error:
+                    self._events.append(PieceFailed(piece, error))
+                except BrokenProcessPool:
+                    raise DovetailError(
+                        "a worker process was ended from outside; give the command again, "
+                        "`dovetail run` with --resume: it continues"
+                    ) from None
+        return self._events.popleft()
+
+
+@contextmanager
+def local(
+    count: int,
+    work: Work,
+    begin: Callable[..., object] | None = None,
+    arguments: tuple[Any, ...] = (),
+) -> Iterator[LocalPool]:
+    """Open a pool of processes of this machine; arguments as of ``workers``, and what they do."""
+    with workers(count, begin, arguments) as pool:
+        yield LocalPool(pool, work)
+
+
+def _whole(work: Work, arguments: tuple[Any, ...]) -> list[Any]:
+    return list(work(*arguments))
 
 
 @contextmanager
