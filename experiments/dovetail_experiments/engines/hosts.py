@@ -14,7 +14,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.stages.processes import Processes
 
 
-class Program(Struct, frozen=True):
+class PlannedProgram(Struct, frozen=True):
     """A program of a host."""
 
     name: str
@@ -27,7 +27,7 @@ class Program(Struct, frozen=True):
 class HostPlan(Struct, frozen=True):
     """Programs that are started together."""
 
-    programs: list[Program]
+    programs: list[PlannedProgram]
     broker: list[str] = []
     """More words for the broker."""
     pin: bool = False
@@ -45,7 +45,7 @@ class NotStarted(DovetailError):
         """Its name in the plan."""
 
 
-class Host(Protocol):
+class ProgramHost(Protocol):
     """Programs that were started together."""
 
     @property

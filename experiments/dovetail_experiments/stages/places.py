@@ -27,7 +27,13 @@ from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.journal import merge
 from dovetail.transport.keys import WITHOUT, Key
-from dovetail_experiments.engines.hosts import Host, HostPlan, NotStarted, Program, start
+from dovetail_experiments.engines.hosts import (
+    HostPlan,
+    NotStarted,
+    PlannedProgram,
+    ProgramHost,
+    start,
+)
 from dovetail_experiments.files.checking import named
 from dovetail_experiments.files.file import ExperimentFile, Mistake
 from dovetail_experiments.stages.processes import Processes
@@ -305,7 +311,9 @@ def _started(
         yield _deployed(experiment, environment, peers, processes, logs)
 
 
-def _connected(host: Host, give_up: float | None, key: Key) -> AbstractContextManager[Experiment]:
+def _connected(
+    host: ProgramHost, give_up: float | None, key: Key
+) -> AbstractContextManager[Experiment]:
     """Connect to a host's broker.
 
     A call that waits for the broker also notices that a program, including the broker, has ended.
@@ -331,7 +339,7 @@ def _deployed(
     experiment: Experiment,
     environment: str,
     peers: dict[str, str | None],
-    host: Host,
+    host: ProgramHost,
     logs: Path | None,
 ) -> Deployment:
     pids = host.pids()
@@ -346,7 +354,7 @@ def _deployed(
 def planned(file: ExperimentFile) -> tuple[HostPlan, dict[str, str | None]]:
     """Return the programs of an experiment, and by agent the program that makes it; None leaves
     that to the broker."""
-    programs: list[Program] = []
+    programs: list[PlannedProgram] = []
     environment = file.environment
     if environment.hosted:
         pass  # in the broker
@@ -354,21 +362,21 @@ def planned(file: ExperimentFile) -> tuple[HostPlan, dict[str, str | None]]:
         # Set where it is served, too: some options are the local user's only.
         given = environment.configuration.items()
         more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
-        programs.append(Program("environment", ["env", environment.name, *more]))
+        programs.append(PlannedProgram("environment", ["env", environment.name, *more]))
     else:
-        programs.append(Program("environment", environment.command, own=False))
+        programs.append(PlannedProgram("environment", environment.command, own=False))
     peers: dict[str, str | None] = {}
     for name in file.used():
         part = file.agents[name]
         program = f"agent-{name}"
         if part.command is not None:
-            programs.append(Program(program, part.command, own=False))
+            programs.append(PlannedProgram(program, part.command, own=False))
             peers[name] = None
         elif part.hosted:
             peers[name] = AGENTS
         else:
             more = [word for each in part.register for word in ("--register", each)]
-            programs.append(Program(program, ["agent", part.type, *more]))
+            programs.append(PlannedProgram(program, ["agent", part.type, *more]))
             peers[name] = program
     processes = file.processes
     plan = HostPlan(programs, _hosted(file), processes.pin, processes.transport == "tcp")
