@@ -271,7 +271,7 @@ def test_a_process_that_dies_ends_the_experiment_with_one_line(
     with places.own_processes(file) as place:
         playing = Playing(file, place, store, store.begin("small", "", 1), {})
         with pytest.raises(DovetailError) as caught:
-            playing.play()
+            list(playing.play())
     assert re.fullmatch(
         r"play 0-1,000,000, after \d+ of 1,000,000 games: the process of agent-two was ended by SIGKILL",
         str(caught.value),

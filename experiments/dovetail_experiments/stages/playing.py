@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.client.client import RunFailed, RunHandle
@@ -102,14 +102,15 @@ class Playing:
         self._jobs: list[_Job] = []
         """The title of what is in progress."""
 
-    def play(self) -> list[StageResult]:
-        """Play everything that was not played before; return all stages with their results.
+    def play(self) -> Iterator[StageResult]:
+        """Play everything that was not played before; yield all stages with their results, each
+        once it is over.
 
         Raises:
             DovetailError: a program has ended, or something cannot be played.
         """
         try:
-            return self._play()
+            yield from self._play()
         except DovetailError:
             try:
                 self._place.check()  # a program's failure explains more than its consequences
@@ -126,7 +127,7 @@ class Playing:
             return f"{title(job.stage)}, after {over:,} of {count:,} games: "
         return ""
 
-    def _play(self) -> list[StageResult]:
+    def _play(self) -> Iterator[StageResult]:
         finished = self._store.finished_stages(self._execution)
         todo = stages(self._file)
         with Display(self._file.name, todo) as display:
@@ -138,11 +139,12 @@ class Playing:
                     stage = batch[0]
                     self._done.append(played(stage, self._store.results(row)))
                     display.skip(self._done[-1])
+                    yield self._done[-1]
                     continue
                 while todo and self._together(batch, todo[0], finished):
                     batch.append(todo.pop(0))
                 self._batch(batch, display)
-        return self._done
+                yield from self._done[-len(batch) :]
 
     def _more(self, finished: dict[int, int]) -> list[Stage]:
         found = more(self._file, self._done)

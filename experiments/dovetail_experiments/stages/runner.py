@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -308,7 +308,26 @@ def play(
     options: RunnerOptions,
     rows: dict[Key, list[int]] | None = None,
 ) -> ExecutionResult:
-    """Play an execution, from its last finished stage on.
+    """Play an execution, from its last finished stage on; arguments as of ``steps``."""
+    going = steps(file, source, entry, folder, url, options, rows)
+    while True:
+        try:
+            next(going)
+        except StopIteration as over:
+            done: ExecutionResult = over.value
+            return done
+
+
+def steps(
+    file: ExperimentFile,
+    source: Source,
+    entry: ExecutionEntry,
+    folder: Path,
+    url: database.Url,
+    options: RunnerOptions,
+    rows: dict[Key, list[int]] | None = None,
+) -> Generator[StageResult, None, ExecutionResult]:
+    """Play an execution, from its last finished stage on; yield each stage once it is in the store.
 
     Args:
         file: what is played.
@@ -352,7 +371,10 @@ def play(
             for name, state in before.items():
                 if name not in kept:
                     results.keep(execution, name, state)
-            played = playing.play()
+            played = []
+            for each in playing.play():
+                played.append(each)
+                yield each
         places.merge_journals(journal)
         states = results.saved(execution)
         report.write(file, played, folder)
