@@ -85,11 +85,15 @@ def run(
         ),
     ] = False,
     jobs: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--jobs", "-j", min=0, help="Seeds and trials played at once; 0 for one on each core."
+            "--jobs",
+            "-j",
+            min=0,
+            help="Seeds and trials played at once; 0 for one on each core.",
+            show_default="1; with --on, 0",
         ),
-    ] = 1,
+    ] = None,
     shards: Annotated[
         int | None,
         typer.Option(
@@ -99,6 +103,15 @@ def run(
             "programs; 0 for one on "
             "each core. For files without learning.",
             show_default="1, or as the file says",
+        ),
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Play on a cluster: `ray` for the one that runs on this machine, or "
+            "ray:HOST:PORT. "
+            "--jobs and --shards then count places on it; 0 for one on each of its CPUs.",
         ),
     ] = None,
     give_up: GiveUp = GIVE_UP,
@@ -146,9 +159,11 @@ def run(
                     overrides=settings(set_),
                     resume=resume,
                     extend=extend,
-                    jobs=jobs or cores,
+                    jobs=(cores if jobs == 0 else jobs or 1) if on is None else jobs or 0,
                     options=RunnerOptions(
-                        connect, token, in_process, give_up, cores if shards == 0 else shards
+                        *(connect, token, in_process, give_up),
+                        shards=cores if shards == 0 and on is None else shards,
+                        on=on,
                     ),
                 )
             if results is not None:

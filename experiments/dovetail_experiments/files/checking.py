@@ -41,10 +41,15 @@ def check(plan: SweepPlan) -> None:
     """
     for values in plan.corners():
         with plan.trying(values), located(plan.source):
-            _check(plan.trials(values, 1)[0].file)
+            check_file(plan.trials(values, 1)[0].file)
 
 
-def _check(file: ExperimentFile) -> None:
+def check_file(file: ExperimentFile) -> None:
+    """Check an experiment as ``check`` does.
+
+    Raises:
+        Mistake: a name or an option is wrong.
+    """
     environment = file.environment
     game = None
     if environment.command is None:

@@ -328,6 +328,26 @@ Part = PlayPart | League | Tournament
 """A part of a file, or what a stage of one plays."""
 
 
+class Resources(Struct, frozen=True, forbid_unknown_fields=True):
+    """``resources``: of a trial, a shard or a learner on a cluster."""
+
+    cpus: Annotated[float, Meta(gt=0)] = 1.0
+    gpus: Annotated[float, Meta(ge=0)] = 0.0
+    memory: Annotated[
+        str,
+        Meta(pattern="^([0-9]+(\\.[0-9]+)? ?[kMGT]?B)?$", extra={"form": "bytes such as 2GB"}),
+    ] = ""
+
+    @property
+    def bytes(self) -> int:
+        """The memory in bytes; 0 to ask for none."""
+        amount = self.memory.removesuffix("B").strip()
+        for power, unit in enumerate("kMGT", 1):
+            if amount.endswith(unit):
+                return int(float(amount.removesuffix(unit)) * 1000**power)
+        return int(float(amount or 0))
+
+
 class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[processes]``: how the local processes run."""
 
@@ -340,6 +360,8 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     shards: Positive = 1
     """How many brokers share the episodes, each on its own core with its own peers; for files
     without learning."""
+    resources: Resources = Resources()
+    """On a cluster: of each trial, or of each shard."""
 
 
 class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -425,12 +447,14 @@ ready(ExperimentFile)
 def text(file: ExperimentFile) -> str:
     """Return an experiment as the store keeps it.
 
-    Without the keys that came with derivation 2 if it has the first: so did former versions, whose
-    interrupted runs can then be resumed.
+    Without the keys that came with derivation 2 if it has the first, and without ``resources`` if
+    it asks for none: so did former versions, whose interrupted runs can then be resumed.
     """
     table = msgspec.to_builtins(file)
     if file.derivation == 1 and file.secret is None:
         del table["secret"], table["derivation"]
+    if file.processes.resources == Resources():
+        del table["processes"]["resources"]
     return msgspec.json.encode(table).decode()
 
 

@@ -67,6 +67,20 @@ class RunnerOptions:
     """Seconds of the broker's silence after which playing fails; None for never."""
     shards: int | None = None
     """How many brokers share the episodes; what the file says if None."""
+    on: str | None = None
+    """The engine of the cluster on which they are played, ``ray`` or ``ray:HOST:PORT``."""
+
+    def __post_init__(self) -> None:
+        """Check that the options agree.
+
+        Raises:
+            DovetailError: they do not.
+        """
+        if self.on is not None and (self.connect is not None or self.in_process):
+            other = "--connect" if self.connect is not None else "--in-process"
+            raise DovetailError(
+                f"--on {self.on} starts its own brokers and programs on the cluster; remove {other}"
+            )
 
     def sharded(self, file: ExperimentFile) -> int:
         """Return the number of shards in which to play an experiment.
@@ -101,6 +115,7 @@ def execute(
     extend: bool = False,
     give_up: float | None = GIVE_UP,
     shards: int | None = None,
+    on: str | None = None,
 ) -> ExecutionResult:
     """Play an experiment file once; show progress and a summary, write results, plots and report.
 
@@ -118,6 +133,7 @@ def execute(
         extend: take over the last finished execution, to which players were added since.
         give_up: seconds of the broker's silence after which this raises; None for never.
         shards: how many brokers share the episodes; what the file says if None.
+        on: the engine of a cluster to play on.
 
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
@@ -127,7 +143,7 @@ def execute(
         raise DovetailError(
             f"{path} has seeds or a sweep; dovetail_experiments.stages.trials.execute plays it"
         )
-    options = RunnerOptions(connect, token, in_process, give_up, shards)
+    options = RunnerOptions(connect, token, in_process, give_up, shards, on)
     options.sharded(plan.base)
     if connect is None:
         check(plan)

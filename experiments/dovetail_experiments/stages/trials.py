@@ -19,20 +19,31 @@ from rich.console import Console
 from dovetail.peer.config_location import ConfigSource
 from dovetail.peer.terminal_escape import plain
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.engines.engine import engine
 from dovetail_experiments.engines.local import hear, local
-from dovetail_experiments.engines.pieces import PieceDone, PieceFailed, Yielded, pieces
+from dovetail_experiments.engines.nodes import Outfit, versions
+from dovetail_experiments.engines.pieces import (
+    PieceDone,
+    PieceEvent,
+    PieceFailed,
+    PieceLost,
+    Yielded,
+    pieces,
+)
 from dovetail_experiments.files import file as files
 from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files import sweep
-from dovetail_experiments.files.checking import check
+from dovetail_experiments.files.checking import check, first_states
+from dovetail_experiments.files.shipping import Shipping
 from dovetail_experiments.files.sweep import SweepPlan, Trial
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import FILE, Records
 from dovetail_experiments.records.store import Store
 from dovetail_experiments.reports import numbers, output, over_seeds
 from dovetail_experiments.reports.over_seeds import Series
-from dovetail_experiments.stages import runner
+from dovetail_experiments.stages import remote, runner
 from dovetail_experiments.stages.progress import duration
+from dovetail_experiments.stages.remote import RemoteWriter, order
 from dovetail_experiments.stages.runner import Again, ExecutionEntry, ExecutionResult, RunnerOptions
 
 
@@ -90,10 +101,11 @@ def execute(
             shards=options.shards,
             connect=options.connect,
             token=options.token,
+            on=options.on,
         )
     if extend:
         raise DovetailError(f"{path}: --extend is for one execution; remove seeds and [sweep]")
-    if jobs > 1 and options.sharded(plan.base) > 1:
+    if (jobs > 1 or options.on is not None) and options.sharded(plan.base) > 1:
         raise DovetailError(f"{path}: --jobs and shards both use the cores; remove one of them")
     if options.connect is None:
         check(plan)
@@ -226,6 +238,9 @@ class _All:
             self._executions[here] = self._executions[at]
         if not tasks:
             return
+        if self._options.on is not None:
+            self._elsewhere(tasks)
+            return
         if self._jobs == 1:
             for task in tasks:
                 self._console.print(f"trial {task.trial.number}: {task.trial.title}")
@@ -242,33 +257,95 @@ class _All:
         return folder
 
     def _at_once(self, tasks: Sequence[_Task]) -> None:
-        failures: list[str] = []
-        over = 0
-        began = time.monotonic()
         level = logging.getLogger("dovetail").level
         count = min(self._jobs, len(tasks))
-        seconds = [0.0] * len(tasks)
+        shown = _Shown(self._console, tasks)
         with local(count, _quietly, _work, (level,)) as pool:
             for event in pieces(pool, len(tasks), lambda piece: (tasks[piece],), count):
-                trial = tasks[event.piece].trial
-                name = f"trial {trial.number} ({trial.title})"
                 if isinstance(event, Yielded):
-                    seconds[event.piece] = event.value
-                    continue
-                over += 1
-                if isinstance(event, PieceFailed):
-                    failures.append(f"{name}: {event.error}")
-                    self._console.print(f"{name} failed: {plain(str(event.error))}")
-                if isinstance(event, PieceDone):
-                    left = (time.monotonic() - began) / over * (len(tasks) - over)
-                    self._console.print(
-                        f"{name}: {seconds[event.piece]:.1f} s; {over} of {len(tasks)}, "
-                        f"about {duration(left)} left"
-                    )
-        if failures:
+                    shown.seconds[event.piece] = event.value
+                else:
+                    shown.show(event)
+        shown.end()
+
+    def _elsewhere(self, tasks: Sequence[_Task]) -> None:
+        """Play on a cluster, this program being the one that writes the store."""
+        assert self._options.on is not None
+        shipping = Shipping(self._plan.source.path.parent)
+        shipped = [shipping.add(task.trial.file) for task in tasks]
+        states = [first_states(task.trial.file) for task in tasks]
+        outfit = Outfit(versions(), shipping.files(), identity=f"{os.getpid()}-{time.time_ns()}")
+        resources = self._plan.base.processes.resources
+        shown = _Shown(self._console, tasks)
+        store = Store(self._url)
+        try:
+            writers = [RemoteWriter(store, t.trial.file, t.entry, t.folder) for t in tasks]
+
+            def arguments(piece: int) -> tuple[bytes]:
+                task, writer = tasks[piece], writers[piece]
+                more = (task.trial.title, writer.parts(), states[piece], self._options)
+                return (order(shipped[piece], task.entry, *more),)
+
+            with (
+                engine(self._options.on, outfit) as cluster,
+                cluster.pool(remote.played, resources) as pool,
+            ):
+                self._console.print(cluster.about)
+                count = self._jobs or max(1, int(cluster.slots / max(resources.cpus, 0.01)))
+                for event in pieces(pool, len(tasks), arguments, min(count, len(tasks))):
+                    if isinstance(event, Yielded):
+                        if writers[event.piece].take(event.value):
+                            store.flush()
+                        continue
+                    if isinstance(event, PieceDone):
+                        writers[event.piece].finish()
+                        shown.seconds[event.piece] = writers[event.piece].seconds
+                    shown.show(event)
+        finally:
+            store.close()
+        shown.end()
+
+
+class _Shown:
+    """Shows how trials end that are played at once."""
+
+    def __init__(self, console: Console, tasks: Sequence[_Task]) -> None:
+        self._console = console
+        self._tasks = tasks
+        self._began = time.monotonic()
+        self._failures: list[str] = []
+        self._over = 0
+        self.seconds = [0.0] * len(tasks)
+        """That each trial took."""
+
+    def show(self, event: PieceEvent) -> None:
+        trial, count = self._tasks[event.piece].trial, len(self._tasks)
+        name = f"trial {trial.number} ({trial.title})"
+        if isinstance(event, PieceLost):
+            text = f"{name} is placed again, from its last stage: {plain(event.why)}"
+            self._console.print(text)
+            return
+        self._over += 1
+        if isinstance(event, PieceFailed):
+            self._failures.append(f"{name}: {event.error}")
+            self._console.print(f"{name} failed: {plain(str(event.error))}")
+            return
+        left = (time.monotonic() - self._began) / self._over * (count - self._over)
+        self._console.print(
+            f"{name}: {self.seconds[event.piece]:.1f} s; {self._over} of {count}, "
+            f"about {duration(left)} left"
+        )
+
+    def end(self) -> None:
+        """Say which have failed.
+
+        Raises:
+            DovetailError: some have.
+        """
+        if self._failures:
             raise DovetailError(
-                f"{len(failures)} of {len(tasks)} trials failed; the first: {failures[0]}; "
-                "--resume plays them again"
+                f"{len(self._failures)} of {len(self._tasks)} trials failed; the first: "
+                f"{self._failures[0]}; --resume plays them again"
             )
 
 

@@ -33,6 +33,7 @@ EXTRAS = {
     "websockets": "web",
     "python_multipart": "web",
     "resvg_py": "web",
+    "ray": "ray",
     "gymnasium": "gymnasium",
     "minari": "minari",
     "pettingzoo": "pettingzoo",

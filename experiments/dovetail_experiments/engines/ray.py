@@ -1,0 +1,356 @@
+"""Ray as an engine: pieces are streaming tasks, hosts are actors; nothing else here knows Ray.
+
+Recovery is the project's: Ray retries nothing, and what comes from a place that was given up is
+not read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dovetail.peer.extras import needed
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.engines import nodes
+from dovetail_experiments.engines.nodes import Outfit
+from dovetail_experiments.engines.pieces import (
+    PieceDone,
+    PieceEvent,
+    PieceFailed,
+    PieceLost,
+    Yielded,
+)
+from dovetail_experiments.files.file import Resources
+
+log = logging.getLogger("dovetail")
+
+REACH = 5.0
+"""Seconds in which the cluster must accept a connection."""
+JOIN = 30.0
+"""Seconds in which it must take this program in."""
+LOOK = 0.5
+"""Seconds between looks at whether something has come."""
+CHECK = 60.0
+"""Seconds that the nodes have to say what they lack."""
+AHEAD = 4
+"""Yielded values of a piece that wait to be fetched before it pauses."""
+CURRENT = "ray/ray_current_cluster"
+"""The file below the temporary folder with the address of this machine's cluster."""
+
+Answer = tuple[str, Any]
+"""What a piece yields over Ray: ``value`` or ``error``, and that."""
+
+
+@contextmanager
+def opened(where: str, outfit: Outfit) -> Iterator[RayEngine]:
+    """Join a cluster, and see that each of its nodes can play.
+
+    Args:
+        where: HOST:PORT of its head; that of this machine's cluster if empty.
+        outfit: what the nodes must have.
+
+    Raises:
+        DovetailError: no cluster is there, or a node lacks something.
+    """
+    address = where or _current()
+    _reach(address)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+    ray = needed("ray")
+    handlers = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        _join(ray, address)
+        for number, handler in handlers:
+            signal.signal(number, handler)
+        engine = RayEngine(ray, outfit)
+        engine.check()
+        yield engine
+    finally:
+        with _interrupted_by(handlers):
+            ray.shutdown()
+
+
+@contextmanager
+def _interrupted_by(handlers: list[tuple[Any, Any]]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for number, handler in handlers:
+            signal.signal(number, handler)
+
+
+def _current() -> str:
+    """Return the address of the cluster that runs on this machine.
+
+    Raises:
+        DovetailError: none does.
+    """
+    found = os.environ.get("RAY_ADDRESS", "")
+    if found in ("", "auto", "local"):
+        folder = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+        with suppress(OSError):
+            found = Path(folder, CURRENT).read_text(encoding="utf-8").strip()
+    if not found or found in ("auto", "local"):
+        raise DovetailError(
+            "no Ray cluster runs on this machine; start one with `ray start --head`, or name its "
+            "head with --on ray:HOST:PORT"
+        )
+    return found
+
+
+def _reach(address: str) -> None:
+    """Check that something listens at the head's address."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise DovetailError(
+            f"no Ray cluster answers at {address} ({why}); start its head with `ray start --head`, "
+            "or name another with --on ray:HOST:PORT"
+        ) from None
+
+
+def _join(ray: Any, address: str) -> None:
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def late() -> None:
+        """End what Ray does not: it waits for minutes for something that is not a head."""
+        if not over.wait(JOIN):
+            sys.stderr.write(
+                f"dovetail: what listens at {address} is not a Ray head, or takes more than "
+                f"{JOIN:g} s; name the head with --on ray:HOST:PORT\n"
+            )
+            sys.stderr.flush()
+            os._exit(1)
+
+    threading.Thread(target=late, name="late", daemon=True).start()
+    try:
+        ray.init(
+            address=address,
+            logging_level=logging.ERROR,
+            log_to_driver=False,
+            configure_logging=False,
+        )
+    except Exception as error:
+        failed.append(error)
+    finally:
+        over.set()
+    if failed:
+        raise DovetailError(
+            f"cannot join the Ray cluster at {address}: {_line(failed[0])}"
+        ) from None
+
+
+def _line(error: BaseException) -> str:
+    """Return what an error of Ray says, in one line."""
+    lines = [each.strip() for each in str(error).strip().splitlines() if each.strip()]
+    if lines and lines[0].startswith("Version mismatch"):
+        return " ".join(lines)[:400]
+    return (lines[0] if lines else type(error).__name__)[:300]
+
+
+class RayEngine:
+    """A cluster that this program has joined.
+
+    Args:
+        ray: the library.
+        outfit: what its nodes must have.
+    """
+
+    def __init__(self, ray: Any, outfit: Outfit) -> None:
+        self._ray = ray
+        self._outfit = ray.put(msgspec.msgpack.encode(outfit))
+        """Once on each node, however many pieces play there."""
+        self._versions = outfit.versions
+        alive = [each for each in ray.nodes() if each["Alive"]]
+        self.slots = int(ray.cluster_resources().get("CPU", 0))
+        self.about = f"on Ray: {len(alive)} nodes with {self.slots} CPUs"
+
+    def check(self) -> None:
+        """Check that each node can play.
+
+        Raises:
+            DovetailError: one cannot; the line names it.
+        """
+        ray = self._ray
+        strategies = ray.util.scheduling_strategies
+        alive = {each["NodeID"]: each for each in ray.nodes() if each["Alive"]}
+
+        def probe(outfit: bytes) -> str:
+            # It goes over by value: the node may not have Dovetail.
+            try:
+                from dovetail_experiments.engines import ray as here
+            except ImportError as error:
+                return f"{type(error).__name__}: {error}"
+            return str(here.fitted(outfit))
+
+        task = ray.remote(probe)
+        waiting = {
+            task.options(
+                num_cpus=0,
+                max_retries=0,
+                scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(each, soft=False),
+            ).remote(self._outfit): found
+            for each, found in alive.items()
+        }
+        ready, late = ray.wait(list(waiting), num_returns=len(waiting), timeout=CHECK)
+        for each in ready:
+            name = waiting[each]["NodeManagerHostname"]
+            try:
+                wrong = ray.get(each)
+            except Exception as error:
+                log.warning("node %s cannot be used now: %s", name, _line(error))
+                continue
+            if wrong.startswith(("ModuleNotFoundError", "ImportError")):
+                here = self._versions["Dovetail"]
+                raise DovetailError(
+                    f"node {name} has no Dovetail like this machine's ({here}): {wrong}; install "
+                    "it there with: pip install 'dovetail[all,ray]'"
+                )
+            if wrong:
+                raise DovetailError(wrong)
+        for each in late:
+            name = waiting[each]["NodeManagerHostname"]
+            log.warning("node %s did not answer within %g s", name, CHECK)
+
+    def _there(self, resources: Resources) -> dict[str, Any]:
+        """Return Ray's options for resources.
+
+        Raises:
+            DovetailError: no node has them; Ray would wait for ever.
+        """
+        wanted = {"CPU": resources.cpus, "GPU": resources.gpus, "memory": resources.bytes}
+        found = [each["Resources"] for each in self._ray.nodes() if each["Alive"]]
+        for name, amount in wanted.items():
+            most = max((each.get(name, 0.0) for each in found), default=0.0)
+            if amount > most:
+                raise DovetailError(
+                    f"a piece of work needs {amount:g} {name}, and the largest node of the "
+                    f"cluster has {most:g}; change [processes] resources, or add a node"
+                )
+        return {
+            "num_cpus": resources.cpus,
+            "num_gpus": resources.gpus,
+            "memory": resources.bytes or None,
+            "max_retries": 0,
+            "scheduling_strategy": "SPREAD",
+        }
+
+    @contextmanager
+    def pool(self, work: Callable[..., Iterator[Any]], resources: Resources) -> Iterator[RayPool]:
+        """Open a pool for pieces that each call ``work``; what is in progress at its end is
+        cancelled.
+
+        Raises:
+            DovetailError: no node has the resources.
+        """
+        options = {
+            **self._there(resources),
+            "num_returns": "streaming",
+            "_generator_backpressure_num_objects": AHEAD,
+        }
+        pool = RayPool(self._ray, self._ray.remote(_piece).options(**options), work, self._outfit)
+        try:
+            yield pool
+        finally:
+            pool.cancel()
+
+
+class RayPool:
+    """Pieces of work as streaming tasks, none of which is tried again by Ray."""
+
+    def __init__(
+        self, ray: Any, task: Any, work: Callable[..., Iterator[Any]], outfit: Any
+    ) -> None:
+        self._ray = ray
+        self._task = task
+        self._work = work
+        self._outfit = outfit
+        self._running: dict[Any, int] = {}
+        self._events: deque[PieceEvent] = deque()
+
+    def begin(self, piece: int, arguments: tuple[Any, ...]) -> None:
+        """Begin a piece."""
+        self._running[self._task.remote(self._work, self._outfit, arguments)] = piece
+
+    def next(self) -> PieceEvent:
+        """Wait for the next event.
+
+        Raises:
+            DovetailError: the cluster is gone.
+        """
+        while not self._events:
+            ready, _ = self._ray.wait(list(self._running), num_returns=1, timeout=LOOK)
+            for each in ready:
+                self._take(each)
+        return self._events.popleft()
+
+    def _take(self, generator: Any) -> None:
+        piece = self._running[generator]
+        exceptions = self._ray.exceptions
+        event: PieceEvent
+        try:
+            kind, value = self._ray.get(next(generator))
+            if kind == "value":
+                self._events.append(Yielded(piece, value))
+                return
+            event = PieceFailed(piece, DovetailError(value))
+        except StopIteration:
+            event = PieceDone(piece)
+        except exceptions.RayTaskError as error:
+            event = PieceFailed(piece, DovetailError(_last(error)))
+        except exceptions.RayError as error:
+            event = PieceLost(piece, _line(error))
+        del self._running[generator]
+        self._events.append(event)
+
+    def cancel(self) -> None:
+        """Cancel what is in progress; its programs end with the workers."""
+        for generator in self._running:
+            with suppress(Exception):
+                self._ray.cancel(generator, force=True)
+        self._running = {}
+
+
+def _last(error: BaseException) -> str:
+    """Return the last line of a traceback: the error."""
+    lines = str(error).strip().splitlines()
+    return f"it ended with {lines[-1].strip()[:300]}" if lines else type(error).__name__
+
+
+def fitted(outfit: bytes) -> str:
+    """Prepare a worker to play; return why it cannot, in one line; empty if it can."""
+    try:
+        nodes.fit_out(msgspec.msgpack.decode(outfit, type=Outfit))
+    except DovetailError as error:
+        return str(error)
+    return ""
+
+
+def _piece(
+    work: Callable[..., Iterator[Any]], outfit: bytes, arguments: tuple[Any, ...]
+) -> Iterator[Answer]:
+    """Do a piece of work in a worker of Ray."""
+    # Python's end by Ctrl-C is not for it: it ends by Ray's SIGKILL, and its programs with it.
+    if wrong := fitted(outfit):
+        yield "error", wrong
+        return
+    try:
+        for value in work(*arguments):
+            yield "value", value
+    except DovetailError as error:
+        yield "error", f"{error} (on node {nodes.node()})"

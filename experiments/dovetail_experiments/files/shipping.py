@@ -1,0 +1,207 @@
+"""The user's own files that an experiment names, as plain data for machines that do not have them.
+
+Names stay as they are where they begin at the current folder, and become relative to the file's
+folder where they began there; so one folder on the other machine has them all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files.file import Evaluation, ExperimentFile, Phase, Tournament
+
+_Part = TypeVar("_Part", Phase, Evaluation, Tournament)
+
+LARGEST = 256 << 20
+"""Bytes of all files together."""
+SKIPPED = frozenset(("__pycache__", "out", ".git", ".venv", "venv", "node_modules"))
+"""Folders that are left out."""
+
+
+class ShippedFile(Struct, frozen=True):
+    """A file."""
+
+    data: bytes
+    executable: bool
+
+
+Shipment = dict[str, ShippedFile]
+"""Files by their paths in the folder, with ``/``."""
+
+
+class Shipping:
+    """Collects the files that experiments name.
+
+    Args:
+        folder: the experiment file's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._roots = [Path.cwd(), Path(os.path.abspath(folder))]
+        self._found: dict[str, Path] = {}
+
+    def add(self, file: ExperimentFile) -> ExperimentFile:
+        """Add what an experiment names; return it with the names that hold elsewhere.
+
+        States are not files of this kind: they go as bytes.
+
+        Raises:
+            DovetailError: a file is in neither folder, or two have the same name.
+        """
+        environment = replace(
+            file.environment,
+            name=self._code(file.environment.name),
+            command=self._command(file.environment.command),
+        )
+        agents = {
+            name: replace(
+                part,
+                type=self._code(part.type),
+                command=self._command(part.command),
+                register=[self._registered(each) for each in part.register],
+            )
+            for name, part in file.agents.items()
+        }
+        phases = [self._opened(part) for part in file.phases]
+        evaluations = [self._opened(part) for part in file.evaluations]
+        tournaments = [self._opened(part) for part in file.tournaments]
+        return replace(
+            file,
+            environment=environment,
+            agents=agents,
+            phases=phases,
+            evaluations=evaluations,
+            tournaments=tournaments,
+        )
+
+    def files(self) -> Shipment:
+        """Return the files.
+
+        Raises:
+            DovetailError: one cannot be read, or they are too large together.
+        """
+        shipment: Shipment = {}
+        size = 0
+        for name, path in sorted(self._found.items()):
+            try:
+                size += path.stat().st_size
+                if size > LARGEST:
+                    raise DovetailError(
+                        f"the experiment's own files have more than {LARGEST >> 20} MB (at "
+                        f"{path}); keep large ones outside its folder, on every node"
+                    )
+                shipment[name] = ShippedFile(path.read_bytes(), os.access(path, os.X_OK))
+            except OSError as error:
+                raise DovetailError(f"cannot read {path}: {error.strerror}") from None
+        return shipment
+
+    def _code(self, name: str) -> str:
+        """Add the code of ``file.py:Class`` or ``module:Class``, with what is beside it."""
+        where, colon, thing = name.rpartition(":")
+        if not colon:
+            return name
+        if where.endswith(".py"):
+            return f"{self._whole(where)}:{thing}"
+        top = where.partition(".")[0]
+        for path in (Path(f"{top}.py"), Path(top, "__init__.py")):
+            if path.is_file():
+                self._whole(str(path))
+        return name
+
+    def _whole(self, text: str) -> str:
+        name = self._named(text)
+        folder = Path(text).parent
+        top = "/" not in name
+        for path in _inside(folder, packages=top):
+            if not top or path.suffix == ".py":
+                self._named(str(path))
+        return name
+
+    def _registered(self, text: str) -> str:
+        name, equals, where = text.partition("=")
+        return f"{name}{equals}{self._code(where)}"
+
+    def _command(self, words: list[str] | None) -> list[str] | None:
+        if words is None:
+            return None
+        return [self._word(each, first=number == 0) for number, each in enumerate(words)]
+
+    def _word(self, word: str, *, first: bool) -> str:
+        path = Path(word)
+        known = path.is_absolute() and not any(path.is_relative_to(root) for root in self._roots)
+        if known or (first and "/" not in word):  # of the machine, such as /usr/bin/java
+            return word
+        if path.is_file():
+            name = self._named(word)
+            return f"./{name}" if first else name
+        if path.is_dir():
+            for each in _inside(path, packages=False):
+                self._named(str(each))
+            return self._place(word)
+        return word
+
+    def _opened(self, part: _Part) -> _Part:
+        openings = part.openings
+        if isinstance(openings, str) and openings != "auto":
+            return replace(part, openings=self._named(openings))
+        return part
+
+    def _named(self, text: str) -> str:
+        """Add a file; return its name elsewhere."""
+        name, path = self._place(text), Path(os.path.abspath(text))
+        other = self._found.setdefault(name, path)
+        if other != path:
+            raise DovetailError(f"{other} and {path} would both be {name} on a node; rename one")
+        return name
+
+    def _place(self, text: str) -> str:
+        path = Path(os.path.abspath(text))
+        for root in self._roots:
+            if path.is_relative_to(root):
+                return path.relative_to(root).as_posix()
+        raise DovetailError(
+            f"{text} is outside the experiment's folder {self._roots[-1]} and the current one, so "
+            "it cannot be taken to other machines; move it there, and name it from there"
+        )
+
+
+def _inside(folder: Path, *, packages: bool) -> Iterator[Path]:
+    """Yield the files below a folder; with ``packages``, only in itself and in packages."""
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise DovetailError(f"cannot read {folder}: {error.strerror}") from None
+    for path in entries:
+        if path.is_file():
+            yield path
+        elif not path.is_dir() or path.name in SKIPPED or path.is_symlink():
+            continue
+        elif not packages or (path / "__init__.py").is_file():
+            yield from _inside(path, packages=packages)
+
+
+def unpack(shipment: Shipment, folder: Path) -> None:
+    """Write files into a folder.
+
+    Raises:
+        DovetailError: a name leads out of it, or it cannot be written.
+    """
+    for name, file in shipment.items():
+        pure = PurePosixPath(name)
+        if pure.is_absolute() or ".." in pure.parts:
+            raise DovetailError(f"{name!r} leads out of the folder")
+        path = folder / pure
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.data)
+            if file.executable:
+                path.chmod(0o700)
+        except OSError as error:
+            raise DovetailError(f"cannot write {path}: {error.strerror}") from None

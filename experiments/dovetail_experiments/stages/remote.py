@@ -1,0 +1,270 @@
+"""A trial as a piece of work for another machine.
+
+There it is played into a store of its own. Each finished stage comes back at once, with what the
+journal has grown by; files come at the end, also of a trial that fails. A machine that is lost
+takes no more with it than the stage that it was playing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from dovetail.peer.config_location import Source
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files import file as files
+from dovetail_experiments.files.file import ExperimentFile
+from dovetail_experiments.records import database
+from dovetail_experiments.records.records import FILE
+from dovetail_experiments.records.store import Store
+from dovetail_experiments.records.transfer import Receiver, Sender
+from dovetail_experiments.reports.reporting import AGAIN
+from dovetail_experiments.stages import runner
+from dovetail_experiments.stages.places import journal_of, merge_journals
+from dovetail_experiments.stages.runner import Again, ExecutionEntry, RunnerOptions
+from dovetail_experiments.stages.scratch import Scratch
+
+CHUNK = 8 << 20
+"""Bytes of a file that go at once."""
+PROGRESS = "progress.txt"
+
+
+class RemoteTrial(Struct, frozen=True):
+    """What a machine must know to play a trial from its last finished stage."""
+
+    title: str
+    file: str
+    """The experiment as JSON, with the names of its files there."""
+    number: int
+    """Of the execution in the store."""
+    stored: str
+    """The experiment as the store has it."""
+    trial: int
+    variant: str
+    settings: dict[str, str]
+    parts: list[bytes]
+    """The finished stages."""
+    states: dict[str, bytes]
+    """The states with which agents begin, by name."""
+    give_up: float | None
+    level: int
+    """What is logged."""
+
+
+Kind = Literal["stage", "journal", "file", "seconds"]
+RemoteItem = tuple[Kind, str, bytes]
+"""Something that a trial hands over: its kind, the name of a file, and its contents."""
+
+
+def played(data: bytes) -> Iterator[RemoteItem]:
+    """Play a trial on this machine; yield what it leaves, each thing as soon as it is there.
+
+    Raises:
+        DovetailError: it fails; its files have been yielded.
+    """
+    work = msgspec.msgpack.decode(data, type=RemoteTrial)
+    began = time.monotonic()
+    scratch = Scratch()
+    try:
+        folder = scratch.path
+        logging.getLogger("dovetail").setLevel(work.level)
+        with open(folder / PROGRESS, "a", encoding="utf-8", buffering=1) as out:
+            handler = logging.StreamHandler(out)
+            logging.getLogger().addHandler(handler)
+            try:
+                with contextlib.redirect_stdout(out):
+                    yield from _played(work, folder)
+            finally:
+                logging.getLogger().removeHandler(handler)
+                yield from _files(folder)
+        yield "seconds", str(time.monotonic() - began), b""
+    finally:
+        scratch.remove()
+
+
+def _played(work: RemoteTrial, folder: Path) -> Iterator[RemoteItem]:
+    file = files.stored(work.file)
+    url = database.url_of(folder / FILE)
+    store = Store(url)
+    try:
+        store.begin(
+            file.name,
+            work.stored,
+            file.seed,
+            number=work.number,
+            trial=work.trial,
+            variant=work.variant,
+            settings=work.settings,
+        )
+        receiver = Receiver(store, work.number)
+        known = {receiver.take(part).number for part in work.parts}
+        for name in {*work.states} - {*store.saved(work.number)}:
+            store.keep(work.number, name, work.states[name])
+    finally:
+        store.close()
+    entry = ExecutionEntry(work.number, work.stored, True, Again(folder / AGAIN, b""))
+    sender = Sender(url, work.number, known)
+    journal = folder / f"games-{work.number}.journal"
+    sent = 0
+    options = RunnerOptions(give_up=work.give_up, shards=1)
+    for _ in runner.steps(file, Source(Path(file.name)), entry, folder, url, options):
+        if journal.exists():
+            with open(journal, "rb") as grown:
+                grown.seek(sent)
+                while chunk := grown.read(CHUNK):
+                    sent += len(chunk)
+                    yield "journal", journal.name, chunk
+        for part in sender.parts():
+            yield "stage", "", part
+
+
+def _files(folder: Path) -> Iterator[RemoteItem]:
+    """Yield what a report and a person need of a folder."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        left = (FILE, "games-", AGAIN, "lock", ".")
+        if not path.is_file() or name.startswith(left):
+            continue
+        with open(path, "rb") as file:
+            while chunk := file.read(CHUNK):
+                yield "file", name, chunk
+
+
+class RemoteWriter:
+    """Writes what a trial that another machine plays hands over: into the store and its folder.
+
+    Args:
+        store: open for writing.
+        file: what is played.
+        entry: of it in the store.
+        folder: the trial's.
+    """
+
+    def __init__(
+        self, store: Store, file: ExperimentFile, entry: ExecutionEntry, folder: Path
+    ) -> None:
+        self._store = store
+        self._file = file
+        self._entry = entry
+        self._folder = folder
+        self._begun = entry.begun
+        self._receiver = Receiver(store, entry.number)
+        self._written: set[str] = set()
+        """Files of this attempt."""
+        self._journal = Path()
+        self.seconds = 0.0
+        if entry.begun:
+            entry.enter(store, file)
+
+    def parts(self) -> list[bytes]:
+        """Return the finished stages, for the machine that plays the next; what an earlier one
+        still sends is not read."""
+        self._written = set()
+        self._journal = Path()
+        if not self._begun:
+            return []
+        return [*Sender(self._store.url, self._entry.number, set()).parts()]
+
+    def take(self, item: RemoteItem) -> bool:
+        """Write something; return whether a stage is over.
+
+        Raises:
+            DovetailError: store or folder cannot be written.
+        """
+        kind, name, data = item
+        match kind:
+            case "stage":
+                self._begin()
+                return self._receiver.take(data).last
+            case "journal":
+                self._grow(data)
+            case "file":
+                self._write(name, data)
+            case "seconds":
+                self.seconds = float(name)
+        return False
+
+    def finish(self) -> None:
+        """Record that the trial is over."""
+        self._begin()
+        merge_journals(self._first)
+        self._store.finish(self._entry.number)
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._entry.enter(self._store, self._file)
+
+    @property
+    def _first(self) -> Path:
+        return self._folder / f"games-{self._entry.number}.journal"
+
+    def _grow(self, data: bytes) -> None:
+        if not self._journal.name:  # each attempt has its own: another may have ended in a record
+            number = 1
+            while (found := journal_of(self._first, number)).exists():
+                number += 1
+            self._journal = found
+        self._append(self._journal, data)
+
+    def _write(self, name: str, data: bytes) -> None:
+        pure = PurePosixPath(name)
+        if pure.is_absolute() or ".." in pure.parts:
+            raise DovetailError(f"{name!r} leads out of the trial's folder")
+        path = self._folder / pure
+        if name not in self._written and name != PROGRESS:
+            path.unlink(missing_ok=True)
+        self._written.add(name)
+        self._append(path, data)
+
+    def _append(self, path: Path, data: bytes) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "ab") as file:
+                file.write(data)
+        except OSError as error:
+            raise DovetailError(f"cannot write {path}: {error.strerror}") from None
+
+
+def order(
+    shipped: ExperimentFile,
+    entry: ExecutionEntry,
+    title: str,
+    parts: list[bytes],
+    states: Mapping[str, bytes],
+    options: RunnerOptions,
+) -> bytes:
+    """Return the work of a trial for another machine.
+
+    Args:
+        shipped: what is played, with the names of its files there.
+        entry: of it in the store.
+        title: for people.
+        parts: the finished stages.
+        states: the states with which agents begin, by name.
+        options: how it is played.
+    """
+    agents = {
+        name: msgspec.structs.replace(part, state=None) for name, part in shipped.agents.items()
+    }
+    work = RemoteTrial(
+        title,
+        files.text(msgspec.structs.replace(shipped, agents=agents)),
+        entry.number,
+        entry.file,
+        entry.trial or 0,
+        entry.variant,
+        dict(entry.settings or {}),
+        parts,
+        dict(states),
+        options.give_up,
+        logging.getLogger("dovetail").level,
+    )
+    return msgspec.msgpack.encode(work)
