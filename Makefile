@@ -12,6 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.bench-installed
 DOCS_STAMP := $(VENV)/.docs-installed
+RAY_STAMP := $(VENV)/.ray-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # uv installs what pip needs a minute for in ten seconds; pip installs uv.
 UV := $(BIN)/uv pip install --quiet --no-deps --python $(BIN)/python
@@ -33,7 +34,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture docs test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
+.PHONY: architecture docs test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +64,11 @@ $(DOCS_STAMP): requirements-docs.lock $(STAMP)
 
 docs: $(DOCS_STAMP) ## build the site into build/site; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -j 2 -c docs/site . build/site
+
+# Ray is 285 MB, so that only its tests pay for it; its lock agrees with requirements.lock, too.
+$(RAY_STAMP): requirements-ray.lock $(STAMP)
+	$(UV) --require-hashes -r requirements-ray.lock
+	@touch $@
 
 demo: $(STAMP) ## watch two learners learn Connect Four by playing each other
 	$(BIN)/dovetail demo
@@ -146,6 +152,9 @@ architecture: $(STAMP) ## draw the floors of docs/architecture.md from the impor
 test-page: $(STAMP) ## play every game on the page, othello in TypeScript too, and check the pages with axe (slow)
 	$(BIN)/python -m pytest -m slow tests/web
 
+test-ray: $(RAY_STAMP) ## play on a Ray cluster of three nodes on this host, and kill some (slow)
+	$(BIN)/python -m pytest -rs -m slow tests/experiments/test_cluster.py
+
 studies: $(STAMP) ## run every row of the studies at its small size: 150 s on two free cores, five minutes at most
 	$(BIN)/dovetail study --all --quick
 
@@ -190,6 +199,7 @@ lock: $(STAMP) ## resolve the lock files from scratch (needs the network)
 	echo uv | $(BIN)/uv pip compile $(LOCK_FLAGS) -o requirements-uv.lock -
 	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra games --extra experiments --extra cma --extra gymnasium --extra pettingzoo \
 		--extra openspiel --extra mcp --extra web --extra language-models --extra dev -o requirements.lock pyproject.toml
+	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra ray -c requirements.lock -o requirements-ray.lock pyproject.toml
 	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra docs -c requirements.lock -o requirements-docs.lock pyproject.toml
 

@@ -18,7 +18,7 @@ ENGINES = {"ray": "dovetail_experiments.engines.ray"}
 ADDRESS = re.compile(r"(?P<host>[^:/\s]+|\[[^\]/\s]+\]):(?P<port>[0-9]{1,5})")
 
 
-class Engine(Protocol):
+class ClusterEngine(Protocol):
     """A cluster."""
 
     about: str
@@ -36,7 +36,7 @@ class Engine(Protocol):
         """
 
 
-def engine(on: str, outfit: Outfit) -> AbstractContextManager[Engine]:
+def engine(on: str, outfit: Outfit) -> AbstractContextManager[ClusterEngine]:
     """Open a cluster, and see that each of its nodes can play.
 
     Args:
@@ -58,7 +58,7 @@ def engine(on: str, outfit: Outfit) -> AbstractContextManager[Engine]:
         )
     if colon and not ADDRESS.fullmatch(where):
         raise DovetailError(f"--on {on}: expected {name} or {name}:HOST:PORT")
-    opened: AbstractContextManager[Engine] = importlib.import_module(ENGINES[name]).opened(
+    opened: AbstractContextManager[ClusterEngine] = importlib.import_module(ENGINES[name]).opened(
         where, outfit
     )
     return opened

@@ -1,4 +1,4 @@
-"""What runs on a node: versions compared, the user's files unpacked, the experiment checked."""
+"""Preparing a node: versions compared, the user's files unpacked, the experiment checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INSTALL = {"numba": "pip install 'dovetail[games]'"}
 
 
 class Outfit(Struct, frozen=True):
-    """What a node must have to play."""
+    """The needs of a node that plays."""
 
     versions: dict[str, str]
     """By package; empty for what the driver does not have either."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import socket
 import sys
@@ -50,7 +51,7 @@ CURRENT = "ray/ray_current_cluster"
 """The file below the temporary folder with the address of this machine's cluster."""
 
 Answer = tuple[str, Any]
-"""What a piece yields over Ray: ``value`` or ``error``, and that."""
+"""Something that a piece yields over Ray: ``value`` or ``error``, and that."""
 
 
 @contextmanager
@@ -149,6 +150,8 @@ def _join(ray: Any, address: str) -> None:
         failed.append(error)
     finally:
         over.set()
+    with suppress(AttributeError):  # pages about each node that dies; the events say it in a line
+        ray._private.worker.print_to_stdstream = lambda *_, **__: None
     if failed:
         raise DovetailError(
             f"cannot join the Ray cluster at {address}: {_line(failed[0])}"
@@ -160,7 +163,8 @@ def _line(error: BaseException) -> str:
     lines = [each.strip() for each in str(error).strip().splitlines() if each.strip()]
     if lines and lines[0].startswith("Version mismatch"):
         return " ".join(lines)[:400]
-    return (lines[0] if lines else type(error).__name__)[:300]
+    first = lines[0] if lines else type(error).__name__
+    return re.split(r"[.,]? (?:node ID|This can happen)", first)[0][:300]
 
 
 class RayEngine:

@@ -37,7 +37,7 @@ PROGRESS = "progress.txt"
 
 
 class RemoteTrial(Struct, frozen=True):
-    """What a machine must know to play a trial from its last finished stage."""
+    """The work of a machine that plays a trial from its last finished stage."""
 
     title: str
     file: str
@@ -55,7 +55,7 @@ class RemoteTrial(Struct, frozen=True):
     """The states with which agents begin, by name."""
     give_up: float | None
     level: int
-    """What is logged."""
+    """The level from which it logs."""
 
 
 Kind = Literal["stage", "journal", "file", "seconds"]
