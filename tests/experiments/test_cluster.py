@@ -5,6 +5,7 @@ Their results are compared with those of one machine.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -130,6 +131,12 @@ def account(folder: Path) -> tuple[Sequence[Any], Sequence[Any]]:
     return sorted(found, key=lambda row: [row[key] for key in order]), sorted(states)
 
 
+def results(folder: Path) -> str:
+    """Return the results for programs, but for the software, which may change while this runs."""
+    text = (folder / "results.json").read_text()
+    return re.sub(r"dovetail \d[^,]*,", "dovetail,", text)
+
+
 def test_a_search_with_a_killed_node_is_as_on_one_machine(nodes: Nodes, folder: Path) -> None:
     file = folder / "sweep.toml"
     file.write_text(SWEEP)
@@ -150,9 +157,7 @@ def test_a_search_with_a_killed_node_is_as_on_one_machine(nodes: Nodes, folder: 
     here = run(file, "--in-process", "--out", str(folder.parent / "here"))
     assert here.returncode == 0, here.stderr
     assert account(out) == account(folder.parent / "here" / "sweep")
-    assert (out / "results.json").read_text() == (
-        folder.parent / "here" / "sweep" / "results.json"
-    ).read_text()
+    assert results(out) == results(folder.parent / "here" / "sweep")
     for trial in sorted((out / "trials").iterdir()):
         assert {"results.json", "summary.txt", "progress.txt", "curves.png", "logs"} <= {
             each.name for each in trial.iterdir()

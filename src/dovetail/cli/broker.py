@@ -88,6 +88,15 @@ class Options:
             "file says; the file is read again when it changes.",
         ),
     ] = None
+    inside: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --access: a second address, a Unix socket or a loopback port, for programs "
+            "of this machine, which need no key there: they count as the key that the file calls "
+            "`inside`.",
+        ),
+    ] = ""
     insecure: Annotated[
         bool,
         typer.Option(
@@ -154,6 +163,11 @@ class Options:
         Raises:
             UsageError: the text names the address.
         """
+        if self.inside and (self.access is None or not loopback(self.inside)):
+            raise UsageError(
+                f"--inside {self.inside}: expected --access, and an address that only this machine "
+                "reaches, such as ipc:///run/user/1000/broker"
+            )
         said = f" ({BROKER} says so)" if self.bind == os.environ.get(BROKER) else ""
         if self.access is None and not (self.insecure or loopback(self.bind)):
             raise UsageError(
@@ -213,6 +227,11 @@ def broker(options: Options) -> None:
     def ready(server: Server) -> None:
         print(f"broker ready at {server.address}", flush=True)
 
+    keys = None if access is None else AccessFile(access)
+    if keys is not None and bool(options.inside) != bool(keys.access.inside):
+        raise UsageError(
+            f"--inside ADDRESS and `inside = NAME` in {access} belong together; give both or none"
+        )
     journal = partial(Journal, Path(options.journal), sync=options.sync.value)
     serve(
         bind,
@@ -227,7 +246,8 @@ def broker(options: Options) -> None:
         finish=options.finish,
         ready=ready,
         hosts=hosts,
-        access=None if access is None else AccessFile(access),
+        access=keys,
+        inside=options.inside,
     )
 
 

@@ -103,11 +103,14 @@ class AnyDealer(Protocol):
         ...
 
 
-def listen(bind: str, most: int, guard: Guard | None = None) -> AnyRouter:
+def listen(
+    bind: str, most: int, guard: Guard | None = None, inside: str = "", owner: bytes = b""
+) -> AnyRouter:
     """Return a broker's end that listens at ``bind`` for frames of at most ``most`` bytes.
 
     With a ``guard`` connections are encrypted, and the name of each begins with the public key of
-    the program at its other end (``keys.LENGTH`` bytes).
+    the program at its other end (``keys.LENGTH`` bytes). Those at the address ``inside`` are not,
+    and their names begin with ``owner``.
 
     Raises:
         DovetailError: it cannot listen there.
@@ -115,10 +118,12 @@ def listen(bind: str, most: int, guard: Guard | None = None) -> AnyRouter:
     if _chosen() == "libzmq":
         from dovetail.transport import libzmq
 
+        if inside:
+            raise DovetailError(f"libzmq listens at one address; unset {VARIABLE}")
         return libzmq.Router(bind, most) if guard is None else libzmq.Guarded(bind, most, guard)
     from dovetail.transport.router import Router
 
-    return Router(bind, most, first=min(most, FIRST), guard=guard)
+    return Router(bind, most, first=min(most, FIRST), guard=guard, inside=inside, owner=owner)
 
 
 def connect(address: str, greet: Callable[[], bytes], key: Key | None = None) -> AnyDealer:

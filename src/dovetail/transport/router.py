@@ -14,6 +14,7 @@ from math import inf
 
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import DovetailError
 from dovetail.transport import zmtp
 from dovetail.transport.endpoint import Listener, say_no_more, tune
 from dovetail.transport.keys import Guard
@@ -98,6 +99,34 @@ class Connection:
         return f"{number} of {owner.decode()}" if owner else number
 
 
+class Door:
+    """An address at which a router listens.
+
+    Args:
+        bind: the address.
+        guard: encrypts its connections, and says whose are accepted; they are not encrypted without
+            one.
+        owner: the public key under which its connections are known that present none.
+    """
+
+    __slots__ = ("guard", "listener", "owner")
+
+    def __init__(self, bind: str, guard: Guard | None, owner: bytes = b"") -> None:
+        self.listener = Listener(bind)
+        self.guard = guard
+        self.owner = owner
+
+    def wire(self, first: int) -> Wire:
+        """Return this side of a new connection, whose first frame may have ``first`` bytes."""
+        if self.guard is None:
+            wire = Wire(b"ROUTER", first)
+            wire.owner = self.owner
+            return wire
+        from dovetail.transport.curve import Server
+
+        return Server(first, self.guard)
+
+
 Event = tuple[bytes, list[bytes] | None]
 """The name of a connection and frames that came over it; None: it has ended."""
 
@@ -118,6 +147,8 @@ class Router:
         first: the bytes that the first frame of a connection may have; ``most`` if it is None.
         guard: encrypts connections, and says whose are accepted; they are not encrypted without
             one.
+        inside: another address, whose connections are not encrypted.
+        owner: the public key under which those are known.
 
     Raises:
         DovetailError: it cannot listen there.
@@ -130,17 +161,25 @@ class Router:
         connections: int = CONNECTIONS,
         first: int | None = None,
         guard: Guard | None = None,
+        inside: str = "",
+        owner: bytes = b"",
     ) -> None:
         self._guard = guard
         self._most = most
         self._first = most if first is None else first
         self._limit = connections
-        self._listener = Listener(bind)
-        self.address = self._listener.address
+        self._doors = [Door(bind, guard)]
+        if inside:
+            try:
+                self._doors.append(Door(inside, None, owner))
+            except DovetailError:
+                self._doors[0].listener.close()
+                raise
+        self.address = self._doors[0].listener.address
         self._selector = selectors.DefaultSelector()
         """Waits for authenticated connections and, within the budget, for all others at once."""
         self._unauthenticated = selectors.DefaultSelector()
-        self._unauthenticated.register(self._listener.socket, _READ, None)
+        self._listen()
         self._selector.register(self._unauthenticated, _READ, None)
         self._turns: deque[tuple[selectors.SelectorKey, int]] = deque()
         """Unauthenticated connections that are readable and not served yet."""
@@ -218,7 +257,8 @@ class Router:
             key, mask = self._turns.popleft()
             connection: Connection | None = key.data
             if connection is None:
-                self._accept()
+                for door in self._doors:
+                    self._accept(door)
             elif connection.selector is self._unauthenticated and connection.events & mask:
                 self._serve(connection, mask, events)
 
@@ -314,20 +354,18 @@ class Router:
             connection.name = owner + connection.name
             self._open[connection.name] = connection
 
-    def _wire(self) -> Wire:
-        """Return this side of a new connection."""
-        if self._guard is None:
-            wire = Wire(b"ROUTER", self._first)
-        else:
-            from dovetail.transport.curve import Server
+    def _listen(self) -> None:
+        for door in self._doors:
+            self._unauthenticated.register(door.listener.socket, _READ, None)
 
-            wire = Server(self._first, self._guard)
-        return wire
+    def _deafen(self) -> None:
+        for door in self._doors:
+            self._unauthenticated.unregister(door.listener.socket)
 
-    def _accept(self) -> None:
-        for _ in range(ACCEPTED):
+    def _accept(self, door: Door) -> None:
+        for _ in range(ACCEPTED if not self._resume else 0):
             try:
-                made, _ = self._listener.socket.accept()
+                made, _ = door.listener.socket.accept()
             except _AGAIN:
                 return
             except OSError as error:
@@ -337,24 +375,24 @@ class Router:
                         error.strerror,
                         len(self._open),
                     )
-                    self._unauthenticated.unregister(self._listener.socket)
+                    self._deafen()
                     self._resume = time.monotonic() + PAUSE
                 return
             made.setblocking(False)
             tune(made)
             if len(self._open) >= self._limit:
-                self._reject(made)
+                self._reject(made, door)
                 continue
             self._numbers += 1
             name = self._prefix + self._numbers.to_bytes(6, "big")
-            connection = Connection(made, name, self._wire(), self._unauthenticated)
+            connection = Connection(made, name, door.wire(self._first), self._unauthenticated)
             self._open[name] = connection
             self._greeting[connection] = time.monotonic() + HANDSHAKE
             self._unauthenticated.register(made, _READ, connection)
             self._write(connection, bytes(connection.wire.out))
             connection.wire.out.clear()
 
-    def _reject(self, made: socket.socket) -> None:
+    def _reject(self, made: socket.socket, door: Door) -> None:
         """Answer that there are too many connections, and close."""
         text = f"the broker has {self._limit} connections and accepts no more"
         now = time.monotonic()
@@ -364,7 +402,7 @@ class Router:
         if len(self._closing) >= REJECTED:
             made.close()
             return
-        connection = Connection(made, b"", self._wire(), self._unauthenticated)
+        connection = Connection(made, b"", door.wire(self._first), self._unauthenticated)
         connection.outbox += connection.wire.out + zmtp.error(text)
         connection.closing = now + FAREWELL
         self._closing[connection] = None
@@ -504,7 +542,7 @@ class Router:
                 self._forget(connection)
         if self._resume and now >= self._resume:
             self._resume = 0.0
-            self._unauthenticated.register(self._listener.socket, _READ, None)
+            self._listen()
 
     def _refuse(self, connection: Connection, text: str) -> None:
         """Send the reason, if given, then close; discard what the peer sends meanwhile."""
@@ -557,10 +595,11 @@ class Router:
         """Close everything, once all queues are sent or after ``linger`` seconds."""
         end = time.monotonic() + linger
         if not self._resume:
-            self._unauthenticated.unregister(self._listener.socket)
+            self._deafen()
         if not self._exhausted:
             self._selector.unregister(self._unauthenticated)
-        self._listener.close()
+        for door in self._doors:
+            door.listener.close()
         for connection in list(self._open.values()):
             self._forget_open(connection)
             connection.closing = end

@@ -49,6 +49,9 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
     """The key that alone may offer an environment or agent, by the name of that."""
     broker: str = ""
     """The file with the broker's own key; if empty, the access file's name ending in ``.key``."""
+    inside: str = ""
+    """The name of the key that programs have without presenting it at the broker's second address,
+    which is for its own machine."""
 
     def admits(self, public: str) -> bool:
         """Return whether a program with this public key may connect."""

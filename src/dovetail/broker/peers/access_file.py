@@ -62,6 +62,8 @@ def problem(access: Access) -> str:
             close = difflib.get_close_matches(name, access.keys, 1)
             meant = f"; did you mean {close[0]!r}?" if close else ""
             return f"[pinned], {offer}: there is no [keys.{name}]{meant}"
+    if access.inside and access.inside not in access.keys:
+        return f"inside: there is no [keys.{access.inside}]"
     return ""
 
 

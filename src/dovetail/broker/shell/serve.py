@@ -44,6 +44,7 @@ def serve(
     entrant: Callable[[str], str | None] | None = None,
     revoked: Callable[[], bool] | None = None,
     access: Source | None = None,
+    inside: str = "",
 ) -> None:
     """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
 
@@ -69,6 +70,8 @@ def serve(
         revoked: returns whether the answers of ``entrant`` may have changed; called several times a
             second.  Programs whose token was revoked are disconnected.
         access: the keys that are let in, and for what; a change holds at once.
+        inside: another address, for programs of this machine that have no key; ``access`` says as
+            whose they count.
 
     Raises:
         DovetailError: the address cannot be bound, or the journal not be written.
@@ -87,7 +90,8 @@ def serve(
     settings = settings or Settings()
     if access is not None:
         settings = replace(settings, access=access.access)
-    server = _listening(bind, settings, journal, durable, None if access is None else access.key)
+    key = None if access is None else access.key
+    server = _listening(bind, settings, journal, durable, key, inside)
     server.core.broker.missed = log.warning
     if entrant is not None:
         server.core.broker.entrant = entrant
@@ -130,6 +134,7 @@ def _listening(
     journal: Journal | Callable[[], Journal] | None,
     durable: bool,
     key: Key | None,
+    inside: str,
 ) -> Server:
     """Bind the address, then open the files; return the broker."""
     made: Server | None = None
@@ -140,7 +145,9 @@ def _listening(
         return made is not None and made.core.broker.admits(public)
 
     guard = None if key is None else Guard(key, admits)
-    router = transport.listen(bind, settings.limits.frame, guard)
+    keys = settings.access
+    owner = keys.keys[keys.inside].public.encode() if keys is not None and inside else b""
+    router = transport.listen(bind, settings.limits.frame, guard, inside, owner)
     try:
         opened = journal() if callable(journal) else journal
         kept = None if opened is None else live(opened, durable=durable)
