@@ -39,9 +39,9 @@ def strike(store: Store, now: str) -> None:
         stored = connection.execute(sa.select(sa.func.count(schema.episodes.c.id))).scalar_one()
     if stored < rows:
         return
-    shards = [places[0], *places[0].others]
+    [place] = places
     places.clear()
-    pids = [each.pids for each in shards]
+    pids = [place.pids] if place.shards is None else [each.pids for each in place.shards.all]
     runner = [os.getppid() if "--jobs" in sys.argv else os.getpid()]
     if victim == "broker":
         kill(pids[rows % len(pids)]["broker"])

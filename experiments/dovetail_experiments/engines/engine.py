@@ -6,9 +6,11 @@ import importlib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.engines.hosts import HostOrder, ProgramHost
 from dovetail_experiments.engines.nodes import Outfit
 from dovetail_experiments.engines.pieces import Pool
 from dovetail_experiments.files.file import Resources
@@ -34,6 +36,33 @@ class ClusterEngine(Protocol):
         Raises:
             DovetailError: no node has the resources.
         """
+
+    def host(self, order: HostOrder, resources: Resources) -> RemoteHost:
+        """Begin to start programs on a node, without waiting for them.
+
+        Raises:
+            DovetailError: no node has the resources.
+        """
+
+
+class RemoteHost(ProgramHost, Protocol):
+    """Programs that were started together on a node."""
+
+    @property
+    def node(self) -> str:
+        """The node's name."""
+
+    def ready(self, timeout: float) -> bool:
+        """Return whether its programs were started, waiting up to ``timeout`` seconds.
+
+        Raises:
+            NotStarted: one of them cannot be.
+            HostLost: the host is gone.
+            DovetailError: the node cannot play.
+        """
+
+    def fetch(self, journal: Path, logs: Path) -> None:
+        """Stop the programs, and write what they left into a file and a folder."""
 
 
 def engine(on: str, outfit: Outfit) -> AbstractContextManager[ClusterEngine]:

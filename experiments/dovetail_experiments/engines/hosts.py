@@ -6,6 +6,7 @@ What goes to a host is plain data.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
@@ -34,6 +35,37 @@ class HostPlan(Struct, frozen=True):
     """True to keep all of them on one core, with the program that starts them."""
     tcp: bool = False
     """True if the broker listens at a loopback port instead of a Unix socket."""
+
+
+class HostKeys(Struct, frozen=True):
+    """Keys that are made for one run: what leaves a machine is encrypted and known by them."""
+
+    broker: tuple[str, str]
+    """Of the broker, public and secret."""
+    driver: str
+    """The public key of the program that connects from elsewhere."""
+    joining: str
+    """The public key of environments that join from other machines."""
+
+
+class HostOrder(Struct, frozen=True):
+    """Programs to start on a machine that the order does not name."""
+
+    plan: HostPlan
+    keys: HostKeys | None = None
+    """For a broker of its own; without them the programs join another one."""
+    address: str = ""
+    """The other broker's."""
+    joining: tuple[str, str, str] = ("", "", "")
+    """The key for that: public, secret, and the broker's public key."""
+    pinned: bool = False
+    """True to keep all of them on one core that no other such host there has."""
+    ports: tuple[int, int] = (0, 0)
+    """The first and last port at which the broker may listen; any if 0."""
+
+
+class HostLost(DovetailError):
+    """A host is gone, with its machine or otherwise; another can take its place."""
 
 
 class NotStarted(DovetailError):
@@ -69,8 +101,13 @@ class ProgramHost(Protocol):
         """Stop all of them."""
 
 
-def start(processes: Processes, plan: HostPlan) -> None:
+def start(processes: Processes, plan: HostPlan, key: Path | None = None) -> None:
     """Start the programs of a plan around a broker that runs.
+
+    Args:
+        processes: the broker.
+        plan: the programs.
+        key: the file with their key, if they need one.
 
     Raises:
         NotStarted: one cannot be started.
@@ -79,8 +116,8 @@ def start(processes: Processes, plan: HostPlan) -> None:
         try:
             if each.own:
                 at = ["--connect", processes.address, "--name", each.name]
-                processes.start(each.name, [*each.words, *at])
+                processes.start(each.name, [*each.words, *at], key=key)
             else:
-                processes.command(each.name, each.words)
+                processes.command(each.name, each.words, key=key)
         except DovetailError as error:
             raise NotStarted(str(error), each.name) from None

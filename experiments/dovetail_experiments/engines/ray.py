@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ import msgspec
 from dovetail.peer.extras import needed
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.engines import nodes
+from dovetail_experiments.engines.hosts import HostLost, HostOrder, NotStarted
 from dovetail_experiments.engines.nodes import Outfit
 from dovetail_experiments.engines.pieces import (
     PieceDone,
@@ -33,6 +34,7 @@ from dovetail_experiments.engines.pieces import (
     PieceLost,
     Yielded,
 )
+from dovetail_experiments.engines.station import Station
 from dovetail_experiments.files.file import Resources
 
 log = logging.getLogger("dovetail")
@@ -45,6 +47,8 @@ LOOK = 0.5
 """Seconds between looks at whether something has come."""
 CHECK = 60.0
 """Seconds that the nodes have to say what they lack."""
+STOP = 10.0
+"""Seconds that a host has to stop its programs, or to hand over a part of a file."""
 AHEAD = 4
 """Yielded values of a piece that wait to be fetched before it pauses."""
 CURRENT = "ray/ray_current_cluster"
@@ -273,6 +277,18 @@ class RayEngine:
         finally:
             pool.cancel()
 
+    def host(self, order: HostOrder, resources: Resources) -> RayHost:
+        """Begin to start programs on a node, without waiting for them.
+
+        Raises:
+            DovetailError: no node has the resources.
+        """
+        options = self._there(resources)
+        del options["max_retries"]
+        actor = self._ray.remote(_Actor).options(max_restarts=0, max_task_retries=0, **options)
+        made = actor.remote(self._outfit, msgspec.msgpack.encode(order))
+        return RayHost(self._ray, made)
+
 
 class RayPool:
     """Pieces of work as streaming tasks, none of which is tried again by Ray."""
@@ -328,6 +344,167 @@ class RayPool:
             with suppress(Exception):
                 self._ray.cancel(generator, force=True)
         self._running = {}
+
+
+class RayHost:
+    """Programs on a node, by the actor that started them; no call waits for a node that is gone.
+
+    Args:
+        ray: the library.
+        actor: which starts them.
+    """
+
+    def __init__(self, ray: Any, actor: Any) -> None:
+        self._ray = ray
+        self._actor = actor
+        self._begun = actor.begun.remote()
+        self._asked: Any = None
+        self._lost = ""
+        self._fetched = False
+        self.node = "a node that is not known yet"
+        self.address = ""
+        self._pids: Mapping[str, int] = {}
+        self._ended: Mapping[str, str] = {}
+
+    def ready(self, timeout: float) -> bool:
+        """Return whether its programs were started, waiting up to ``timeout`` seconds.
+
+        Raises:
+            NotStarted: one of them cannot be.
+            HostLost: the host is gone.
+            DovetailError: the node cannot play.
+        """
+        if self._begun is None:
+            return True
+        if not self._ray.wait([self._begun], timeout=timeout)[0]:
+            return False
+        program, text, self.node, self.address, self._pids = self._get(self._begun)
+        self._begun = None
+        if program:
+            raise NotStarted(f"{text} (on node {self.node})", program)
+        if text:
+            raise DovetailError(f"{text} (on node {self.node})")
+        return True
+
+    def pids(self) -> Mapping[str, int]:
+        """Return the numbers of its processes, by name."""
+        return self._pids
+
+    def ended(self) -> Mapping[str, str]:
+        """Return the programs that have ended, and how each did, as the node last said."""
+        if self._lost:
+            return {"host": self._lost}
+        if self._asked is None:
+            self._asked = self._actor.ended.remote()
+        if self._ray.wait([self._asked], timeout=0)[0]:
+            asked, self._asked = self._asked, None
+            with suppress(HostLost):
+                self._ended = self._get(asked)
+        return {"host": self._lost} if self._lost else self._ended
+
+    def check(self) -> None:
+        """Check that all are running.
+
+        Raises:
+            DovetailError: one has ended.
+            HostLost: the host is gone.
+        """
+        ended = self.ended()
+        if self._lost:
+            raise HostLost(self._lost)
+        for text in ended.values():
+            raise DovetailError(f"{text.partition('; its log')[0]} (on node {self.node})")
+
+    def fetch(self, journal: Path, logs: Path) -> None:
+        """Stop the programs, and write what they left into a file and a folder; once is enough."""
+        if self._actor is None or self._fetched or self._begun is not None:
+            return
+        self._fetched = True
+        try:
+            if self._lost:
+                raise HostLost(self._lost)
+            self._get(self._actor.halt.remote(), STOP)
+            for name in self._get(self._actor.files.remote(), STOP):
+                to = journal if name.endswith(".journal") else logs / Path(name).name
+                to.parent.mkdir(parents=True, exist_ok=True)
+                with open(to, "wb") as file:
+                    while data := self._get(self._actor.read.remote(name, file.tell()), STOP):
+                        file.write(data)
+        except HostLost as error:
+            log.warning("the journal and logs of a host are lost with it: %s", error)
+        except OSError as error:
+            raise DovetailError(f"cannot write {error.filename}: {error.strerror}") from None
+
+    def stop(self) -> None:
+        """Stop all of them, and release the node; once is enough."""
+        if self._actor is None:
+            return
+        if not self._lost and self._begun is None:
+            with suppress(HostLost):
+                self._get(self._actor.close.remote(), STOP)
+        with suppress(Exception):
+            self._ray.kill(self._actor)
+        self._actor = None
+        self._lost = self._lost or "the host was stopped"
+
+    def _get(self, reference: Any, timeout: float | None = None) -> Any:
+        try:
+            return self._ray.get(reference, timeout=timeout)
+        except self._ray.exceptions.GetTimeoutError:
+            self._lost = f"node {self.node} does not answer"
+        except self._ray.exceptions.RayTaskError as error:
+            self._lost = f"the host on node {self.node}: {_last(error)}"
+        except self._ray.exceptions.RayError as error:
+            self._lost = f"node {self.node} is lost: {_line(error)}"
+        raise HostLost(self._lost)
+
+
+class _Actor:
+    """A host, in a worker of Ray that stays; tasks of a plain actor run in its main thread."""
+
+    def __init__(self, outfit: bytes, order: bytes) -> None:
+        self._station: Station | None = None
+        wrong = fitted(outfit)
+        self._begun: tuple[str, str, str, str, dict[str, int]] = ("", wrong, nodes.node(), "", {})
+        if wrong:
+            return
+        from ray.util import get_node_ip_address
+
+        try:
+            made = Station(msgspec.msgpack.decode(order, type=HostOrder), get_node_ip_address())
+        except NotStarted as error:
+            self._begun = (error.program, str(error), nodes.node(), "", {})
+        except DovetailError as error:
+            self._begun = ("", str(error), nodes.node(), "", {})
+        else:
+            self._station = made
+            self._begun = ("", "", nodes.node(), made.address, dict(made.pids()))
+
+    def begun(self) -> tuple[str, str, str, str, dict[str, int]]:
+        """Return the program that could not be started, why, the node, the address and pids."""
+        return self._begun
+
+    def ended(self) -> dict[str, str]:
+        """Return the programs that have ended."""
+        return {} if self._station is None else dict(self._station.ended())
+
+    def halt(self) -> None:
+        """Stop the programs."""
+        if self._station is not None:
+            self._station.halt()
+
+    def files(self) -> list[str]:
+        """Return the files that they left."""
+        return [] if self._station is None else self._station.files()
+
+    def read(self, name: str, start: int) -> bytes:
+        """Return a part of one."""
+        return b"" if self._station is None else self._station.read(name, start)
+
+    def close(self) -> None:
+        """Remove them."""
+        if self._station is not None:
+            self._station.close()
 
 
 def _last(error: BaseException) -> str:

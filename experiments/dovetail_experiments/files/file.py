@@ -360,8 +360,20 @@ class ProcessesPart(Struct, frozen=True, forbid_unknown_fields=True):
     shards: Positive = 1
     """How many brokers share the episodes, each on its own core with its own peers; for files
     without learning."""
+    environments: Positive = 1
+    """How many programs offer the environment; on a cluster, each on a node."""
     resources: Resources = Resources()
-    """On a cluster: of each trial, or of each shard."""
+    """On a cluster: of each trial, of each shard, or of the learner's broker with its agents."""
+    ports: Annotated[
+        str, Meta(pattern="^([0-9]{1,5}-[0-9]{1,5})?$", extra={"form": "FIRST-LAST"})
+    ] = ""
+    """On a cluster: the ports at which brokers may listen, as FIRST-LAST; any if empty."""
+
+    @property
+    def port_range(self) -> tuple[int, int]:
+        """The first and last port; 0 for any."""
+        first, _, last = self.ports.partition("-")
+        return (int(first), int(last)) if self.ports else (0, 0)
 
 
 class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -447,14 +459,16 @@ ready(ExperimentFile)
 def text(file: ExperimentFile) -> str:
     """Return an experiment as the store keeps it.
 
-    Without the keys that came with derivation 2 if it has the first, and without ``resources`` if
-    it asks for none: so did former versions, whose interrupted runs can then be resumed.
+    Without the keys that came with derivation 2 if it has the first, and without the
+    keys of ``processes`` that came later if they say nothing: so did former versions, whose interrupted runs can then be resumed.
     """
     table = msgspec.to_builtins(file)
     if file.derivation == 1 and file.secret is None:
         del table["secret"], table["derivation"]
-    if file.processes.resources == Resources():
-        del table["processes"]["resources"]
+    usual = msgspec.to_builtins(ProcessesPart())
+    for key in ("environments", "resources", "ports"):
+        if table["processes"][key] == usual[key]:
+            del table["processes"][key]
     return msgspec.json.encode(table).decode()
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
@@ -68,10 +69,8 @@ class Deployment:
     """The numbers of the processes that were started, by name."""
     logs: Path | None = None
     """The folder of what those processes print, if it stays."""
-    others: Sequence[Deployment] = ()
-    """Equal places that play with this one: the other shards."""
     shards: Shards | None = None
-    """This one and the others, if there are any."""
+    """This one and its equals, if there are any."""
     ended: Callable[[], Mapping[str, str]] = dict
     """The processes that have ended, by name, and how."""
     stop: Callable[[], None] = lambda: None
@@ -151,17 +150,12 @@ class Deployment:
         """
         if self.shards is None:
             return self._create(file, name, state)
-        alive = self.shards.alive
-        numbers: list[int | None] = []
-        for place, shard in zip((self, *self.others), self.shards.all, strict=True):
-            number = None
-            if shard in alive:
-                try:
-                    number = place._create(file, name, state)
-                except DovetailError as error:
-                    self.shards.fail(shard, error)
-            numbers.append(number)
-        return self.shards.made(numbers)
+        return self.shards.create(name, state)
+
+    def shard(self, file: ExperimentFile) -> Shard:
+        """Return this place as one of several equal ones."""
+        make = partial(self._create, file)
+        return Shard(self.experiment, self.check, self.stop, make, self.pids)
 
     def _create(self, file: ExperimentFile, name: str, state: bytes | None) -> int:
         part = file.agents[name]
@@ -215,7 +209,7 @@ def own_processes(
         give_up: seconds of the broker's silence after which the experiment fails; None for never.
     """
     with _started(file, journal, logs, give_up) as place:
-        _appear(file, place, None)
+        appear(file, place, None)
         yield place
 
 
@@ -240,17 +234,16 @@ def in_shards(
         places = []
         for number in range(1, count + 1):
             core = cores[(number - 1) % len(cores)]
-            part = journal_of(journal, number), _logs_of(logs, number)
+            part = journal_of(journal, number), logs_of(logs, number)
             places.append(stack.enter_context(_started(file, *part, give_up, core)))
         for each in places:
-            _appear(file, each, None)
+            appear(file, each, None)
 
-        shards = Shards([Shard(each.experiment, each.check, each.stop) for each in places])
+        shards = Shards([each.shard(file) for each in places])
         yield replace(
             places[0],
             check=shards.check,
             about="\n".join(f"shard {k}: {each.about}" for k, each in enumerate(places, 1)),
-            others=places[1:],
             shards=shards,
         )
 
@@ -281,7 +274,8 @@ def merge_journals(journal: Path) -> None:
         raise DovetailError(f"cannot write the journal {journal}: {error.strerror}") from None
 
 
-def _logs_of(logs: Path, shard: int) -> Path:
+def logs_of(logs: Path, shard: int) -> Path:
+    """Return the folder of a shard's logs, in that of the first."""
     return logs if shard == 1 else logs / f"shard-{shard}"
 
 
@@ -294,8 +288,9 @@ def _started(
     core: int | None = None,
 ) -> Iterator[Deployment]:
     """Start the programs of ``own_processes``, all on one core if one is given."""
-    environment = _environment(file)
+    environment = environment_of(file)
     plan, peers = planned(file)
+    patience = None if give_up is None else max(give_up, GIVE_UP)  # on a busy machine
     with (
         Processes(
             pin=plan.pin,
@@ -305,24 +300,30 @@ def _started(
             logs=logs,
             broker=plan.broker,
         ) as processes,
-        _connected(processes, give_up, WITHOUT) as experiment,
+        connected(processes, give_up, WITHOUT, patience) as experiment,
     ):
         _start(processes, plan)
-        yield _deployed(experiment, environment, peers, processes, logs)
+        yield deployed(experiment, environment, peers, processes, logs)
 
 
-def _connected(
-    host: ProgramHost, give_up: float | None, key: Key
+def connected(
+    host: ProgramHost, give_up: float | None, key: Key, wait: float | None
 ) -> AbstractContextManager[Experiment]:
     """Connect to a host's broker.
 
     A call that waits for the broker also notices that a program, including the broker, has ended.
+
+    Args:
+        host: the programs.
+        give_up: seconds of silence after which a call fails; None for never.
+        key: for the broker.
+        wait: seconds to wait for its first answer; None for ever.
     """
     return Experiment.connect(
         host.address,
         name="experiment",
         key=key,
-        wait=None if give_up is None else max(give_up, GIVE_UP),  # on a busy machine
+        wait=wait,
         give_up=give_up,
         idle=host.check,
     )
@@ -332,16 +333,17 @@ def _start(processes: Processes, plan: HostPlan) -> None:
     try:
         start(processes, plan)
     except NotStarted as error:
-        raise Mistake(str(error), *_steps(error.program), "command") from None
+        raise Mistake(str(error), *steps_of(error.program), "command") from None
 
 
-def _deployed(
+def deployed(
     experiment: Experiment,
     environment: str,
     peers: dict[str, str | None],
     host: ProgramHost,
     logs: Path | None,
 ) -> Deployment:
+    """Return a host as a place, whose broker an experiment is connected to."""
     pids = host.pids()
     about = "processes: " + ", ".join(f"{name} ({pid})" for name, pid in pids.items())
     return Deployment(
@@ -362,9 +364,13 @@ def planned(file: ExperimentFile) -> tuple[HostPlan, dict[str, str | None]]:
         # Set where it is served, too: some options are the local user's only.
         given = environment.configuration.items()
         more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
-        programs.append(PlannedProgram("environment", ["env", environment.name, *more]))
+        programs += [
+            PlannedProgram(name, ["env", environment.name, *more]) for name in _environments(file)
+        ]
     else:
-        programs.append(PlannedProgram("environment", environment.command, own=False))
+        programs += [
+            PlannedProgram(name, environment.command, own=False) for name in _environments(file)
+        ]
     peers: dict[str, str | None] = {}
     for name in file.used():
         part = file.agents[name]
@@ -383,10 +389,15 @@ def planned(file: ExperimentFile) -> tuple[HostPlan, dict[str, str | None]]:
     return plan, peers
 
 
-def _steps(program: str) -> tuple[Step, ...]:
+def _environments(file: ExperimentFile) -> list[str]:
+    count = file.processes.environments
+    return ["environment", *(f"environment-{number}" for number in range(2, count + 1))]
+
+
+def steps_of(program: str) -> tuple[Step, ...]:
     """Return the table of a file whose program this is."""
-    _, _, agent = program.partition("-")
-    return ("agents", agent) if agent else ("environment",)
+    kind, _, agent = program.partition("-")
+    return ("agents", agent) if kind == "agent" else ("environment",)
 
 
 def _hosted(file: ExperimentFile) -> list[str]:
@@ -424,7 +435,7 @@ def at_broker(
     with Experiment.connect(address, token=token, give_up=give_up) as experiment:
         environment = offered_name(file.environment.name, "environment")
         place = Deployment(experiment, environment, {}, _nothing, f"at the broker {address}")
-        _appear(file, place, PATIENCE)
+        appear(file, place, PATIENCE)
         yield place
 
 
@@ -461,17 +472,18 @@ def in_this_program(file: ExperimentFile, journal: Path | None = None) -> Iterat
             except DovetailError as error:
                 raise Mistake(str(error), "agents", name, "register") from None
     with InProcess([environment], list(kinds.values()), journal=journal) as experiment:
-        yield Deployment(experiment, _environment(file), {}, _nothing, "all in this process")
+        yield Deployment(experiment, environment_of(file), {}, _nothing, "all in this process")
 
 
-def _environment(file: ExperimentFile) -> str:
+def environment_of(file: ExperimentFile) -> str:
+    """Return what a broker calls the environment of a file."""
     if file.environment.command is not None:
         return file.environment.name
     plugins.find("environment", file.environment.name)
     return offered_name(file.environment.name, "environment")
 
 
-def _appear(file: ExperimentFile, place: Deployment, timeout: float | None) -> None:
+def appear(file: ExperimentFile, place: Deployment, timeout: float | None) -> None:
     """Wait until everything is offered.
 
     Args:
@@ -489,42 +501,43 @@ def _appear(file: ExperimentFile, place: Deployment, timeout: float | None) -> N
     except DovetailError as error:
         for name in place.ended():
             if name != "broker":
-                raise Mistake(str(error), *_steps(name)) from None
+                raise Mistake(str(error), *steps_of(name)) from None
         raise
 
 
 def _wait(file: ExperimentFile, place: Deployment, timeout: float | None) -> None:
     began = time.monotonic()
     said = SILENT
-    while missing := _missing(file, place):
+    while absent := missing(file, place):
         place.check()
         waited = time.monotonic() - began
         if timeout is not None and waited > timeout:
-            raise DovetailError(f"no program at the broker offers {', '.join(missing)}")
+            raise DovetailError(f"no program at the broker offers {', '.join(absent)}")
         if timeout is None and waited >= said:
             said += SAY_EVERY
             log.warning(
                 "waiting for %s (%.0f s); the programs are running%s",
-                ", ".join(missing),
+                ", ".join(absent),
                 waited,
                 place.hint(),
             )
         place.experiment.wait(0.02)
 
 
-def _missing(file: ExperimentFile, place: Deployment) -> list[str]:
+def missing(file: ExperimentFile, place: Deployment) -> list[str]:
+    """Return what a broker does not offer yet, for people."""
     present = place.experiment.catalogue()
     environments = {each["name"] for each in present["environments"]}
     agents = {(each["peer"], each["name"]) for each in present["agents"]}
-    missing = []
+    found = []
     if place.environment not in environments:
-        missing.append(f"the environment {place.environment!r}")
+        found.append(f"the environment {place.environment!r}")
     for name in file.used():
         offered = offered_name(file.agents[name].type)
         peer = place.peers.get(name)
         if not any(each == offered and peer in (None, at) for at, each in agents):
-            missing.append(f"the agent {offered!r}")
-    return list(dict.fromkeys(missing))
+            found.append(f"the agent {offered!r}")
+    return list(dict.fromkeys(found))
 
 
 def _nothing() -> None:

@@ -190,7 +190,8 @@ class Playing:
             return False
         found = next(each for each in self._file.tournaments if each.name == one.tournament)
         limit = found.parallel or available()
-        limit = max(limit, 1 + len(self._place.others))  # short meetings leave no shard idle
+        if self._place.shards is not None:  # short meetings leave no shard idle
+            limit = max(limit, len(self._place.shards.alive))
         return len(batch) < limit and stage.number not in finished
 
     def _batch(self, batch: Sequence[Stage], display: Display) -> None:

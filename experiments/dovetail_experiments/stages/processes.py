@@ -55,6 +55,8 @@ class Processes:
             are there; None keeps them only as long as the programs run.
         broker: more arguments for ``dovetail broker``.
         address: of a broker that runs already; none is started then.
+        outside: another address for the broker, for programs of other machines that have keys.
+        access: the access file for those.
 
     Raises:
         DovetailError: the broker cannot be started, or ``logs`` cannot be written.
@@ -70,6 +72,8 @@ class Processes:
         logs: Path | None = None,
         broker: Sequence[str] = (),
         address: str | None = None,
+        outside: str = "",
+        access: Path | None = None,
     ) -> None:
         self._owner = Owner()
         if logs is not None:
@@ -81,6 +85,8 @@ class Processes:
         # A long TMPDIR leaves no room for a socket's name, and some systems have no such sockets.
         tcp = tcp or len(os.fsencode(path)) > PATH_MOST or not hasattr(socket, "AF_UNIX")
         self.address = "tcp://127.0.0.1:*" if tcp else f"ipc://{path}"
+        self.outside = ""
+        """The broker's address for other machines."""
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._guardian = Guardian()
         self._core = core
@@ -91,13 +97,17 @@ class Processes:
         if address is not None:
             self.address = address
             return
+        bind = ["--bind", outside or self.address]
+        if outside:
+            if tcp:
+                self.address = f"tcp://127.0.0.1:{_free_port()}"
+            bind += ["--access", str(access), "--inside", self.address]
         try:
             self.start(
                 "broker",
                 [
                     "broker",
-                    "--bind",
-                    self.address,
+                    *bind,
                     "--grace",
                     "2",
                     # Its runs end with the program that started it, whose store says what to play
@@ -110,7 +120,10 @@ class Processes:
                     *broker,
                 ],
             )
-            self.address = self._announced()
+            if outside:
+                self.outside = self._announced()
+            else:
+                self.address = self._announced()
         except BaseException:
             self.stop()
             raise
@@ -251,6 +264,12 @@ class Processes:
         if not lines or ORDINARY.match(lines[-1]):
             return ""
         return f": {lines[-1].removeprefix('dovetail: ')[:300]}"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _empty(logs: Path) -> None:

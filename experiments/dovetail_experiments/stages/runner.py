@@ -30,6 +30,7 @@ from dovetail_experiments.reports.numbers import encoded, numbers
 from dovetail_experiments.reports.output import alone, write
 from dovetail_experiments.reports.reporting import AGAIN
 from dovetail_experiments.stages import places
+from dovetail_experiments.stages.cluster import on_cluster
 from dovetail_experiments.stages.extending import Key, taken_over
 from dovetail_experiments.stages.places import Deployment
 from dovetail_experiments.stages.playing import Playing
@@ -89,8 +90,10 @@ class RunnerOptions:
             DovetailError: it cannot be played in that number.
         """
         count = file.processes.shards if self.shards is None else self.shards
-        if count == 1:
-            return count
+        if count == 1 or (self.on is not None and self.shards is None and file.learners()):
+            return 1
+        if self.on is not None and count == 0:
+            count = 1 if file.learners() else 2  # the cluster says how many, in the end
         if self.connect is not None:
             why = "they need their own brokers; remove --connect"
         elif self.in_process:
@@ -364,6 +367,10 @@ def steps(
             place = places.at_broker(file, options.connect, options.token, options.give_up)
         elif options.in_process:
             place = places.in_this_program(file, journal)
+        elif options.on is not None:
+            count = file.processes.shards if options.shards is None else options.shards
+            at = source.path.parent, options.on, count
+            place = on_cluster(file, *at, journal, folder / "logs", options.give_up)
         elif shards > 1:
             logs = folder / "logs"
             place = places.in_shards(file, shards, journal, logs, options.give_up)

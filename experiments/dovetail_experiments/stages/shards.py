@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Unpack
 
@@ -16,10 +16,13 @@ from dovetail.client.client import Experiment, RunFailed, RunHandle
 from dovetail.client.run_options import RunOptions
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.messages import Episode
+from dovetail_experiments.engines.pieces import LOSSES
 from dovetail_experiments.files.file import Evaluation, ExperimentFile, Mistake, Phase, Tournament
 
 log = logging.getLogger("dovetail")
 
+PAUSE = 0.1
+"""Seconds between looks at whether another shard is there, while there is none."""
 SLICE = 0.002
 """Seconds of one wait for one of the brokers."""
 
@@ -46,6 +49,11 @@ def refusal(file: ExperimentFile, shards: int) -> str:
     return ""
 
 
+def longest(file: ExperimentFile) -> int:
+    """Return how many episodes of a file may be played at once at most."""
+    return max(_at_once(each) for each in [*file.parts(), *file.tournaments])
+
+
 def _at_once(part: Phase | Evaluation | Tournament) -> int:
     """Return how many episodes may be played at once."""
     if isinstance(part, Tournament):
@@ -57,6 +65,14 @@ def _nothing() -> None:
     pass
 
 
+def _none(agent: str, state: bytes | None) -> int:
+    raise NotImplementedError(agent)
+
+
+Coming = Callable[[], "Shard | None"]
+"""A shard that was asked for: returns it once it is there; raises DovetailError if it never is."""
+
+
 @dataclass(eq=False, slots=True)
 class Shard:
     """A broker with its own peers, one of several equal ones."""
@@ -66,6 +82,10 @@ class Shard:
     """Raises if one of its programs is not running."""
     stop: Callable[[], None] = _nothing
     """Stops its programs."""
+    create: Callable[[str, bytes | None], int] = _none
+    """Makes an agent of the file there, from a state if one is given."""
+    pids: Mapping[str, int] = field(default_factory=dict)
+    """The numbers of its processes, by name."""
     lost: bool = False
     """True if it has failed; the others play what it was asked for."""
     owed: int = 0
@@ -91,20 +111,62 @@ class _Chunk:
 
 
 class Shards:
-    """Equal brokers; if one fails, the others play on.
+    """Equal brokers; if one fails, the others play on, and another may take its place.
 
     Args:
         shards: each of them.  Agents are called what they are called at the first.
+        another: asks for another shard; None if there is none to be had.
     """
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    def __init__(
+        self, shards: Sequence[Shard], another: Callable[[], Coming] | None = None
+    ) -> None:
         self.all = list(shards)
         self._made = 0
+        self._another = another
+        self._coming: list[Coming] = []
+        self._agents: list[tuple[int, str, bytes | None]] = []
+        """By what it is called here: an agent of the file, and the state from which it was made."""
+        self.losses = 0
+        """Shards that were lost since an episode was over: the file may be what ends them."""
 
     @property
     def alive(self) -> list[Shard]:
         """Those that have not failed; there is always one."""
         return [each for each in self.all if not each.lost]
+
+    def create(self, agent: str, state: bytes | None) -> int:
+        """Make an agent of the file at all; return what it is called here."""
+        numbers: list[int | None] = []
+        for shard in self.all:
+            number = None
+            if not shard.lost:
+                try:
+                    number = shard.create(agent, state)
+                except DovetailError as error:
+                    self.fail(shard, error)
+            numbers.append(number)
+        name = self.made(numbers)
+        self._agents.append((name, agent, state))
+        return name
+
+    def _arrive(self) -> None:
+        """Add the shards that were asked for and are there, with all agents."""
+        for coming in list(self._coming):
+            try:
+                shard = coming()
+                if shard is None:
+                    continue
+                for name, agent, state in self._agents:
+                    number = shard.create(agent, state)
+                    shard.numbers[name] = number
+                    shard.known[number] = name
+            except DovetailError as error:
+                log.warning("another shard cannot be had: %s", error)
+            else:
+                self.all.append(shard)
+                log.warning("shard %d takes the place of one that was lost", len(self.all))
+            self._coming.remove(coming)
 
     def made(self, numbers: Sequence[int | None]) -> int:
         """Take what each broker calls an agent that was made at all; return what it is called here.
@@ -132,6 +194,8 @@ class Shards:
                 shard.check()
             except DovetailError as error:
                 self.fail(shard, error)
+        if self._coming:
+            self._arrive()
 
     def fail(self, shard: Shard, error: DovetailError) -> None:
         """Play without a shard, which has raised an error, unless that is the file's or it was the
@@ -150,12 +214,20 @@ class Shards:
         else:
             if isinstance(error, RunFailed | Refused | Mistake):
                 raise error
-        if self.alive == [shard]:
+        self.losses += 1
+        if self._another is not None and self.losses < LOSSES:
+            self._coming.append(self._another())
+        if self.alive == [shard] and not self._coming:
             raise reason
         shard.lost = True
         number = self.all.index(shard) + 1
         log.warning("shard %d is lost, and the others play its episodes: %s", number, reason)
         shard.stop()
+        while not self.alive:  # none of the others is left, either
+            self._arrive()
+            if not self._coming and not self.alive:
+                raise reason
+            time.sleep(0.0 if self.alive else PAUSE)
 
     def run(
         self, environment: str, agents: Sequence[int | str], **options: Unpack[RunOptions]
@@ -297,6 +369,7 @@ class DealtRun:
             if not each.will_retry:
                 chunk.left.pop(each.index, None)
                 shard.owed -= 1
+                self._shards.losses = 0
         return bool(results)
 
     def _ready(self) -> list[Episode]:

@@ -21,7 +21,6 @@ from dovetail.peer.terminal_escape import plain
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.engines.engine import engine
 from dovetail_experiments.engines.local import hear, local
-from dovetail_experiments.engines.nodes import Outfit, versions
 from dovetail_experiments.engines.pieces import (
     PieceDone,
     PieceEvent,
@@ -42,6 +41,7 @@ from dovetail_experiments.records.store import Store
 from dovetail_experiments.reports import numbers, output, over_seeds
 from dovetail_experiments.reports.over_seeds import Series
 from dovetail_experiments.stages import remote, runner
+from dovetail_experiments.stages.cluster import outfit_of
 from dovetail_experiments.stages.progress import duration
 from dovetail_experiments.stages.remote import RemoteWriter, order
 from dovetail_experiments.stages.runner import Again, ExecutionEntry, ExecutionResult, RunnerOptions
@@ -274,7 +274,7 @@ class _All:
         shipping = Shipping(self._plan.source.path.parent)
         shipped = [shipping.add(task.trial.file) for task in tasks]
         states = [first_states(task.trial.file) for task in tasks]
-        outfit = Outfit(versions(), shipping.files(), identity=f"{os.getpid()}-{time.time_ns()}")
+        outfit = outfit_of(shipped[:1], shipping)
         resources = self._plan.base.processes.resources
         shown = _Shown(self._console, tasks)
         store = Store(self._url)
