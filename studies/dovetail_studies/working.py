@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dovetail.peer.cores import available
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.engines.engine import engine
 from dovetail_experiments.engines.local import local
-from dovetail_experiments.engines.pieces import PieceFailed, Yielded, pieces
+from dovetail_experiments.engines.nodes import Outfit, versions
+from dovetail_experiments.engines.pieces import PieceFailed, PieceLost, Yielded, pieces
+from dovetail_experiments.files.file import Resources
 from dovetail_studies.archive import Member
 from dovetail_studies.learned import KEPT, States, using
 from dovetail_studies.results import KeptResults, key
@@ -80,11 +85,12 @@ def run(
     chosen: Sequence[tuple[Study, Sequence[Row]]],
     wanted: SizeName,
     count: int | None = None,
-    jobs: int = 1,
+    jobs: int | None = 1,
     out: Path = OUT,
     told: Callable[[str], None] = print,
     again: Path | None = None,
     first: int = FIRST_SEED,
+    on: str | None = None,
 ) -> None:
     """Do what is not done yet of some rows.
 
@@ -92,12 +98,13 @@ def run(
         chosen: studies, each with those of its rows to run, which have code.
         wanted: the size; a row that does not have it runs at the next smaller one.
         count: seeds; a row's own number if None.
-        jobs: processes.
+        jobs: processes, or pieces at once on a cluster; None for one on each core.
         out: the folder of the results, and of the states of learners.
         told: called with a line for each piece.
         again: an empty folder for the results of doing all of it once more, in which the states
             of learners that are kept or in ``out`` are loaded.
         first: the lowest seed.
+        on: the engine of a cluster to do the pieces on.
 
     Raises:
         DovetailError: a row has no code, or results cannot be written.
@@ -130,6 +137,13 @@ def run(
         kept = kept_states(KEPT, name, row, size)
         return States(states(again, name, row, size), (kept, own))
 
+    if on is not None:
+        pieces_there = [(name, row.key, unit) for name, row, _, _, unit in todo]
+        folders = [states(out, name, row, size) for name, row, size, _, _ in todo]
+        if todo:
+            _elsewhere(on, jobs, pieces_there, folders, keep, told)
+        return
+    jobs = jobs or available()
     arguments = [(name, row.key, unit, place(name, row, size)) for name, row, size, _, unit in todo]
     if jobs == 1:
         for number, each in enumerate(arguments):
@@ -141,6 +155,54 @@ def run(
                 raise event.error
             if isinstance(event, Yielded):
                 keep(event.piece, event.value)
+
+
+def _elsewhere(
+    on: str,
+    jobs: int | None,
+    units: Sequence[tuple[str, str, Unit]],
+    folders: Sequence[Path],
+    keep: Callable[[int, tuple[Result, float]], None],
+    told: Callable[[str], None],
+) -> None:
+    """Do pieces of work on a cluster, where what learners learn comes back as bytes.
+
+    Args:
+        on: its engine.
+        jobs: pieces at once; as many as it has CPUs if None.
+        units: study, row and unit of each.
+        folders: where the states of each are written here.
+        keep: called with the number of each piece, and its result.
+        told: called with a line for each that is placed again.
+    """
+    with (
+        engine(on, Outfit(versions(), identity="studies")) as cluster,
+        cluster.pool(_placed, Resources()) as pool,
+    ):
+        told(cluster.about)
+        at_once = jobs or max(1, cluster.slots)
+        for event in pieces(pool, len(units), units.__getitem__, at_once):
+            if isinstance(event, PieceFailed):
+                raise event.error
+            if isinstance(event, PieceLost):
+                told(
+                    f"{units[event.piece][0]} {units[event.piece][1]} is placed again: {event.why}"
+                )
+            if isinstance(event, Yielded):
+                state, value = event.value
+                if state:
+                    States(folders[event.piece]).write(state, value)
+                else:
+                    keep(event.piece, value)
+
+
+def _placed(name: str, row: str, unit: Unit) -> Iterator[tuple[str, Any]]:
+    """Do a piece of work on a node; yield the states of learners by name, then its result."""
+    with tempfile.TemporaryDirectory(prefix="dovetail-study-") as folder:
+        found = work(name, row, unit, States(Path(folder)))
+        for path in sorted(Path(folder).glob("*.state")):
+            yield path.stem, path.read_bytes()
+    yield "", found
 
 
 def _worked(*arguments: Any) -> Iterator[tuple[Result, float]]:

@@ -57,9 +57,18 @@ def difference(mine: dict[str, str], theirs: dict[str, str]) -> str:
     return ""
 
 
+_address = ""
+
+
+def called(address: str) -> None:
+    """Name this machine by its address in the cluster, too: several may have one name."""
+    global _address
+    _address = address
+
+
 def node() -> str:
-    """Return the name of this machine."""
-    return socket.gethostname()
+    """Return the name of this machine, with its address if that is known."""
+    return f"{socket.gethostname()} ({_address})" if _address else socket.gethostname()
 
 
 _scratch: list[Scratch] = []

@@ -406,14 +406,16 @@ class RayHost:
         """Check that all are running.
 
         Raises:
-            DovetailError: one has ended.
-            HostLost: the host is gone.
+            DovetailError: one has ended by itself.
+            HostLost: the host is gone, or one was ended from outside.
         """
         ended = self.ended()
         if self._lost:
             raise HostLost(self._lost)
         for text in ended.values():
-            raise DovetailError(f"{text.partition('; its log')[0]} (on node {self.node})")
+            line = f"{text.partition('; its log')[0]} (on node {self.node})"
+            # By a signal it was ended from outside, and may live elsewhere; a code is its own.
+            raise HostLost(line) if " was ended by " in line else DovetailError(line)
 
     def fetch(self, journal: Path, logs: Path) -> None:
         """Stop the programs, and write what they left into a file and a folder; once is enough."""
@@ -515,6 +517,7 @@ def _last(error: BaseException) -> str:
 
 def fitted(outfit: bytes) -> str:
     """Prepare a worker to play; return why it cannot, in one line; empty if it can."""
+    nodes.called(needed("ray").util.get_node_ip_address())
     try:
         nodes.fit_out(msgspec.msgpack.decode(outfit, type=Outfit))
     except DovetailError as error:

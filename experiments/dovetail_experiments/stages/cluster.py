@@ -13,7 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from dovetail.protocol.errors import DovetailError
+from dovetail.client.client import RunFailed
+from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.transport import keys
 from dovetail_experiments.engines.engine import ClusterEngine, RemoteHost, engine
 from dovetail_experiments.engines.hosts import (
@@ -45,6 +46,10 @@ START = 60.0
 """Seconds in which a host must be placed and its programs started."""
 EACH = 5.0
 """Seconds more for each host: a node starts their programs one after the other."""
+DEAD = 15.0
+"""Seconds in which an engine says of a silent node that it is lost."""
+PAUSE = 0.2
+"""Seconds between looks at that."""
 REACH = 10.0
 """Seconds in which its broker must answer."""
 
@@ -84,7 +89,27 @@ def on_cluster(
     outfit = outfit_of([shipped], shipping)
     with engine(on, outfit) as cluster, ExitStack() as stack:
         placing = _Placing(file, shipped, cluster, stack, journal, logs, give_up)
-        yield placing.with_actors() if file.learners() else placing.in_shards(shards)
+        place = placing.with_actors() if file.learners() else placing.in_shards(shards)
+        try:
+            yield place
+        except (HostLost, RunFailed, Refused, Mistake):
+            raise
+        except DovetailError:
+            _await_loss(place)
+            raise
+
+
+def _await_loss(place: Deployment) -> None:
+    """Raise that a host is lost if the engine soon says so: its broker is silent at once, but a
+    node counts as dead only after some missed heartbeats.
+
+    Raises:
+        DovetailError: a program has ended, or a host is gone.
+    """
+    end = time.monotonic() + DEAD
+    while time.monotonic() < end:
+        place.check()
+        time.sleep(PAUSE)
 
 
 class _Placing:

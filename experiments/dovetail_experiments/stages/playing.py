@@ -14,6 +14,7 @@ from dovetail.peer.cores import available
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
+from dovetail_experiments.engines.hosts import HostLost
 from dovetail_experiments.files import openings
 from dovetail_experiments.files.checking import named, unseated, written
 from dovetail_experiments.files.file import Block, ExperimentFile, Mistake, Pairing, base, place_of
@@ -114,6 +115,8 @@ class Playing:
         except DovetailError:
             try:
                 self._place.check()  # a program's failure explains more than its consequences
+            except HostLost as lost:
+                raise HostLost(f"{self._where()}{lost}") from None
             except DovetailError as ended:
                 raise DovetailError(f"{self._where()}{ended}") from None
             raise

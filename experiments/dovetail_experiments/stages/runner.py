@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from dovetail.peer.broker_watchdog import GIVE_UP
 from dovetail.peer.config_location import ConfigSource
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.engines.hosts import HostLost
+from dovetail_experiments.engines.pieces import LOSSES
 from dovetail_experiments.files import file as files
 from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files.checking import check, first_states
@@ -169,9 +171,41 @@ def execute(
             )
         finally:
             results.close()
-        done = play(plan.base, plan.source, entry, folder, url, options, rows)
+        done = _kept_up(plan, entry, folder, url, options, rows)
         told(folder, url)
         return done
+
+
+def _kept_up(
+    plan: SweepPlan,
+    entry: ExecutionEntry,
+    folder: Path,
+    url: database.Url,
+    options: RunnerOptions,
+    rows: dict[Key, list[int]],
+) -> ExecutionResult:
+    """Play an execution; if its host on a cluster is lost, from its last finished stage on another.
+
+    The record counts the attempts to play a stage.
+    """
+    for loss in range(1, LOSSES + 1):
+        try:
+            return play(plan.base, plan.source, entry, folder, url, options, rows)
+        except HostLost as error:
+            if loss == LOSSES:
+                raise
+            log.warning(
+                "%s; all programs are started on other nodes, and play from the last finished "
+                "stage on",
+                error,
+            )
+            results = Store(url)
+            try:
+                begun = results.unfinished(plan.base.name, entry.file) == entry.number
+            finally:
+                results.close()
+            entry = replace(entry, begun=begun)
+    raise AssertionError
 
 
 def told(folder: Path, url: database.Url) -> None:

@@ -53,6 +53,13 @@ def study(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Number of processes; default: one for each core.")
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Do the pieces on a cluster: `ray` for the one of this machine, or ray:HOST:PORT.",
+        ),
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Run every study, across and best.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the rows and run nothing.")] = False,
     again: Annotated[
@@ -91,6 +98,8 @@ def study(
         raise UsageError(
             "--again repeats kept results, which begin at seed 1; leave out --first-seed"
         )
+    if again and on is not None:
+        raise UsageError("--again reads states that are kept on this machine; leave out --on")
     studies = [rows.study(each) for each in (rows.ALL if name is None else (name,))]
     if page:
         for whole in studies:
@@ -110,11 +119,12 @@ def study(
         # Pages rest on the seeds from 1 on; others have a folder of their own.
         out = working.OUT if first_seed == 1 else working.OUT / f"from-seed-{first_seed}"
         working.run(
-            *(chosen, size, seeds, jobs or os.cpu_count() or 1),
+            *(chosen, size, seeds, jobs if on is not None else jobs or os.cpu_count() or 1),
             told=lambda line: typer.echo(line, err=True),
             again=own,
             first=first_seed,
             out=out,
+            on=on,
         )
         for whole, some in chosen:
             for one in some:
