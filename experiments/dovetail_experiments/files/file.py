@@ -459,8 +459,9 @@ ready(ExperimentFile)
 def text(file: ExperimentFile) -> str:
     """Return an experiment as the store keeps it.
 
-    Without the keys that came with derivation 2 if it has the first, and without the
-    keys of ``processes`` that came later if they say nothing: so did former versions, whose interrupted runs can then be resumed.
+    Without the keys that came with derivation 2 if it has the first, and without those of
+    ``processes`` that came later if they say nothing: so did former versions, whose interrupted
+    runs can then be resumed.
     """
     table = msgspec.to_builtins(file)
     if file.derivation == 1 and file.secret is None:
