@@ -5,7 +5,10 @@ Their results are compared with those of one machine.
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -60,6 +63,65 @@ objective = { evaluation = "eval", agent = "one" }
 
 [sweep.parameters]
 "agents.one.parameters.hidden" = [4, 8]
+"""
+CUP = """
+name = "cup"
+seed = 5
+
+[environment]
+name = "./game.py:Mine"
+configuration = { rows = 4, columns = 4, connect = 3 }
+
+[agents.dice]
+type = "random"
+
+[agents.other]
+type = "random"
+
+[agents.net]
+type = "td"
+parameters = { hidden = 8 }
+
+[[evaluations]]
+name = "measured"
+seats = ["dice", "net"]
+episodes = 100
+concurrency = 4
+rotate = true
+
+[[tournaments]]
+name = "all"
+players = ["dice", "other", "net"]
+episodes = 600
+concurrency = 4
+"""
+LEARNER = """
+name = "learner"
+seed = 3
+
+[processes]
+environments = 2
+
+[environment]
+name = "./game.py:Mine"
+configuration = { rows = 4, columns = 4, connect = 3 }
+
+[agents.one]
+type = "td-batch"
+parameters = { hidden = 8 }
+
+[[phases]]
+name = "play"
+seats = ["one", "one"]
+episodes = 6000
+concurrency = 512
+stacked = true
+evaluate_every = 2000
+
+[[evaluations]]
+name = "eval"
+seats = ["one", "one"]
+episodes = 10
 """
 
 
@@ -140,19 +202,9 @@ def results(folder: Path) -> str:
 def test_a_search_with_a_killed_node_is_as_on_one_machine(nodes: Nodes, folder: Path) -> None:
     file = folder / "sweep.toml"
     file.write_text(SWEEP)
-    out = file.parent.parent / "cluster" / "sweep"
+    out = folder.parent / "cluster" / "sweep"
     words = ["--on", f"ray:{nodes.address}", "--out", str(out.parent)]
-    with subprocess.Popen(
-        command(file, *words),
-        cwd=folder.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as program:
-        reach(program, out, 2)
-        nodes.order("kill 0")
-        said, wrong = program.communicate(timeout=240)
-    assert program.returncode == 0, wrong
+    said, _ = disturbed(file, nodes, out, 2, ["kill 0", "add"])
     assert "on Ray: 3 nodes with 3 CPUs" in said
     here = run(file, "--in-process", "--out", str(folder.parent / "here"))
     assert here.returncode == 0, here.stderr
@@ -166,7 +218,6 @@ def test_a_search_with_a_killed_node_is_as_on_one_machine(nodes: Nodes, folder: 
         assert len({(e.label, e.result.index) for _, e in episodes(journal)}) == 60 + 4 * 10
     again = run(file, *words, "--resume")
     assert "every trial was played before" in again.stdout
-    nodes.order("add")
 
 
 def test_mistakes_cost_one_line_each(nodes: Nodes, folder: Path) -> None:
@@ -196,3 +247,101 @@ def test_mistakes_cost_one_line_each(nodes: Nodes, folder: Path) -> None:
         assert complaint in done.stderr, done.stderr
         assert len(done.stderr.strip().splitlines()) == 1, done.stderr
         assert "Traceback" not in done.stderr
+
+
+def disturbed(
+    file: Path, nodes: Nodes, out: Path, stages: int, orders: Sequence[str], *words: str
+) -> tuple[str, str]:
+    """Run a file on the cluster; carry out orders once stages are over; return what it says."""
+    more = ["--on", f"ray:{nodes.address}", "--out", str(out.parent), *words]
+    with subprocess.Popen(
+        command(file, *more),
+        cwd=file.parent.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        reach(program, out, stages)
+        for each in orders:
+            nodes.order(each)
+        said, wrong = program.communicate(timeout=240)
+    assert program.returncode == 0, wrong
+    assert "Traceback" not in wrong
+    return said, wrong
+
+
+def test_shards_of_which_two_die_play_a_tournament_as_one_machine(
+    nodes: Nodes, folder: Path
+) -> None:
+    file = folder / "cup.toml"
+    file.write_text(CUP)
+    out = folder.parent / "cluster" / "cup"
+    said, wrong = disturbed(file, nodes, out, 1, ["kill 1", "kill 2", "add", "add"], "--shards=3")
+    assert len(re.findall("^shard . is lost", wrong.replace("dovetail: ", ""), re.M)) == 2, wrong
+    assert said.count("shard 3: node ") == 1
+    here = run(file, "--in-process", "--out", str(folder.parent / "here"))
+    assert here.returncode == 0, here.stderr
+    assert account(out) == account(folder.parent / "here" / "cup")
+    assert not list(out.glob("*.shard-*"))
+    secrets = [path for path in out.rglob("*") if path.suffix in (".key",) or "access" in path.name]
+    assert secrets == []
+
+
+def test_a_learner_with_actors_goes_on_from_its_last_save_when_its_node_dies(
+    nodes: Nodes, folder: Path
+) -> None:
+    file = folder / "learner.toml"
+    file.write_text(LEARNER)
+    whole = folder.parent / "whole" / "learner"
+    said, _ = disturbed(file, nodes, whole, 1, [])
+    assert len(set(re.findall(r"^environment(?:-2)?: node (.*)$", said, re.M))) == 2, said
+    out = folder.parent / "broken" / "learner"
+    more = ["--on", f"ray:{nodes.address}", "--out", str(out.parent)]
+    with subprocess.Popen(
+        command(file, *more),
+        cwd=folder.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        about = next(line for line in program.stdout if line.startswith("broker: "))
+        programs = [int(each) for each in re.findall(r"[a-z] \((\d+)\)", about)]
+        reach(program, out, 2)
+        os.kill(parent(programs[0]), signal.SIGKILL)
+        for each in programs:
+            end_of(each)
+        said, wrong = program.communicate(timeout=240)
+    assert program.returncode == 0, wrong
+    assert "play from the last finished stage" in wrong
+    assert account(out) == account(whole)
+    with Records(out) as records:
+        assert max(row["attempt"] for row in records.rows("executions")) == 2
+
+
+def parent(process: int) -> int:
+    """Return the process that started another one: the worker of Ray."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def end_of(process: int) -> None:
+    """Wait until a process that is not ours has ended, which must be within ten seconds."""
+    end = time.monotonic() + 10
+    while Path(f"/proc/{process}").exists():
+        assert time.monotonic() < end, "a program outlives its host"
+        time.sleep(0.05)
+
+
+def test_a_study_row_is_done_on_nodes(nodes: Nodes, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dovetail", "study", "dominion", "bots-2", "--quick"]
+    on = ["--on", f"ray:{nodes.address}"]
+    found = []
+    for words in (on, ["--jobs", "1"]):
+        where = tmp_path / words[0].strip("-")
+        where.mkdir()
+        done = subprocess.run([*command, *words], cwd=where, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        [kept] = (where / "out" / "studies").rglob("*.jsonl")
+        lines = [json.loads(line) for line in kept.read_text().splitlines()]
+        found.append(sorted(json.dumps([each["unit"], each["result"]]) for each in lines))
+    assert found[0] == found[1]
