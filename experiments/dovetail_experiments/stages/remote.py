@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from dovetail.peer.config_location import Source
+from dovetail.peer.config_location import ConfigSource
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files import file as files
 from dovetail_experiments.files.file import ExperimentFile
@@ -114,7 +114,7 @@ def _played(work: RemoteTrial, folder: Path) -> Iterator[RemoteItem]:
     journal = folder / f"games-{work.number}.journal"
     sent = 0
     options = RunnerOptions(give_up=work.give_up, shards=1)
-    for _ in runner.steps(file, Source(Path(file.name)), entry, folder, url, options):
+    for _ in runner.steps(file, ConfigSource(Path(file.name)), entry, folder, url, options):
         if journal.exists():
             with open(journal, "rb") as grown:
                 grown.seek(sent)

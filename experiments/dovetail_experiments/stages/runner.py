@@ -373,7 +373,7 @@ def play(
 
 def steps(
     file: ExperimentFile,
-    source: Source,
+    source: ConfigSource,
     entry: ExecutionEntry,
     folder: Path,
     url: database.Url,
