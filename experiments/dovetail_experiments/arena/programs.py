@@ -10,11 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from dovetail.peer import plugins
 from dovetail.protocol import json_text as jsontext
 from dovetail.transport import keys
 from dovetail_experiments.arena.description import Arena, Baseline, Ladder
 from dovetail_experiments.arena.referee import baseline
+from dovetail_experiments.engines.engine import ClusterEngine
+from dovetail_experiments.engines.scattered import Scattered
+from dovetail_experiments.files.shipping import Shipping
 from dovetail_experiments.stages.processes import Processes
 
 log = logging.getLogger("dovetail")
@@ -60,14 +65,49 @@ class Programs:
                     token = secrets.token_hex(24)
                     self._baselines[name] = each, token
                     self.known[token] = who
+        self.environments: list[str] = []
+        """The public keys of environments that are not the arena's own."""
         self._mark = secrets.token_hex(4)
         """A secret in the names of the arena's programs, so that no entrant takes them first."""
         self._again: dict[str, float] = {}
 
+    def shipping(self, folder: Path) -> Shipping:
+        """Have them started on other machines: return the files that they name, with a key for
+        environments in place of the arena's own.
+
+        Args:
+            folder: that of the arena's file.
+
+        Raises:
+            DovetailError: a file is outside it.
+        """
+        assert isinstance(self._own, Path)
+        server = keys.read(self._own).server
+        path, key = self._folder / "keys" / "environments.key", keys.make(server)
+        path.unlink(missing_ok=True)
+        keys.write(path, key, "environments")
+        self._own, self.environments = path, [key.public]
+        found = Shipping(folder)
+        self._environments = {
+            name: replace(each, game=found.code(each.game), command=found.command(each.command))
+            for name, each in self._environments.items()
+        }
+        self._baselines = {
+            name: (replace(a, type=found.code(a.type), command=found.command(a.command)), shown)
+            for name, (a, shown) in self._baselines.items()
+        }
+        return found
+
     @contextmanager
-    def running(self, address: str) -> Iterator[None]:
-        """Run them at a broker while a context lasts."""
-        with Processes(address=address, logs=self._folder / "logs") as self._processes:
+    def running(self, address: str, cluster: ClusterEngine | None = None) -> Iterator[None]:
+        """Run them at a broker while a context lasts, each on a node of a cluster if one is
+        given."""
+        place = (
+            Processes(address=address, logs=self._folder / "logs")
+            if cluster is None
+            else Scattered(cluster, address)
+        )
+        with place as self._processes:
             for name in (*self._environments, *self._baselines):
                 self._start(name)
             yield
@@ -90,12 +130,13 @@ class Programs:
             # Set where it is served, too: some options are the local user's only.
             given = ladder.configuration.items()
             more = [word for k, v in given for word in ("--set", f"{k}={jsontext.option(v)}")]
-            words = ["env", ladder.game, "--name", f"{name}-{self._mark}", *more]
+            words = ["env", ladder.game, *more]
         else:
             agent, shown = self._baselines[name]
-            command, words = agent.command, ["agent", agent.type, "--name", f"{name}-{self._mark}"]
+            command, words = agent.command, ["agent", agent.type]
         token, key = (None, shown) if isinstance(shown, Path) else (shown, None)
         if command is not None:
             self._processes.command(name, command, token, key)
         else:
+            words += ["--name", f"{name}-{self._mark}"]
             self._processes.start(name, words, token, key)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from dovetail_experiments.arena.description import Arena
     from dovetail_experiments.arena.standings import LadderTable, StandingsRow
     from dovetail_experiments.arena.store import ArenaStore
+    from dovetail_experiments.engines.engine import ClusterEngine
+    from dovetail_experiments.files.shipping import Shipping
 
 
 class _Group(CommandGroup):
@@ -81,6 +83,14 @@ def add(app: typer.Typer) -> None:
 
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The arena's description, in TOML.")],
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Place each game and baseline on a node of a cluster: `ray` for the one of this "
+            "machine, or ray:HOST:PORT.",
+        ),
+    ] = None,
 ) -> None:
     """Run an arena until Ctrl-C; started again, it continues where it was, even after kill -9.
 
@@ -105,6 +115,8 @@ def run(
             "network that you "
             "trust"
         )
+    if on is not None and not arena.keys:
+        raise UsageError(f"--on {on}: programs on other machines need keys; set `keys = true`")
     check(file, arena)
     log_to_stderr()
     where = folder(file, arena)
@@ -124,11 +136,13 @@ def run(
         entrance = Entrance(where, store) if arena.keys else None
         if entrance is None:
             own, key, settings = token, keys.WITHOUT, Settings(token=token)
+            shipping = None
             programs = Programs(arena, where, token)
         else:
             own, key, settings = None, keys.read(where / OWN_KEY), Settings()
             programs = Programs(arena, where, where / OWN_KEY, entrance.key.public)
-            entrance.let_in(programs.known)
+            shipping = None if on is None else programs.shipping(file.parent)
+            entrance.let_in(programs.known, programs.environments)
 
         tokens = None if entrance else Tokens(store, programs.known)
         broker = in_thread(
@@ -142,7 +156,8 @@ def run(
         )
         with (
             broker as address,
-            programs.running(address),
+            contextlib.nullcontext() if on is None else _cluster(on, shipping) as cluster,
+            programs.running(arena.address if cluster and arena.address else address, cluster),
             Experiment.connect(
                 address, name=f"arena-{secrets.token_hex(4)}", token=own, key=key
             ) as experiment,
@@ -152,6 +167,17 @@ def run(
             while not stop.is_set():
                 programs.tend()
                 referee.step()
+
+
+def _cluster(
+    on: str, shipping: Shipping | None
+) -> contextlib.AbstractContextManager[ClusterEngine]:
+    """Open the cluster on which an arena's programs are placed."""
+    from dovetail_experiments.engines.engine import engine
+    from dovetail_experiments.engines.nodes import Outfit, versions
+
+    files = {} if shipping is None else shipping.files()
+    return engine(on, Outfit(versions(), files, identity=f"arena-{os.getpid()}"))
 
 
 def invite(

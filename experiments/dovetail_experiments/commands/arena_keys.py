@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dovetail.broker.peers.access import Access, Grant
@@ -32,8 +32,10 @@ class Entrance:
         self._fixed = {OWN: Grant(keys.read(path).public, uses=["*"])}
         self.access = self._now()
 
-    def let_in(self, baselines: Mapping[str, str]) -> None:
-        """Let baselines in: their names by public key."""
+    def let_in(self, baselines: Mapping[str, str], environments: Sequence[str] = ()) -> None:
+        """Let baselines in: their names by public key; and environments by theirs."""
+        for public in environments:
+            self._fixed[f"{OWN} environments"] = Grant(public, roles=["environment"])
         for public, name in baselines.items():
             self._fixed[name] = Grant(public, roles=["agent"])
         self.access = self._now()

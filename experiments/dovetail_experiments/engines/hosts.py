@@ -115,7 +115,8 @@ def start(processes: Processes, plan: HostPlan, key: Path | None = None) -> None
     for each in plan.programs:
         try:
             if each.own:
-                at = ["--connect", processes.address, "--name", each.name]
+                named = [] if "--name" in each.words else ["--name", each.name]
+                at = ["--connect", processes.address, *named]
                 processes.start(each.name, [*each.words, *at], key=key)
             else:
                 processes.command(each.name, each.words, key=key)

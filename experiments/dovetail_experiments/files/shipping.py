@@ -57,14 +57,14 @@ class Shipping:
         """
         environment = replace(
             file.environment,
-            name=self._code(file.environment.name),
-            command=self._command(file.environment.command),
+            name=self.code(file.environment.name),
+            command=self.command(file.environment.command),
         )
         agents = {
             name: replace(
                 part,
-                type=self._code(part.type),
-                command=self._command(part.command),
+                type=self.code(part.type),
+                command=self.command(part.command),
                 register=[self._registered(each) for each in part.register],
             )
             for name, part in file.agents.items()
@@ -102,8 +102,13 @@ class Shipping:
                 raise DovetailError(f"cannot read {path}: {error.strerror}") from None
         return shipment
 
-    def _code(self, name: str) -> str:
-        """Add the code of ``file.py:Class`` or ``module:Class``, with what is beside it."""
+    def code(self, name: str) -> str:
+        """Add the code of ``file.py:Class`` or ``module:Class``, with what is beside it; return its
+        name elsewhere.
+
+        Raises:
+            DovetailError: as ``add``.
+        """
         where, colon, thing = name.rpartition(":")
         if not colon:
             return name
@@ -126,9 +131,14 @@ class Shipping:
 
     def _registered(self, text: str) -> str:
         name, equals, where = text.partition("=")
-        return f"{name}{equals}{self._code(where)}"
+        return f"{name}{equals}{self.code(where)}"
 
-    def _command(self, words: list[str] | None) -> list[str] | None:
+    def command(self, words: list[str] | None) -> list[str] | None:
+        """Add the files that a command names; return it with their names elsewhere.
+
+        Raises:
+            DovetailError: as ``add``.
+        """
         if words is None:
             return None
         return [self._word(each, first=number == 0) for number, each in enumerate(words)]
