@@ -15,7 +15,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from dovetail import Experiment
@@ -26,7 +25,7 @@ from dovetail.peer.agents.random_agent import Random as RandomAgent
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode
 from dovetail_agents.general.td import TD
-from dovetail_experiments.files.file import read
+from dovetail_experiments.files.file import read, text
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import Records, read_state
 from dovetail_experiments.records.store import Store
@@ -226,7 +225,7 @@ def test_a_resumed_run_says_that_the_users_own_code_has_changed(
     game.touch()
     file = read(small, {"environment.name": f"{game}:Game"})
     store = Store(database.url_of(tmp_path / "results.sqlite"))
-    number = store.begin(file.name, msgspec.json.encode(file).decode(), file.seed)
+    number = store.begin(file.name, text(file), file.seed)
     os.utime(game, (store.started(number) - 1,) * 2)
     assert to_resume(store, file, "out") == number
     assert not caplog.records
