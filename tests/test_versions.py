@@ -1,4 +1,4 @@
-"""What docs/versions.md promises: one version everywhere, and a line where contracts differ."""
+"""The promises of docs/versions.md: one version everywhere, a line where contracts differ."""
 
 from __future__ import annotations
 
