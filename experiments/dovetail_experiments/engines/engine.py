@@ -61,6 +61,9 @@ class RemoteHost(ProgramHost, Protocol):
             DovetailError: the node cannot play.
         """
 
+    def halt(self) -> None:
+        """Begin to stop the programs, without waiting for them."""
+
     def fetch(self, journal: Path, logs: Path) -> None:
         """Stop the programs, and write what they left into a file and a folder."""
 

@@ -417,6 +417,11 @@ class RayHost:
             # By a signal it was ended from outside, and may live elsewhere; a code is its own.
             raise HostLost(line) if " was ended by " in line else DovetailError(line)
 
+    def halt(self) -> None:
+        """Begin to stop the programs, without waiting for them."""
+        if self._actor is not None and self._begun is None and not self._lost:
+            self._actor.halt.remote()
+
     def fetch(self, journal: Path, logs: Path) -> None:
         """Stop the programs, and write what they left into a file and a folder; once is enough."""
         if self._actor is None or self._fetched or self._begun is not None:

@@ -97,6 +97,9 @@ def on_cluster(
         except DovetailError:
             _await_loss(place)
             raise
+        finally:
+            for host in placing.hosts:  # all at once: each takes its time
+                host.halt()
 
 
 def _await_loss(place: Deployment) -> None:
@@ -138,6 +141,8 @@ class _Placing:
         self._driver = keys.make(self._broker.public)
         self._joining = keys.make(self._broker.public)
         self._asked = 0
+        self.hosts: list[RemoteHost] = []
+        """All that were asked for."""
 
     def in_shards(self, count: int) -> Deployment:
         """Return equal places, each with all programs of the experiment.
@@ -180,6 +185,7 @@ class _Placing:
             plan = HostPlan([each], tcp=self._plan.tcp)
             order = HostOrder(plan, address=host.address, joining=joining, pinned=True)
             actor = self._cluster.host(order, Resources())
+            self.hosts.append(actor)
             self._stack.callback(actor.stop)
             hosts.append((each.name, actor))
         for name, actor in hosts:
@@ -212,6 +218,7 @@ class _Placing:
             ports=self._file.processes.port_range,
         )
         host = self._cluster.host(order, self._resources)
+        self.hosts.append(host)
         self._stack.callback(host.stop)
         return self._asked, host
 
