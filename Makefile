@@ -140,8 +140,10 @@ $(WEB_TOOLS): web/package.json web/package-lock.json
 	npm --prefix web ci --silent --no-audit --no-fund
 	@touch $@
 
-check-page: $(WEB_TOOLS) ## types of the page's modules (needs npm)
+check-page: $(WEB_TOOLS) ## types, lint, formatting and unit tests of the page's modules (needs npm)
 	web/node_modules/.bin/tsc -p web/tsconfig.json
+	cd web && node_modules/.bin/eslint . && node_modules/.bin/prettier --check --log-level warn .
+	cd web && node --test test/
 
 generate: $(STAMP) ## write SPEC.md's tables, the schema, the vectors and the clients' messages
 	$(BIN)/python -m dovetail_generate

@@ -1,74 +1,38 @@
-// What the page's server sends, for the types of the modules in static/.  Fields with their default are left out.
+// What the modules in static/ and the page's server exchange; scenes are in contract.d.ts.
 
-/** A scene: see src/dovetail/protocol/scenes.py. */
-interface Scene {
-  width?: number;
-  height?: number;
-  cells?: Cell[];
-  pieces?: Piece[];
-  cards?: Card[];
-  choices?: Choice[];
-  caption?: string;
-  seats?: { name: string; score?: number | null; note?: string }[];
-  marks?: (Parts & { kind: string })[];
-  lines?: [number, number, number, number][];
-  zones?: Zone[];
-  moved?: string;
-}
-interface Cell {
-  x: number;
-  y: number;
-  width?: number;
-  height?: number;
-  kind?: string;
-  name?: string;
-  owner?: number | null;
-  text?: string;
-  outline?: [number, number][];
-}
-interface Piece {
-  cell: number;
-  kind: string;
-  owner?: number | null;
-  text?: string;
-  symbol?: string;
-  count?: number;
-  level?: number | null;
-  /** The same piece has the same at the next turn. */
-  key?: string;
-}
-interface Card {
-  zone: string;
-  name: string;
-  count?: number;
-  owner?: number | null;
-  text?: string;
-  note?: string;
-  corner?: string;
-}
-interface Zone {
-  name: string;
-  title?: string;
-  owner?: number | null;
-}
+/** What a choice or a mark names. */
 interface Parts {
   cells?: number[];
   cards?: number[];
 }
-interface Choice extends Parts {
-  label: string;
-  shows?: number[];
-  key?: string;
-}
 
-/** A place on the board, in squares. */
-interface Box {
-  x: number;
-  y: number;
-  w: number;
-  h: number;
-}
+/** A place: left, top, width and height. */
+type Box = [number, number, number, number];
+/** By part: cell "c0", card "k0". */
 type Boxes = Map<string, Box>;
+/** Tag, attributes whose colours are roles, and text. */
+type Shape = [string, Record<string, string | number>, string];
+/** A word for its meaning, its part, a piece's key, and its shapes. */
+type Group = [string, string, string, Shape[]];
+/** A shape of the table of looks. */
+interface Look {
+  rect?: number;
+  round?: number;
+  disc?: number;
+  path?: string;
+  scale?: number;
+  sign?: number;
+  fill?: string;
+  stroke?: string;
+  width?: number;
+}
+interface Drawing {
+  view: Box;
+  boxes: Boxes;
+  groups: Group[];
+  /** Units of a card's pixel. */
+  scale: number;
+}
 
 /** What the board calls when a person points at it. */
 interface Hooks {
@@ -89,6 +53,8 @@ interface Hooks {
   why?: () => string;
   /** What an agent thought of the choices, the best first. */
   thoughts?: Considered[];
+  /** Pixels that there are for cards. */
+  width?: number;
 }
 
 /** A choice that an agent has considered; with places if the scene said what one points at. */
@@ -151,6 +117,8 @@ interface Mine {
   scene: Scene | null;
   text: string;
   problem: string;
+  /** The position as the seat sees it while others act. */
+  own?: Scene | null;
   clock?: [number | null, number | null] | null;
   /** When the decision came, by the server's clock. */
   at: number;
@@ -172,6 +140,8 @@ interface News {
   done: boolean;
   /** Who has closed the page. */
   away?: string[];
+  /** Who has ended the game before its time. */
+  ended?: string;
   /** The server's clock, in seconds, when this connection was sent its first message. */
   time: number;
   position: Position | null;
@@ -187,9 +157,78 @@ interface Now {
   peers: { name: string; role: string; state: string; software: string }[];
   environments: string[];
   agents: string[];
-  runs: { run: number; environment: string; agents: string[]; state: string; finished: number; episodes: number }[];
+  runs: {
+    run: number;
+    environment: string;
+    agents: string[];
+    state: string;
+    finished: number;
+    episodes: number;
+  }[];
   counters: Record<string, number>;
   rate: number;
   /** With the position only if it is new. */
   games: (Game & { position?: Position })[];
+}
+
+/** What a game's page knows; see state.js. */
+interface State {
+  kind: string;
+  key: string;
+  chair: string;
+  linked: number;
+  game: Game | null;
+  names: string[];
+  /** By place: the turn, unless a fast game was seen in part. */
+  turns: Map<number, Position>;
+  /** Places whose position came while a person played, without what the agents thought. */
+  early: Set<number>;
+  newest: Position | null;
+  /** The place that is shown; null for the newest. */
+  at: number | null;
+  mine: Mine | null;
+  advice: Advice | null;
+  can: Record<string, boolean>;
+  /** The person's seat. */
+  own: number | null;
+  /** The server's clock when this connection began, and by how much it is ahead of the browser's. */
+  time: number;
+  ahead: number;
+  lost: boolean;
+  waiting: boolean;
+  done: boolean;
+  problem: string;
+  broker: string;
+  /** Who has closed the page. */
+  away: string[];
+  /** Who has ended the game before its time. */
+  ended: string;
+  again: string;
+  /** Of which game and seat it is known whether the board is turned. */
+  facing: { of: string; turned: boolean };
+  /** When the person last decided. */
+  decided: number;
+}
+interface Replay {
+  game: Game & Ending;
+  positions: Position[];
+  problem: string;
+}
+type Change =
+  | { news: News; now: number }
+  | { replay: Replay }
+  | { fetched: [number, Position][] }
+  | { go: number }
+  | { chose: number }
+  | { refused: true }
+  | { lost: boolean };
+/** What the bar above the board says. */
+interface Bar {
+  tone: "" | "yours" | "won" | "ended" | "trouble";
+  headline: string;
+  hint: string;
+  turn: string;
+  /** For those who cannot see it. */
+  told: string;
+  seat: number | null;
 }

@@ -11,12 +11,14 @@ import importlib
 import pkgutil
 from pathlib import Path
 
-from dovetail_generate import document, languages, python, schema, vectors
+from dovetail_generate import document, languages, page, python, schema, vectors
 from dovetail_generate.model import contract
 
 TOP = Path(__file__).resolve().parents[2]
 CONTRACT = TOP / "protocol"
 CLIENT = TOP / "src/dovetail/client"
+WEB = TOP / "web"
+STATIC = WEB / "dovetail_web/static"
 
 
 def files() -> dict[Path, str]:
@@ -28,6 +30,9 @@ def files() -> dict[Path, str]:
         },
         CLIENT / "run_options.py": python.options(),
         CLIENT / "client.py": python.docstring((CLIENT / "client.py").read_text(encoding="utf-8")),
+        WEB / "contract.d.ts": page.types(contract()),
+        STATIC / "looks.js": page.script(),
+        STATIC / "tokens.css": page.tokens((STATIC / "tokens.css").read_text(encoding="utf-8")),
         CONTRACT / "schema.json": schema.schema(),
         CONTRACT / "vectors" / "valid.json": vectors.valid_vectors(),
         CONTRACT / "vectors" / "malformed.json": vectors.malformed_vectors(),

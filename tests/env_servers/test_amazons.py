@@ -310,7 +310,7 @@ def test_scene() -> None:
     game.step({0: 0 * 6 + 4})
     scene = game.scene(0)
     assert (scene.width, scene.height) == (3, 2)
-    assert [(cell.x, cell.y) for cell in scene.cells] == [(x, y) for y in (0, 1) for x in (0, 1, 2)]
+    assert [(cell.x, cell.y) for cell in scene.cells] == [(x, y) for y in (1, 0) for x in (0, 1, 2)]
     assert scene.pieces == [
         Piece(2, "queen", 1, key="1"),
         Piece(3, "arrow"),

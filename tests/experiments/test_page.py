@@ -122,9 +122,9 @@ def test_a_scene_is_drawn_with_its_cells_pieces_and_cards() -> None:
         [Card("hand", "Copper", 3, 1)],
     )
     found = drawing.svg(scene)
-    assert len(found.findall("rect")) == 2
-    assert len(found.findall("circle")) == 1  # the other lies on no cell
-    assert [each.text for each in found.findall("text")] == ["<7>", "hand of seat 1: Copper x3"]
+    assert len(found.findall("g[@class='cell']/rect")) == 2
+    assert len(found.findall("g[@class='piece']/circle")) == 1  # the other lies on no cell
+    assert [each.text for each in found.iter("text")] == ["<7>", "hand", "×3", "Copper"]
 
 
 NAMES = ("[red]a[/red]", "[/]", "_hidden", "$x_{$ y", "<b>&", "\\$")

@@ -130,7 +130,7 @@ def thoughts(browser: Any, url: str) -> None:
     page.fill("input[name='seed']", "5")
     page.click("button.main")
     page.wait_for_selector("#game[data-over=true]")
-    page.locator("h1").click()
+    page.evaluate("document.activeElement?.blur()")
     page.keyboard.press("Home")
     for _ in range(6):
         page.keyboard.press("ArrowRight")

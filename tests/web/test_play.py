@@ -15,12 +15,12 @@ from .playing import CLICK, begin, play_on
 def choose(page: Any, nth: int) -> None:
     """Choose the n-th lit place and wait for the next decision, or the end."""
     before = (
-        int(page.locator("#log li").first.get_attribute("data-turn") or 0)
-        if page.locator("#log li").count()
+        int(page.locator("#log button").last.get_attribute("data-turn") or 0)
+        if page.locator("#log button").count()
         else 0
     )
     page.locator(".target").nth(nth).evaluate(CLICK)
-    page.wait_for_selector(f"#log li[data-turn='{before + 1}']")
+    page.wait_for_selector(f"#log [data-turn='{before + 1}']")
     page.wait_for_selector("#game[data-waiting=true], #game[data-over=true]")
 
 
@@ -29,19 +29,25 @@ def turns(page: Any) -> list[str]:
     return found[::-1]
 
 
+def adviser(page: Any, agent: str) -> None:
+    page.click(".menu summary")
+    page.select_option("#adviser", agent)
+    page.click(".menu summary")
+
+
 def test_a_move_taken_back_and_made_again_leads_to_the_same_position(page: Any, url: str) -> None:
     begin(page, url, "2048", "", seed="7")
     page.wait_for_selector("#undo:disabled")
     shown = []
     for turn in range(3):
         choose(page, 0)
-        page.wait_for_selector(f"#log li[data-turn='{turn + 1}']")
+        page.wait_for_selector(f"#log [data-turn='{turn + 1}']")
         shown.append(page.text_content("#text"))
     assert shown[1] != shown[2]
     page.click("#undo")
-    page.wait_for_selector("#log:not(:has(li[data-turn='3']))")
+    page.wait_for_selector("#log:not(:has([data-turn='3']))")
     page.wait_for_selector("#game[data-waiting=true]")
-    page.wait_for_selector("#log li[data-turn='1']")
+    page.wait_for_selector("#log [data-turn='1']")
     assert len(turns(page)) == 2
     assert page.text_content("#text") == shown[1]
     choose(page, 0)
@@ -54,11 +60,12 @@ def test_moves_are_taken_back_to_the_first(page: Any, url: str) -> None:
     choose(page, 3)
     page.wait_for_selector("#status:has-text('Turn 2. mcts: column ')")
     assert "or press a b c d e f g" in page.inner_text("#prompt")
-    assert set(page.locator("#board text.t0, #board text.t1").all_text_contents()) == {"X", "O"}
+    signs = {each.get_attribute("d") for each in page.locator("#board .piece path").all()}
+    assert len(signs) == 2, "what tells the seats apart beside their colours"
     choose(page, 3)
     for left in (3, 1):
         page.click("#undo")
-        page.wait_for_selector(f"#log:not(:has(li[data-turn='{left}']))", state="attached")
+        page.wait_for_selector(f"#log:not(:has([data-turn='{left}']))", state="attached")
         page.wait_for_selector("#game[data-waiting=true]")
     page.wait_for_selector("#board svg:not(:has(.piece))")
     page.wait_for_selector("#undo:disabled")
@@ -68,15 +75,15 @@ def test_moves_are_taken_back_to_the_first(page: Any, url: str) -> None:
 
 def test_an_agent_is_asked_for_a_hint(page: Any, url: str) -> None:
     begin(page, url, "connect_four", seed="3", rows="4", columns="4", connect="3")
-    page.select_option("#adviser", "alpha-beta")
+    adviser(page, "alpha-beta")
     page.click("#hint")
     page.wait_for_selector("#advice:has-text('alpha-beta would play column')")
     said = page.inner_text("#advice")
     assert page.locator("#board .hinted").count() == 1
-    assert page.locator("#log li").count() == 0, "a hint is not a move"
+    assert page.locator("#log button").count() == 0, "a hint is not a move"
     choose(page, "abcd".index(said.rstrip(".").rpartition(" ")[2]))
     assert page.inner_text("#advice") == ""
-    page.select_option("#adviser", "dominion-money")
+    adviser(page, "dominion-money")
     page.wait_for_selector("#hint:enabled")
     page.click("#hint")
     page.wait_for_selector("#advice:has-text('has no hint'), #say:not(:empty)")
@@ -85,9 +92,9 @@ def test_an_agent_is_asked_for_a_hint(page: Any, url: str) -> None:
 
 
 def test_resigning_and_playing_again_from_the_other_seat(page: Any, url: str) -> None:
-    page.on("dialog", lambda dialog: dialog.accept())
     begin(page, url, "connect_four")
     page.click("#resign")
+    page.click("#ask-resign [value=yes]")
     page.wait_for_selector("#game[data-over=true]")
     assert "Person 1" in page.inner_text("#status")
     assert "resigned" in page.inner_text("#status")
@@ -107,17 +114,17 @@ def test_two_people_resign_and_go_to_the_next_game_together(
     page.wait_for_selector("#game[data-waiting=true]")
     context = chromium.new_context()
     other = context.new_page()
-    other.on("dialog", lambda dialog: dialog.accept())
     other.goto(url.rstrip("/") + page.locator("text=this link").get_attribute("href"))
     other.wait_for_selector("#board svg")
     # It is Ann's turn: a click of Bob's says so, and Bob resigns once it is his.
     other.locator("#board svg").click()
     assert "It is not your turn: Person 1 is to act" in other.inner_text("#say")
     other.click("#resign")
+    other.click("#ask-resign [value=yes]")
     other.wait_for_selector("#resign:disabled")
     page.locator(".target").nth(3).evaluate(CLICK)
     page.wait_for_selector("#game[data-over=true]")
-    assert page.locator("#undo").is_disabled(), "two people play: no move comes back"
+    assert page.locator("#undo").is_hidden()
     assert page.locator("#hint").count() == 0
     page.click("#again")
     page.wait_for_selector("#seats li:nth-child(2):has-text('you')")
@@ -144,8 +151,12 @@ def test_a_click_that_means_nothing_says_why(page: Any, url: str) -> None:
         return said
 
     theirs = page.evaluate(
-        """() => { const c = document.querySelector('#board circle.s1');
-                   return [+c.getAttribute('cx'), +c.getAttribute('cy')]; }"""
+        """() => {
+              const fill = 'var(--piece-2)';
+              const made = document.querySelector(`#board .piece [fill="${fill}"]`);
+              const [, x, y] = /translate\\((\\S+) (\\S+)\\)/.exec(made.getAttribute('transform'));
+              return [+x, +y];
+           }"""
     )
     assert "belongs to random, not to you" in at(*theirs)
     page.locator(".target").first.evaluate(CLICK)
@@ -194,12 +205,12 @@ def test_what_agents_thought_is_drawn_on_the_board(page: Any, url: str) -> None:
     page.wait_for_selector("#game[data-over=true]")
     assert "before the last move" in page.inner_text("#thought")
     assert page.locator("#board .weight").count() == 0
-    page.locator("h1").click()
+    page.evaluate("document.activeElement?.blur()")
     page.keyboard.press("Home")
     page.wait_for_selector("#board .weight")
     # The shares of the four columns add up, and one row of the list is lit on the board.
     assert "simulations" in page.inner_text("#thought")
-    shares = page.locator("#board .considered text").all_text_contents()
+    shares = page.locator("#board .tagged").all_text_contents()
     assert len(shares) == 4
     assert abs(sum(float(each.rstrip(" %")) for each in shares) - 100) <= 2
     rows = page.locator("#values button")
@@ -209,7 +220,7 @@ def test_what_agents_thought_is_drawn_on_the_board(page: Any, url: str) -> None:
     assert page.locator("#board .goal").get_attribute("x") != before
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("#thought:has-text('alpha-beta')")
-    assert page.locator("#board .considered text").count() > 0
+    assert page.locator("#board .tagged").count() > 0
 
 
 PARTS = """
@@ -273,10 +284,10 @@ def test_choices_with_equal_parts_and_such_that_go_on(
             assert offered() == ["jump (stop here)"]
             assert page.locator(".target[aria-label^='d,']").count() == 1
             page.click("#buttons button")
-            page.wait_for_selector("#log li[data-turn='1']:has-text('Person 1: jump')")
+            page.wait_for_selector("#log [data-turn='1'][aria-label$='Person 1: jump']")
             page.wait_for_selector("#game[data-waiting=true]")
             page.click("text=pass")
-            page.wait_for_selector("#log li[data-turn='2']:has-text('Person 1: pass')")
+            page.wait_for_selector("#log [data-turn='2'][aria-label$='Person 1: pass']")
         finally:
             program.terminate()
 

@@ -88,9 +88,9 @@ def test_a_scene_that_makes_no_sense_is_one_line_beside_the_text(
             assert len(shown) <= 20_000
             assert page.locator("#bold").count() == 0
             page.locator("#buttons button").first.click()
-            page.wait_for_selector("#log li[data-turn='2']")
-            page.on("dialog", lambda dialog: dialog.accept())
+            page.wait_for_selector("#log [data-turn='2']")
             page.click("#resign")
+            page.click("#ask-resign [value=yes]")
             page.wait_for_selector("#game[data-over=true]")
             # This game is not installed here: its program plays it again.
             number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{served.url}replay").text)[0]
@@ -198,7 +198,7 @@ def test_a_name_of_ten_thousand_characters_with_markup(page: Any, served: Served
     page.select_option("select[name='seat.1']", "random")
     page.click("button.main")
     page.wait_for_selector("#game[data-waiting=true]")
-    assert "<img src=x" in page.inner_text("#status")
+    assert "<img src=x" in page.inner_text("#seats")
     assert len(page.inner_text("#status")) < 300
     assert page.locator("#game img").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= 1200

@@ -23,7 +23,6 @@ from starlette.routing import WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from dovetail.peer.quoting import path
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
@@ -42,6 +41,8 @@ from dovetail_web.tables import RULES, Plan, Sitter, Table
 log = logging.getLogger("dovetail.web")
 
 HERE = Path(__file__).parent
+LONGEST_TITLE = 24
+"""Characters of what stands before the colon of a description, if it is a name."""
 MOST_SEATS = 16
 """Of a game that is started here."""
 LONGEST_PROBLEM = 300
@@ -114,7 +115,6 @@ class Page:
             Route("/play/{environment:path}", self.form),
             Route("/play/{environment:path}", self.begin, methods=["POST"]),
             Route("/table/{key}", self.table),
-            Route("/table/{key}/leave", self.leave, methods=["POST"]),
         ]
         return [
             Route("/", self.now),
@@ -177,7 +177,7 @@ class Page:
         return self.shown(
             request,
             "game",
-            title=game.environment[:LONGEST_NAME],
+            title=self._title(game.environment),
             rules=self._rules(game.environment),
             about=f"game:{number}",
         )
@@ -212,6 +212,11 @@ class Page:
         """Return what a game is about; empty if no connected program offers it."""
         offers = self.hub.catalogue.get("environments", [])
         return next((each.get("description", "") for each in offers if each["name"] == name), "")
+
+    def _title(self, name: str) -> str:
+        """Return a game's name for people: the one in its description, if it begins with one."""
+        title, colon, _ = self._rules(name).partition(":")
+        return title if colon and len(title) <= LONGEST_TITLE else name[:LONGEST_NAME]
 
     async def form(self, request: Request) -> Response:
         """The form that starts a game."""
@@ -301,27 +306,15 @@ class Page:
         return self.shown(
             request,
             "game",
-            title=table.plan.environment[:LONGEST_NAME],
+            title=self._title(table.plan.environment),
             rules=self._rules(table.plan.environment),
             about=f"table:{table.key}",
             agents=self._agents() if mine is not None and table.plan.hints else [],
+            adviser="mcts",
             chair="" if mine is None else mine.key,
             table=table.key,
             invitations=[(each.name, link(table, each)) for each in others],
         )
-
-    async def leave(self, request: Request) -> Response:
-        """Break a game off: only who plays it may."""
-        form = await self._posted(request)
-        table = self._table(request)
-        key = str(form.get("chair", ""))
-        if not any(each.key == key for each in table.people):
-            raise HTTPException(403, "Only those who play may end the game.")
-        try:
-            await asyncio.to_thread(self.hub.people.leave, table)
-        except DovetailError as error:
-            raise HTTPException(409, str(error)) from None
-        return RedirectResponse(path("table", table.key, chair=key), 303)
 
     def _agents(self) -> dict[str, dict[str, Any]]:
         """Return the agents on offer, without the people, and the parameters with which they are created."""

@@ -112,6 +112,8 @@ class Browser:
                 await self._do(lambda people, table, chair: people.take_back(table, chair))
             case {"do": "hint", "agent": str(agent)}:
                 await self._do(lambda people, table, chair: people.hint(table, chair, agent))
+            case {"do": "leave"}:
+                await self._do(lambda people, table, chair: people.leave(table, chair.name))
             case {"do": "resign"}:
                 await self._do(lambda people, table, chair: people.resign(table, chair))
             case {"do": "again"}:
@@ -185,6 +187,7 @@ class Browser:
             "problem": "" if table is None else table.problem,
             "done": table is not None and table.done,
             "away": [] if table is None else hub.people.away(table),
+            "ended": "" if table is None else table.ended,
             "time": self._came,
         }
         if self._about and game is None and table is None:

@@ -368,10 +368,11 @@ class People:
         """Answer with a person's choice; raises what ``Chair.chosen`` does."""
         self._present().answer(chair.chosen(number, choice))
 
-    def leave(self, table: Table) -> None:
-        """Break a game off."""
+    def leave(self, table: Table, who: str) -> None:
+        """Break a game off; the others read who did it."""
         run = table.run
         if run is not None and not table.done:
+            table.ended = who
             self._hub.ask(lambda client: client.request(m.Cancel(0, run=run)))
 
     def tidy(self, client: Client, now: float) -> None:

@@ -113,6 +113,8 @@ class Table:
     """The address of who started it."""
     seen: float = field(default_factory=time.monotonic)
     """When someone who plays was last there."""
+    ended: str = ""
+    """Who ended the game before its time."""
     abandoned: bool = False
     """Whether the game was ended because no one came back."""
     again: Table | None = None
@@ -156,6 +158,7 @@ class Table:
     def restart(self) -> None:
         """Forget the game, which begins again."""
         self.run, self.done, self.problem, self.abandoned = None, False, "", False
+        self.ended = ""
         for chair in self.people:
             chair.resigned = False
         self._acting.clear()

@@ -4,6 +4,12 @@ import { IllegalAction, Tensor, box, discrete, soleAction } from "dovetail-clien
 import type { Environment, EnvironmentType, Scene, Spec, Symmetry, Turn, View } from "dovetail-client/core";
 import { Board } from "./board.js";
 
+const PALETTE = {
+  "board-light": ["#2f7d5f", "#276a50"],
+  "piece-1": ["#23272b", "#16191c"],
+  "piece-2": ["#fdfcf8", "#f3f0e8"],
+};
+
 /**
  * Two seats place discs in turn.
  *
@@ -128,6 +134,8 @@ export class Othello implements Environment {
     }));
     const [first, second] = board.count();
     const last = board.last === null ? [] : [board.last];
+    const inner = Array.from({ length: size - 1 }, (_, i) => i + 1);
+    const passes = choices.length === 1 && choices[0].cells.length === 0;
     return {
       width: size,
       height: size,
@@ -135,10 +143,17 @@ export class Othello implements Environment {
       pieces,
       choices,
       seats: [
-        { name: "X", score: first },
-        { name: "O", score: second },
+        { name: "Black", score: first },
+        { name: "White", score: second },
       ],
       marks: [{ kind: "last", cells: last }],
+      lines: inner.flatMap((i) => [
+        [i, 0, i, size],
+        [0, i, size, i],
+      ]),
+      prompt: board.over ? "" : passes ? "No move: pass" : "Place a disc",
+      reason: board.over ? `${Math.max(first, second)} discs to ${Math.min(first, second)}` : "",
+      palette: PALETTE,
     };
   }
 

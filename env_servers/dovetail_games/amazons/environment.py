@@ -187,12 +187,15 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
         return "/".join(["-".join(names[:2]), *names[2:]])
 
     def scene(self, seat: int | None = None) -> Scene:
-        """Return the squares row by row from the top; of many choices their paths only."""
+        """Return the squares row by row from row 1, which is drawn lowest; of many choices their
+        paths only."""
         board = self.board
         size = len(board.squares)
         cells = [
             Cell(
-                float(c), float(r), kind="dark" if (r + c) % 2 else "square", name=square_name(c, r)
+                *(float(c), float(board.rows - 1 - r)),
+                kind="square" if (r + c) % 2 else "dark",
+                name=square_name(c, r),
             )
             for r in range(board.rows)
             for c in range(board.columns)
@@ -225,13 +228,16 @@ class Amazons(BoardGame[Configuration, AmazonsBoard]):
         return Scene(
             *(float(board.columns), float(board.rows), cells, pieces),
             choices=choices,
-            caption=""
-            if board.over
-            else "shoot"
-            if board.shooter is not None
-            else "move and shoot",
-            seats=[Seated("A"), Seated("B")],
+            seats=[Seated("White"), Seated("Black")],
             marks=[Mark("last", last)] if last else [],
             paths=paths,
             moved=self._line(board.last),
+            prompt=""
+            if board.over
+            else "Shoot an arrow"
+            if board.shooter is not None
+            else "Move a queen, then shoot an arrow",
+            reason=""
+            if board.winner is None
+            else f"{('Black', 'White')[board.winner]} has no move left",
         )

@@ -16,6 +16,14 @@ from dovetail.protocol.spaces import Box
 from dovetail_games.board_game import BoardGame
 from dovetail_games.connect_four.rules import ConnectFourBoard
 
+PALETTE = {
+    "board-frame": ["#1e5ba6", "#234f86"],
+    "board-hole": ["#123a63", "#0d1e33"],
+    "piece-1": ["#d63a2b", "#d23f2c"],
+    "piece-2": ["#f7cf45", "#f4cd4c"],
+}
+NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six"}
+
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of Connect Four."""
@@ -146,17 +154,24 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
                 )
                 for column in board.legal()
             ]
-        marks = []
+        marks, reason = [], "The board is full" if board.over else ""
         if board.last is not None:
             marks.append(Mark("last", [number(board.heights[board.last] - 1, board.last)]))
         if board.winner is not None:
-            marks.append(Mark("win", [number(*square) for square in self._won()]))
+            won = self._won()
+            ends = [square_name(column, row) for row, column in (won[0], won[board.connect - 1])]
+            count = NUMBERS.get(board.connect, str(board.connect))
+            reason = f"{count} in a row, {' to '.join(ends)}"
+            marks.append(Mark("win", [number(*square) for square in won]))
         return Scene(
             *(float(columns), float(rows), cells, pieces),
             choices=choices,
-            seats=[Seated("X", note="began"), Seated("O")],
+            seats=[Seated("Red"), Seated("Yellow")],
             marks=marks,
             moved="" if board.last is None else names[board.last],
+            prompt="" if board.over else "Choose a column",
+            reason=reason,
+            palette=PALETTE,
         )
 
     def _won(self) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from dovetail.protocol.scenes import Card as ShownCard
 from dovetail.protocol.scenes import Choice, Mark, Seated, Zone
 from dovetail.protocol.spaces import Box, Discrete
 from dovetail_games.board_game import ArrayGame
-from dovetail_games.dominion.cards import CARDS, KINDS, NUMBER
+from dovetail_games.dominion.cards import BASIC, CARDS, KINDS, NUMBER
 from dovetail_games.dominion.rules import (
     ACTIONS,
     BUY,
@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from dovetail.peer.environments.vector import VectorEnvironment
 
 PHASES = ("action", "trash", "buy")
+PROMPTS = {"action": "Play an action", "trash": "Trash a card", "buy": "Buy a card"}
+PALETTE = {
+    "card-1": ["#e9c35c", "#b98f22"],
+    "card-2": ["#5d9c74", "#4c8a63"],
+    "card-3": ["#8f6a9e", "#8d689c"],
+    "card-4": ["#8aa3b8", "#6f8ba3"],
+}
+"""Of treasures, victory cards, curses and actions."""
 MANY = 1_000
 """More of anything than a game has."""
 
@@ -205,9 +213,10 @@ class Dominion(ArrayGame[Configuration]):
         game = self.game
         cards = [
             ShownCard(
-                *("supply", CARDS[kind].name, game.supply[kind], None),
+                *("basic" if kind < BASIC else "supply", CARDS[kind].name, game.supply[kind]),
                 note=_rules(kind),
                 corner=str(CARDS[kind].cost),
+                kind=_kind(kind),
             )
             for kind in game.piles
         ]
@@ -219,7 +228,11 @@ class Dominion(ArrayGame[Configuration]):
                     if count:
                         in_hand[kind] = len(cards)
                         cards.append(
-                            ShownCard("hand", CARDS[kind].name, count, owner, note=_rules(kind))
+                            ShownCard(
+                                *("hand", CARDS[kind].name, count, owner),
+                                note=_rules(kind),
+                                kind=_kind(kind),
+                            )
                         )
             else:
                 cards.append(ShownCard("hand", "", sum(player.hand), owner))
@@ -227,9 +240,10 @@ class Dominion(ArrayGame[Configuration]):
             for zone, pile in (("discard", player.discard), ("play", player.in_play)):
                 for kind, count in enumerate(_counts(pile)):
                     if count:
-                        cards.append(ShownCard(zone, CARDS[kind].name, count, owner))
+                        name = CARDS[kind].name
+                        cards.append(ShownCard(zone, name, count, owner, kind=_kind(kind)))
         cards += [
-            ShownCard("trash", CARDS[kind].name, count)
+            ShownCard("trash", CARDS[kind].name, count, kind=_kind(kind))
             for kind, count in enumerate(game.trash)
             if count
         ]
@@ -241,19 +255,21 @@ class Dominion(ArrayGame[Configuration]):
                     continue
                 at = in_supply[action - BUY] if BUY <= action < TRASH else in_hand[action % KINDS]
                 choices.append(Choice(action, describe(action), cards=[at]))
-        caption = "the game is over"
+        caption = ""
         if not game.over:
             # Treasures count when the player begins to buy.
             beside = "" if game.phase == "buy" else " beside treasures"
-            caption = (
-                f"{game.phase} phase of player {game.seat + 1}: {_count(game.actions, 'action')}, "
-                f"{_count(game.buys, 'buy')}, {_count(game.coins, 'coin')}{beside}"
-            )
-        seats, zones = [], [Zone("supply", "Supply")]
+            counts = (game.coins, "coin"), (game.buys, "buy"), (game.actions, "action")
+            caption = ", ".join(_count(*each) for each in counts) + beside
+        seats = []
+        zones = [
+            Zone("basic", "Treasure and points"),
+            Zone("supply", "Kingdom", show="grid"),
+        ]
         for owner, player in enumerate(game.players):
             name = f"Player {owner + 1}"
             points = float(player.points())  # no secret: everybody saw what was bought
-            note = f"{sum(player.counts())} cards, {player.turns} turns"
+            note = f"{sum(player.hand)} in hand, {sum(player.counts())} cards"
             seats.append(Seated(name, points, note))
             whose = "Your" if owner == seat else f"{name}'s"
             zones += [
@@ -274,7 +290,19 @@ class Dominion(ArrayGame[Configuration]):
             marks=marks,
             zones=zones,
             moved=moved,
+            prompt="" if game.over else PROMPTS[game.phase],
+            reason=self._reason(),
+            palette=PALETTE,
         )
+
+    def _reason(self) -> str:
+        game = self.game
+        if not game.over:
+            return ""
+        if game.cut:
+            return f"{game.options.max_rounds} rounds have been played"
+        gone = [CARDS[kind].name for kind in game.piles if not game.supply[kind]]
+        return f"Sold out: {', '.join(gone)}"
 
 
 def layout(players: int) -> list[str]:
@@ -310,6 +338,14 @@ def _counts(pile: list[int]) -> list[int]:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _kind(kind: int) -> str:
+    """Return a card's kind in a word."""
+    card = CARDS[kind]
+    if card.treasure:
+        return "Treasure"
+    return "Action" if card.action else "Victory" if card.points > 0 else "Curse"
 
 
 def _rules(kind: int) -> str:

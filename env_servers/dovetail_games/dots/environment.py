@@ -239,6 +239,8 @@ class Dots(BoardGame[Configuration, DotsBoard]):
             seats=[Seated("A", float(board.scores[0])), Seated("B", float(board.scores[1]))],
             marks=[] if board.last is None else [Mark("last", [shape.boxes + board.last])],
             moved="" if board.last is None else self.describe(board.last),
+            prompt="" if board.over else "Draw a line; the fourth side takes the box",
+            reason=f"{max(board.scores)} boxes to {min(board.scores)}" if board.over else "",
         )
 
 

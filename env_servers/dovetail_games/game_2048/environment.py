@@ -18,6 +18,16 @@ from dovetail.protocol.spaces import Box, Discrete
 from dovetail_games.board_game import ArrayGame
 from dovetail_games.game_2048.rules import MOVES, Board2048, Rows, origins
 
+TILES = (
+    *("#f5eee1", "#eedfc0", "#f1c68c", "#eeaa62", "#e58a45", "#b5481d", "#943414", "#762810"),
+    *("#5a1f0e", "#44180b", "#17684a"),
+)
+PALETTE = {
+    "board-frame": ["#d9d0c0", "#2b2722"],
+    "board-light": ["#c9bfad", "#3a352e"],
+    **{f"tile-{number}": [colour, colour] for number, colour in enumerate(TILES, 1)},
+}
+
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     """The options of 2048."""
@@ -197,18 +207,23 @@ class Game2048(ArrayGame[Configuration]):
         """Return the squares with a margin whose sides are pointed at to move."""
         options = self.configuration
         rows, columns = options.rows, options.columns
-        cells = [Cell(float(c + 1), float(r + 1)) for r in range(rows) for c in range(columns)]
+        rim = 0.4
+        cells = [Cell(c + rim, r + rim, kind="slot") for r in range(rows) for c in range(columns)]
         sides = [
-            Cell(1.0, 0.0, float(columns), 1.0, "arrow", "up", text="↑"),
-            Cell(float(columns + 1), 1.0, 1.0, float(rows), "arrow", "right", text="→"),
-            Cell(1.0, float(rows + 1), float(columns), 1.0, "arrow", "down", text="↓"),
-            Cell(0.0, 1.0, 1.0, float(rows), "arrow", "left", text="←"),
+            Cell(rim, 0.0, float(columns), rim, "arrow", "up", text="↑"),
+            Cell(columns + rim, rim, rim, float(rows), "arrow", "right", text="→"),
+            Cell(rim, rows + rim, float(columns), rim, "arrow", "down", text="↓"),
+            Cell(0.0, rim, rim, float(rows), "arrow", "left", text="←"),
         ]
         arrows = ("ArrowUp", "ArrowRight", "ArrowDown", "ArrowLeft")
         tiles = [tile for row in self.board.rows for tile in row]
         keys = self._tiles()
         pieces = [
-            Piece(n, "tile", None, str(1 << tile), level=min(1.0, tile / 11), key=str(keys[n]))
+            Piece(
+                *(n, "tile", None, str(1 << tile)),
+                key=str(keys[n]),
+                colour=f"tile-{min(tile, 11)}",
+            )
             for n, tile in enumerate(tiles)
             if tile
         ]
@@ -220,8 +235,8 @@ class Game2048(ArrayGame[Configuration]):
                 Choice(m, MOVES[m], [len(cells) + m], key=arrows[m]) for m in self.board.legal()
             ]
         return Scene(
-            float(columns + 2),
-            float(rows + 2),
+            columns + 2 * rim,
+            rows + 2 * rim,
             cells + sides,
             pieces,
             choices=choices,
@@ -229,4 +244,7 @@ class Game2048(ArrayGame[Configuration]):
             seats=[Seated("Player", float(self.board.score))],
             marks=[Mark("last", new)] if new else [],
             moved="" if self._moved is None else MOVES[self._moved],
+            prompt="" if self.board.over else "Slide the tiles",
+            reason=f"No tile can move; the best is {1 << max(tiles)}" if self.board.over else "",
+            palette=PALETTE,
         )

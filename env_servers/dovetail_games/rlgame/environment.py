@@ -242,7 +242,8 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
             x, y = divmod(square, size)
             if shape.owner(x, y) is None:
                 number[square] = len(cells)
-                cells.append(Cell(float(x), float(size - 1 - y), name=square_name(x, y)))
+                kind = "square" if (x + y) % 2 else "dark"
+                cells.append(Cell(float(x), float(size - 1 - y), kind=kind, name=square_name(x, y)))
         pieces = [
             Piece(number[square], "pawn", player, key=f"{player}.{pawn}")
             for player in (0, 1)
@@ -286,4 +287,14 @@ class RLGame(BoardGame[Configuration, RLGameBoard]):
             ],
             marks=marks,
             moved=moved,
+            prompt="" if board.over or self._cut else "Move a pawn",
+            reason=self._reason(),
         )
+
+    def _reason(self) -> str:
+        winner, names = self.board.winner, ("White", "Black")
+        if winner is None:
+            return f"{self.board.moves} moves without a winner" if self._cut else ""
+        if self.board.home(winner):
+            return f"A pawn of {names[winner]} has entered {names[1 - winner]}'s base"
+        return f"{names[1 - winner]} has no pawn left that can move"

@@ -14,9 +14,17 @@ from dovetail.peer.environments.environment import DovetailError, Scene, Spec, T
 from dovetail.protocol.scenes import Cell, Choice, Piece, Seated, column_name, square_name
 from dovetail.protocol.spaces import Box, Dict, Discrete
 from dovetail_games.board_game import ArrayGame
-from dovetail_games.tetris import kernels
+from dovetail_games.tetris import kernels, painting
 from dovetail_games.tetris.pieces import PIECES, SHAPES
 from dovetail_games.tetris.rules import TetrisBoard
+
+COLOURS = ("#e8692a", "#2fb58c", "#e69f00", "#6f9be0", "#cc79a7", "#f0e442", "#56b4e9")
+"""Of the pieces, in the order of ``PIECES``."""
+PALETTE = {
+    "board-frame": ["#3b4148", "#3b4148"],
+    "board-hole": ["#1a1e22", "#101316"],
+    **{f"tile-{number}": [colour, colour] for number, colour in enumerate(COLOURS, 1)},
+}
 
 
 class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,8 +52,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tetris(ArrayGame[Configuration]):
-    """Tetris with one decision a piece: one seat chooses a rotation and a column; full rows are
-    cleared.
+    """Tetris: one seat chooses a rotation and a column for each piece; full rows are cleared.
 
     Observation: a map of ``board``, uint8, shape (height, width), row 0 at the top, and ``piece``,
     its number in ZSLJTOI. Actions: ``rotation * width + column``. Reward: the rows that were
@@ -68,6 +75,10 @@ class Tetris(ArrayGame[Configuration]):
         self._cleared: NDArray[np.uint8] = self.board.cells()
         self._moved: tuple[int, int] | None = None
         """The last piece, and the action that placed it."""
+        self._kinds: painting.Painted = np.zeros_like(self._cleared)
+        """The squares of the last scene."""
+        self._shown = 0
+        """Pieces placed in the last scene."""
 
     def _new(self, seed: int) -> TetrisBoard:
         options = self.configuration
@@ -92,6 +103,7 @@ class Tetris(ArrayGame[Configuration]):
         self.board = self._new(seed)
         self._cleared = self.board.cells()
         self._moved = None
+        self._kinds, self._shown = np.zeros_like(self._cleared), 0
         return self._turn(0.0)
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
@@ -169,25 +181,32 @@ class Tetris(ArrayGame[Configuration]):
         over = board.over or self._cut
         shapes = SHAPES[PIECES[board.piece]]
         cells = [
-            Cell(float(c), float(r + 1), name=square_name(c, height - 1 - r))
+            Cell(float(c), float(r), kind="well", name=square_name(c, height - 1 - r))
             for r in range(height)
             for c in range(width)
         ]
-        pieces = [Piece(int(n), "block", key="") for n in np.flatnonzero(self._cleared)]
+        kinds = self._coloured().ravel()
+        pieces = [
+            Piece(int(n), "block", text=_letter(kinds[n]), colour=_colour(kinds[n]))
+            for n in np.flatnonzero(self._cleared)
+        ]
         columns = [len(cells) + c for c in range(width)]
         cells += [
-            Cell(float(c), 0.0, 1.0, float(height + 1), "area", f"column {column_name(c)}")
+            Cell(float(c), 0.0, 1.0, float(height), "area", f"column {column_name(c)}")
             for c in range(width)
         ]
         turned: list[int] = []
         for rotation, shape in enumerate([] if over else shapes):
-            top, left = 1.0 + 5.0 * rotation, width + 1.0
+            top, left = 5.0 * rotation, width + 1.0
             turned.append(len(cells))
             cells.append(Cell(left, top, 4.0, 4.0, "area", f"rotation {rotation + 1}"))
             for row in range(shape.height):
                 for column in range(shape.width):
                     if shape.rows[row] >> column & 1:
-                        pieces.append(Piece(len(cells), "next"))
+                        kind = board.piece + 1
+                        pieces.append(
+                            Piece(len(cells), "next", text=_letter(kind), colour=_colour(kind))
+                        )
                         where = left + column, top + shape.height - 1 - row
                         cells.append(Cell(*where, kind="off"))
         choices = []
@@ -197,13 +216,28 @@ class Tetris(ArrayGame[Configuration]):
                 label = self._describe(board.piece, action)
                 at = [turned[rotation], columns[column]]
                 choices.append(Choice(action, label, at, shows=self._landing(rotation, column)))
-        caption = f"{board.lines} lines; piece {PIECES[board.piece]} to place"
-        tall = max(float(height + 1), 1.0 + 5.0 * len(shapes))
+        tall = max(float(height), 5.0 * len(shapes) - 1.0)
         return Scene(
-            *(width + 5.0, tall, cells, pieces, [], choices, caption),
+            *(width + 5.0, tall, cells, pieces, [], choices),
             seats=[Seated("Player", float(board.lines), f"{board.placed} placed")],
             moved="" if self._moved is None else self._describe(*self._moved),
+            prompt="" if over else "Choose a rotation, then a column",
+            reason=f"{board.lines} lines; the wall is too high" if board.over else "",
+            palette=PALETTE,
         )
+
+    def _coloured(self) -> painting.Painted:
+        """Return the kinds of the filled squares; those placed since the last scene but the last
+        one are not known."""
+        placed = self.board.placed
+        if self._moved is not None and self._shown == placed - 1:
+            piece, action = self._moved
+            turned = divmod(action, self.board.width)
+            self._kinds = painting.after(self._kinds, piece, *turned)
+        elif self._shown != placed:
+            self._kinds = self._cleared * np.uint8(painting.UNKNOWN)
+        self._shown = placed
+        return self._kinds
 
     def _describe(self, piece: int, action: int) -> str:
         rotation, column = divmod(action, self.board.width)
@@ -226,3 +260,11 @@ class Tetris(ArrayGame[Configuration]):
             for c in range(board.width)
             if row >> c & 1
         ]
+
+
+def _letter(kind: int) -> str:
+    return PIECES[kind - 1] if kind <= len(PIECES) else ""
+
+
+def _colour(kind: int) -> str:
+    return f"tile-{kind}" if kind <= len(PIECES) else ""

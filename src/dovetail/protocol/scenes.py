@@ -41,8 +41,9 @@ class Cell(Struct, omit_defaults=True):
     height: float = 1.0
     """In squares."""
     kind: str = "square"
-    """Its look: ``square``, ``dark``, ``base``, ``edge``, ``box``, ``hole``, ``arrow``, ``point``
-    (where lines cross), ``off`` (beside the board), ``area`` (not seen, only pointed at), …"""
+    """Its look: ``square``, ``dark``, ``base``, ``edge``, ``box``, ``hole``, ``slot`` (of a tile),
+    ``well`` (empty, of dark squares), ``dot``, ``arrow``, ``point`` (where lines cross), ``off``
+    (beside the board), ``area`` (not seen, only pointed at), …"""
     name: str = ""
     """Its coordinates, as the labels of choices use them."""
     owner: int | None = None
@@ -70,6 +71,8 @@ class Piece(Struct, omit_defaults=True):
     """How many lie in the stack."""
     level: float | None = None
     """From 0 to 1: how strong its colour is."""
+    colour: str = ""
+    """The role of its colour, such as ``tile-3``; without one it has its owner's."""
     key: str = ""
     """The same piece has the same key at the next turn."""
 
@@ -91,6 +94,9 @@ class Card(Struct, omit_defaults=True):
     """Its rules."""
     corner: str = ""
     """The text in its corner, such as its cost."""
+    kind: str = ""
+    """Its kind, such as ``Treasure``. The kinds have the colours ``card-1``, ``card-2``, … in the
+    order in which they first appear."""
 
 
 class Zone(Struct, omit_defaults=True):
@@ -103,7 +109,8 @@ class Zone(Struct, omit_defaults=True):
     owner: int | None = None
     """The seat that it belongs to, as in ``Card.owner``; nil if all share it."""
     show: str = "row"
-    """How its cards lie: ``row``, ``pile`` or ``fan``."""
+    """How its cards lie: ``row``, ``grid`` (larger, with their rules), ``fan`` (a hand) or ``pile``
+    (only counted, unless a card of it is marked or can be chosen)."""
 
 
 class Mark(Struct, omit_defaults=True):
@@ -168,6 +175,16 @@ class Scene(Struct, omit_defaults=True):
     paths: Any = None
     """In place of ``choices``: an integer tensor [legal actions, parts] of the cells to be pointed
     at."""
+    prompt: str = ""
+    """A task in few words for the seat to act: ``Choose a column``."""
+    reason: str = ""
+    """Why the game ended as it did, in its own words: ``Four in a row, d1 to g1``. Empty before the
+    end."""
+    palette: dict[str, list[str]] = {}
+    """Colours of the game by role: for each ``#rrggbb`` in the light and in the dark. Roles are
+    ``board-frame``, ``board-light``, ``board-dark``, ``board-hole``, ``board-ink``, ``piece-1``
+    (of seat 0) to ``piece-6``, ``tile-1`` to ``tile-11``, ``card-1`` to ``card-4``; other colours
+    are the page's."""
 
 
 ready(Scene)

@@ -1,133 +1,13 @@
-// Draws a scene of any game as SVG, and says what a person points at. It knows no game.
+// A board on which a person can point at what is to be chosen. It knows no game.
+import { colour, coordinates, drawing, drawn, element, middle } from "./scene.js";
 
-const NS = "http://www.w3.org/2000/svg";
-const CARD_WIDTH = 1.7;
-const CARD_HEIGHT = 1.05;
+const CHOICES_LABELLED = 24;
+const DROP = 60;
+const LONGEST_DROP = 300;
+const MOVE = 180;
+const SWIPE = 24;
 
-/**
- * @template {keyof SVGElementTagNameMap} T
- * @param {T} name
- * @param {Record<string, string | number>} attributes
- * @param {string} [text]
- * @returns {SVGElementTagNameMap[T]}
- */
-export function element(name, attributes, text) {
-  const made = document.createElementNS(NS, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
-/** The place of everything that can be pointed at: cells as "c3", cards as "k3". @param {Scene} scene */
-function placed(scene) {
-  /** @type {Boxes} */
-  const boxes = new Map();
-  const cells = scene.cells ?? [];
-  cells.forEach((cell, n) => {
-    boxes.set(`c${n}`, { x: cell.x, y: cell.y, w: cell.width ?? 1, h: cell.height ?? 1 });
-  });
-  const cards = scene.cards ?? [];
-  /** @type {Zone[]} */
-  const zones = [...(scene.zones ?? [])];
-  for (const card of cards) {
-    if (!zones.some((zone) => zone.name === card.zone && (zone.owner ?? null) === (card.owner ?? null))) {
-      zones.push({ name: card.zone, owner: card.owner ?? null, title: card.zone });
-    }
-  }
-  const titles = [];
-  let y = (scene.height ?? 0) + (scene.height ? 0.4 : 0);
-  const room = innerWidth > 800 ? 14.2 : 8.9;  // a phone has fewer cards in a row
-  const wide = Math.max(scene.width ?? 0, cards.length ? room : 0, 1);
-  let x = 0, owner = /** @type {number | null | undefined} */ (undefined);
-  for (const zone of zones) {
-    const own = cards.map((card, n) => ({ card, n })).filter(
-      ({ card }) => card.zone === zone.name && (card.owner ?? null) === (zone.owner ?? null));
-    if (!own.length) continue;
-    const title = zone.title || zone.name;
-    const needs = Math.max(own.length * (CARD_WIDTH + 0.1), 0.19 * title.length);
-    // What belongs to one seat stays side by side as far as it fits.
-    if (x > 0 && (owner !== zone.owner || x + 0.25 + needs > wide)) { x = 0; y += CARD_HEIGHT + 0.55; } else if (x > 0) x += 0.25;
-    else y += 0.45;
-    owner = zone.owner;
-    titles.push({ x, y: y - 0.1, text: title });
-    const end = x + 0.19 * title.length;
-    for (const { n } of own) {
-      if (x + CARD_WIDTH > wide + 0.01) { x = 0; y += CARD_HEIGHT + 0.1; }
-      boxes.set(`k${n}`, { x, y, w: CARD_WIDTH, h: CARD_HEIGHT });
-      x += CARD_WIDTH + 0.1;
-    }
-    x = Math.max(x, Math.min(end, wide));
-  }
-  return { boxes, titles, width: wide, height: Math.max(x > 0 ? y + CARD_HEIGHT + 0.1 : y, scene.height ?? 0, 1) };
-}
-
-/** @type {Record<string, string>} */
-const CELLS = { dark: "darkcell", hole: "holecell", base: "base", edge: "edge", box: "box", area: "area", off: "off", arrow: "arrowcell", dot: "dot", point: "point" };
-/** @param {number | null | undefined} owner */
-const seatOf = (owner) => (owner === null || owner === undefined ? "none" : `s${owner % 6}`);
-
-/** @param {Element} group @param {Box} box @param {string} text @param {number} size @param {string} kind */
-function label(group, box, text, size, kind) {
-  const fit = Math.min(size, (1.7 * box.w) / Math.max(text.length, 1));
-  group.append(element("text", { x: box.x + box.w / 2, y: box.y + box.h / 2 + fit * 0.35, "font-size": fit, "text-anchor": "middle", class: kind }, text));
-}
-
-/** Write a card's name, on two lines if it has a space and would be small on one. @param {Element} group @param {Box} box @param {string} text */
-function title(group, box, text) {
-  const at = text.length > 12 ? text.lastIndexOf(" ", text.length / 2 + 3) : -1;
-  const lines = at > 0 ? [text.slice(0, at), text.slice(at + 1)] : [text];
-  if (lines.length < 2) label(group, box, text, 0.34, "ink");
-  else lines.forEach((line, n) => label(group, { ...box, y: box.y + 0.05 + 0.24 * n, h: 0.25 }, line, 0.25, "ink"));
-}
-
-/** What tells the pieces of the seats apart beside their colours, in a box from -1 to 1. */
-const SIGNS = ["", "M-.45 0a.45 .45 0 1 0 .9 0a.45 .45 0 1 0 -.9 0", "M-.5 0H.5", "M-.5 0H.5M0-.5V.5", "M0-.55L.5 .35H-.5Z", "M-.4-.4H.4V.4H-.4Z"];
-
-/** The name of a seat, if it is one letter. @param {Scene | null | undefined} scene @param {number | null | undefined} owner */
-function letter(scene, owner) {
-  const name = scene?.seats?.[owner ?? -1]?.name ?? "";
-  return name.length === 1 ? name : "";
-}
-
-/** The sign of a seat, for a piece of a radius: its name if that is one letter. @param {Scene | null | undefined} scene @param {number | null | undefined} owner @param {number} cx @param {number} cy @param {number} r */
-export function sign(scene, owner, cx, cy, r) {
-  const n = (owner ?? 0) % 6, name = letter(scene, owner);
-  if (name) return [element("text", { x: cx, y: cy + 0.4 * r, "font-size": 1.15 * r, "text-anchor": "middle", class: `t${n}` }, name)];
-  return SIGNS[n] ? [element("path", { d: SIGNS[n], transform: `translate(${cx} ${cy}) scale(${r})`, class: `sign i${n}` })] : [];
-}
-
-/** @param {Element} group @param {Piece} piece @param {Box} box @param {Scene} scene */
-function drawPiece(group, piece, box, scene) {
-  const cx = box.x + box.w / 2, cy = box.y + box.h / 2, size = Math.min(box.w, box.h, 1);
-  const owner = seatOf(piece.owner), ink = piece.owner === null || piece.owner === undefined ? "tnone" : `t${piece.owner % 6}`;
-  if (piece.kind === "line") {
-    group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: "drawn" }));
-  } else if (piece.kind === "arrow") {
-    const d = size * 0.28;
-    group.append(element("path", { d: `M${cx - d} ${cy - d}L${cx + d} ${cy + d}M${cx + d} ${cy - d}L${cx - d} ${cy + d}`, class: "shot" }));
-  } else if (["block", "next", "box", "tile"].includes(piece.kind)) {
-    const gap = 0.05;
-    const made = element("rect", { x: box.x + gap, y: box.y + gap, width: box.w - 2 * gap, height: box.h - 2 * gap, rx: 0.08, class: `piece ${piece.level === undefined || piece.level === null ? owner : ""}` });
-    if (typeof piece.level === "number") {
-      const strong = Math.max(0, Math.min(1, piece.level));
-      made.setAttribute("fill", `hsl(${45 - 40 * strong} ${40 + 50 * strong}% ${90 - 45 * strong}%)`);
-    }
-    group.append(made);
-    label(group, box, piece.text || (piece.owner === null || piece.owner === undefined ? "" : "ABCDEF"[piece.owner] ?? String(piece.owner)), 0.45, typeof piece.level === "number" ? (piece.level > 0.75 ? "t1" : "t0") : ink);
-  } else {
-    const r = size * 0.38;
-    group.append(element("circle", { cx, cy, r, class: `piece ${owner}` }));
-    const symbol = piece.symbol || (piece.kind === "queen" ? "♛" : "");
-    const text = piece.text || ((piece.count ?? 1) > 1 ? String(piece.count) : "");
-    const whose = text ? "" : letter(scene, piece.owner);
-    if (symbol && whose) {
-      label(group, { ...box, y: box.y - 0.17 * size }, symbol, size * 0.4, ink);
-      label(group, { ...box, y: box.y + 0.17 * size }, whose, size * 0.36, ink);
-    } else if (symbol) label(group, box, symbol, size * 0.5, ink);
-    else if (!text) group.append(...sign(scene, piece.owner, cx, cy, r));
-    if (text) label(group, box, text, size * 0.4, ink);
-  }
-}
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /** The parts of a choice or a mark, in order. @param {Parts} choice */
 export function parts(choice) {
@@ -139,47 +19,30 @@ function nameOf(scene, part) {
   const n = Number(part.slice(1));
   if (part[0] === "k") {
     const card = /** @type {Card[]} */ (scene.cards)[n];
-    return `${card.name || "face down"}, ${card.count ?? 1}, in ${card.zone}${card.note ? `: ${card.note}` : ""}`;
+    const about = card.corner ? `, ${card.corner}` : "";
+    const count = card.count ?? 1;
+    return `${card.name || "face down"}${about}, ${count} in ${card.zone}${card.note ? `: ${card.note}` : ""}`;
   }
   const cell = /** @type {Cell[]} */ (scene.cells)[n];
   const on = (scene.pieces ?? []).filter((piece) => piece.cell === n);
   const what = on.map((piece) => {
-    const whose = piece.owner === null || piece.owner === undefined ? "" : `${scene.seats?.[piece.owner]?.name ?? `seat ${piece.owner + 1}`} `;
-    return `${whose}${piece.kind}${piece.text ? ` ${piece.text}` : ""}`;
+    const owned = typeof piece.owner === "number";
+    const seat = owned
+      ? (scene.seats?.[piece.owner ?? 0]?.name ?? `seat ${(piece.owner ?? 0) + 1}`)
+      : "";
+    return [seat, piece.kind, piece.text].filter(Boolean).join(" ");
   });
   return [cell.name || `${cell.kind ?? "square"} ${n + 1}`, ...what].join(", ");
-}
-
-/** Coordinates for the rim, if the cells' names have two parts, one for each column and one for each row. @param {Scene} scene */
-function coordinates(scene) {
-  const cells = (scene.cells ?? []).filter((cell) => ["square", "dark", "hole", "point", "dot"].includes(cell.kind ?? "square"));
-  const named = cells.map((cell) => ({ cell, found: /^([a-z]+|\d+),?(\d+)$/i.exec(cell.name ?? "") }));
-  if (cells.length < 2 || named.some(({ found }) => !found)) return [];
-  for (const [across, down] of [[1, 2], [2, 1]]) {
-    /** @type {Map<number, string>} */
-    const columns = new Map();
-    /** @type {Map<number, string>} */
-    const rows = new Map();
-    let fits = true;
-    for (const { cell, found } of named) {
-      const x = cell.x + (cell.width ?? 1) / 2, y = cell.y + (cell.height ?? 1) / 2;
-      const column = found?.[across] ?? "", row = found?.[down] ?? "";
-      fits &&= (columns.get(x) ?? column) === column && (rows.get(y) ?? row) === row;
-      columns.set(x, column);
-      rows.set(y, row);
-    }
-    if (!fits || new Set(columns.values()).size < columns.size || new Set(rows.values()).size < rows.size) continue;
-    const low = Math.max(...cells.map((cell) => cell.y + (cell.height ?? 1))), left = Math.min(...cells.map((cell) => cell.x));
-    return [...[...columns].map(([x, text]) => ({ x, y: low + 0.33, text, end: false })), ...[...rows].map(([y, text]) => ({ x: left - 0.12, y: y + 0.1, text, end: true }))];
-  }
-  return [];
 }
 
 /** What the last actions are called: as the scene says, else by the places they touched. @param {Scene | null | undefined} scene */
 export function moved(scene) {
   if (!scene) return "";
   const last = (scene.marks ?? []).filter((mark) => mark.kind === "last");
-  const places = last.flatMap((mark) => [...(mark.cells ?? []).map((n) => scene.cells?.[n]?.name), ...(mark.cards ?? []).map((n) => scene.cards?.[n]?.name)]);
+  const places = last.flatMap((mark) => [
+    ...(mark.cells ?? []).map((n) => scene.cells?.[n]?.name),
+    ...(mark.cards ?? []).map((n) => scene.cards?.[n]?.name),
+  ]);
   return scene.moved || places.filter(Boolean).join(" ");
 }
 
@@ -188,12 +51,16 @@ export function moved(scene) {
  * @param {Scene} scene @param {number} seat
  */
 export function above(scene, seat) {
-  const cells = scene.cells ?? [], pieces = (scene.pieces ?? []).map(({ cell, owner }) => ({ ...cells[cell], owner }));
+  const cells = scene.cells ?? [];
+  const pieces = (scene.pieces ?? []).map(({ cell, owner }) => ({ ...cells[cell], owner }));
   const owned = [...cells, ...pieces].filter(({ owner }) => typeof owner === "number");
   /** @param {Cell[]} some */
-  const mean = (some) => some.reduce((sum, { y, height }) => sum + y + (height ?? 1) / 2, 0) / some.length;
-  const own = owned.filter(({ owner }) => owner === seat), others = owned.filter(({ owner }) => owner !== seat);
-  return own.length > 0 && others.length > 0 && mean(own) < mean(others) - 0.1 * (scene.height ?? 0);
+  const mean = (some) =>
+    some.reduce((sum, { y, height }) => sum + y + (height ?? 1) / 2, 0) / some.length;
+  const own = owned.filter(({ owner }) => owner === seat);
+  const others = owned.filter(({ owner }) => owner !== seat);
+  if (!own.length || !others.length) return false;
+  return mean(own) < mean(others) - 0.1 * (scene.height ?? 0);
 }
 
 /**
@@ -201,7 +68,8 @@ export function above(scene, seat) {
  * @param {Scene} scene @returns {Scene}
  */
 export function turned(scene) {
-  const width = scene.width ?? 0, height = scene.height ?? 0;
+  const width = scene.width ?? 0;
+  const height = scene.height ?? 0;
   if (scene.choices?.some(({ key }) => key?.startsWith("Arrow"))) return scene;
   return {
     ...scene,
@@ -209,98 +77,142 @@ export function turned(scene) {
       ...cell,
       x: width - cell.x - (cell.width ?? 1),
       y: height - cell.y - (cell.height ?? 1),
-      ...(cell.outline && { outline: cell.outline.map(([x, y]) => /** @type {[number, number]} */ ([width - x, height - y])) }),
+      ...(cell.outline && { outline: cell.outline.map(([x, y]) => [width - x, height - y]) }),
     })),
-    lines: scene.lines?.map(([x1, y1, x2, y2]) => [width - x1, height - y1, width - x2, height - y2]),
+    lines: scene.lines?.map(([x1, y1, x2, y2]) => [
+      width - x1,
+      height - y1,
+      width - x2,
+      height - y2,
+    ]),
   };
 }
 
-const SLIDE = { duration: 160, easing: "ease-out" };
-
 /**
- * Let the pieces that stood elsewhere in the scene before slide to their places.
- * @param {SVGSVGElement} svg of the scene @param {Scene} scene @param {Scene | null | undefined} before
+ * Let the pieces that stood elsewhere before slide to their places, and a disc that was dropped fall.
+ * @param {Element} frame of the scene @param {Scene} scene @param {Scene | null | undefined} before
  */
-export function slide(svg, scene, before) {
+export function slide(frame, scene, before) {
   if (!before || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   /** @param {Scene} scene @param {Piece} piece */
   const place = (scene, piece) => /** @type {Cell[]} */ (scene.cells)[piece.cell];
-  const stood = new Map((before.pieces ?? []).filter(({ key }) => key).map((piece) => [piece.key, place(before, piece)]));
+  /** @param {string} selector @param {number} dx @param {number} dy @param {number} duration */
+  const animate = (selector, dx, dy, duration) =>
+    frame
+      .querySelector(selector)
+      ?.animate([{ transform: `translate(${dx}px, ${dy}px)` }, { transform: "none" }], {
+        duration,
+        easing: "cubic-bezier(.2, .7, .2, 1)",
+      });
+  const pieces = before.pieces ?? [];
+  const stood = new Map(
+    pieces.filter(({ key }) => key).map((piece) => [piece.key, place(before, piece)]),
+  );
   for (const piece of scene.pieces ?? []) {
-    const from = stood.get(piece.key), to = place(scene, piece);
-    if (!from || (from.x === to.x && from.y === to.y)) continue;
-    const dx = from.x - to.x + ((from.width ?? 1) - (to.width ?? 1)) / 2, dy = from.y - to.y + ((from.height ?? 1) - (to.height ?? 1)) / 2;
-    svg.querySelector(`[data-key="${CSS.escape(piece.key ?? "")}"]`)?.animate([{ transform: `translate(${dx}px, ${dy}px)` }, { transform: "none" }], SLIDE);
+    const from = piece.key ? stood.get(piece.key) : undefined;
+    const to = place(scene, piece);
+    if (!from || !to || (from.x === to.x && from.y === to.y)) continue;
+    const dx = from.x - to.x + ((from.width ?? 1) - (to.width ?? 1)) / 2;
+    const dy = from.y - to.y + ((from.height ?? 1) - (to.height ?? 1)) / 2;
+    animate(`[data-key="${CSS.escape(piece.key ?? "")}"]`, dx, dy, MOVE);
   }
+  const filled = new Set(pieces.map(({ cell }) => cell));
+  const dropped = (scene.pieces ?? []).filter(
+    ({ cell }) => !filled.has(cell) && scene.cells?.[cell]?.kind === "hole",
+  );
+  if (dropped.length !== 1 || (scene.pieces ?? []).length !== pieces.length + 1) return;
+  const { y } = place(scene, dropped[0]);
+  const duration = Math.min(LONGEST_DROP, DROP * (y + 1));
+  animate(`.piece[data-part="c${dropped[0].cell}"]`, 0, -y - 1, duration);
 }
 
 /**
- * Draw a scene.
+ * Draw a scene, with its coordinates outside of it in letters of one size.
  * @param {Scene} scene
  * @param {Hooks} [hooks]
  */
 export function draw(scene, hooks) {
-  const { boxes, titles, width, height } = placed(scene);
-  const at = /** @param {string} part */ (part) => /** @type {Box} */ (boxes.get(part));
-  const rim = coordinates(scene), edge = 0.22, left = rim.length ? 0.5 : edge, under = rim.length ? 0.45 : edge;
-  const svg = element("svg", { viewBox: `${-left} ${-edge} ${width + left + edge} ${height + edge + under}`, xmlns: NS, role: "group", "aria-label": "Board" });
-  svg.setAttribute("font-family", "system-ui, sans-serif");
-  (scene.cells ?? []).forEach((cell, n) => {
-    const box = at(`c${n}`), kind = CELLS[cell.kind ?? ""] ?? "square";
-    if (cell.outline?.length) svg.append(element("polygon", { points: cell.outline.map((corner) => corner.join(",")).join(" "), class: kind }));
-    else if (kind !== "dot") svg.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, class: kind }));
-    if (kind === "holecell") svg.append(element("circle", { cx: box.x + 0.5, cy: box.y + 0.5, r: 0.4, class: "hole" }));
-    if (kind === "dot") svg.append(element("circle", { cx: box.x + box.w / 2, cy: box.y + box.h / 2, r: box.w / 2, class: "dot" }));
-    if (cell.text) label(svg, box, cell.text, 0.6, "ink");
+  const frame = document.createElement("div");
+  frame.className = "frame";
+  const found = drawing(scene, hooks?.width);
+  const [x, y, wide, tall] = found.view;
+  const svg = element("svg", {
+    viewBox: found.view.join(" "),
+    class: "board",
+    role: "group",
+    "aria-label": "Board",
   });
-  (scene.cells ?? []).forEach((cell, n) => {  // over the cells beside it
-    if (cell.kind !== "base" || cell.owner === undefined || cell.owner === null) return;
-    const { x, y, w } = at(`c${n}`), text = cell.name || scene.seats?.[cell.owner]?.name || "";
-    label(svg, { x, y: y + 0.05, w, h: 0.5 }, text, Math.min(0.34, (1.6 * w) / Math.max(text.length, 1)), "soft");
-  });
-  for (const { x, y, text, end } of rim) svg.append(element("text", { x, y, "font-size": 0.28, "text-anchor": end ? "end" : "middle", class: "soft" }, text));
-  for (const [x1, y1, x2, y2] of scene.lines ?? []) svg.append(element("line", { x1, y1, x2, y2, class: "line" }));
+  colour(frame, scene);
+  frame.style.setProperty("--ratio", String(wide / tall));
+  const [files, ranks] = coordinates(scene);
+  frame.append(
+    rim("ranks", ranks, (at) => (at - y) / tall, "top"),
+    svg,
+    rim("files", files, (at) => (at - x) / wide, "left"),
+  );
+  frame.classList.toggle("bare", !files.length);
   const beneath = element("g", { class: "considered", "aria-hidden": "true" });
-  svg.append(beneath);
-  for (const piece of scene.pieces ?? []) {
-    const group = piece.key ? element("g", { "data-key": piece.key }) : svg;
-    drawPiece(group, piece, at(`c${piece.cell}`), scene);
-    if (group !== svg) svg.append(group);
-  }
-  for (const title of titles) svg.append(element("text", { x: title.x, y: title.y, class: "zone" }, title.text));
-  (scene.cards ?? []).forEach((card, n) => {
-    const box = at(`k${n}`);
-    const group = element("g", {});
-    group.append(element("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 0.1, class: card.name ? "card" : "facedown" }));
-    if (card.note) group.append(element("title", {}, card.note));
-    if (card.name) title(group, { ...box, x: box.x + 0.12, w: box.w - 0.24, h: box.h - 0.3 }, card.name);
-    const count = card.count ?? 1;
-    group.append(element("text", { x: box.x + box.w - 0.16, y: box.y + box.h - 0.16, "font-size": 0.25, "text-anchor": "end", class: card.name ? "ink" : "t1" }, count === 1 && card.name ? "" : `×${count}`));
-    if (card.corner || card.text) group.append(element("text", { x: box.x + 0.16, y: box.y + box.h - 0.16, "font-size": 0.25, class: "ink" }, card.corner ? `cost ${card.corner}` : card.text ?? ""));
-    svg.append(group);
-  });
-  for (const mark of scene.marks ?? []) {
-    for (const part of parts(mark)) {
-      const box = boxes.get(part);
-      const gap = box && Math.min(box.w, box.h) < 0.3 ? -0.06 : 0.04;  // around a line
-      if (box) svg.append(element("rect", { x: box.x + gap, y: box.y + gap, width: box.w - 2 * gap, height: box.h - 2 * gap, rx: 0.1, class: ["last", "win", "danger"].includes(mark.kind) ? mark.kind : "last" }));
+  let over = false;
+  for (const [what, part, key, shapes] of found.groups) {
+    if (!over && !["ground", "cell", "label", "lines", "bars"].includes(what)) {
+      svg.append(beneath);
+      over = true;
     }
+    const group = element("g", { class: what, "data-part": part });
+    if (key) group.dataset.key = key;
+    group.append(...shapes.map(drawn));
+    const note = part[0] === "k" ? scene.cards?.[Number(part.slice(1))].note : "";
+    if (note) group.append(element("title", {}, note));
+    svg.append(group);
   }
-  if (hooks?.thoughts?.length) considered(svg, beneath, boxes, hooks.thoughts);
-  if (hooks?.play && scene.choices?.length) pointing(svg, scene, boxes, hooks);
+  if (!over) svg.append(beneath);
+  if (hooks?.thoughts?.length) considered(svg, beneath, found.boxes, hooks.thoughts);
+  if (hooks?.play && scene.choices?.length) new Pointing(svg, scene, found, hooks);
   else if (hooks?.why) svg.addEventListener("click", () => hooks.say?.(hooks.why?.() ?? ""));
-  return svg;
+  return frame;
+}
+
+/**
+ * @param {string} name @param {[number, string][]} texts @param {(at: number) => number} share
+ * @param {"top" | "left"} side
+ */
+function rim(name, texts, share, side) {
+  const made = document.createElement("div");
+  made.className = name;
+  made.setAttribute("aria-hidden", "true");
+  for (const [at, text] of texts) {
+    const each = document.createElement("span");
+    each.textContent = text;
+    each.style[side] = `${(100 * share(at)).toFixed(3)}%`;
+    made.append(each);
+  }
+  return made;
 }
 
 /** How an agent rates a choice: by its probability, else by its value. @param {Considered} choice */
 const weight = (choice) => choice.chance ?? choice.value;
 
 /** What an agent thought of a choice, in few characters. @param {number} worth @param {boolean} chance */
-const brief = (worth, chance) => (chance ? `${(100 * worth).toFixed(0)} %` : Math.abs(worth) >= 100 ? worth.toFixed(0) : worth.toFixed(2));
+const brief = (worth, chance) => {
+  if (chance) return `${(100 * worth).toFixed(0)} %`;
+  return Math.abs(worth) >= 100 ? worth.toFixed(0) : worth.toFixed(2);
+};
+
+/** @param {Box} box @param {number} inset @param {Record<string, string | number>} more */
+const rect = ([x, y, w, h], inset, more) =>
+  element("rect", {
+    x: x + inset,
+    y: y + inset,
+    width: Math.max(0.02, w - 2 * inset),
+    height: Math.max(0.02, h - 2 * inset),
+    ...more,
+  });
 
 /**
- * Draw what an agent thought where its choices begin: a probability, of all choices that begin there, or the best value.
- * @param {SVGSVGElement} svg @param {Element} beneath what lies beneath the pieces @param {Boxes} boxes @param {Considered[]} choices the best first
+ * Draw what an agent thought where its choices begin: a probability, of all choices that begin there,
+ * or the best value.
+ * @param {SVGSVGElement} svg @param {Element} beneath what lies beneath the pieces
+ * @param {Boxes} boxes @param {Considered[]} choices the best first
  */
 function considered(svg, beneath, boxes, choices) {
   const layer = element("g", { class: "considered", "aria-hidden": "true" });
@@ -309,29 +221,47 @@ function considered(svg, beneath, boxes, choices) {
   const worths = new Map();
   const chance = choices.some((choice) => choice.chance !== null);
   for (const choice of choices) {
-    const [first] = parts(choice), worth = weight(choice);
+    const [first] = parts(choice);
+    const worth = weight(choice);
     if (!first || !boxes.has(first) || worth === null) continue;
-    worths.set(first, chance ? (worths.get(first) ?? 0) + worth : Math.max(worths.get(first) ?? -Infinity, worth));
+    const known = worths.get(first);
+    worths.set(first, chance ? (known ?? 0) + worth : Math.max(known ?? -Infinity, worth));
   }
-  const all = [...worths.values()], most = Math.max(...all), least = chance ? 0 : Math.min(...all);
+  const all = [...worths.values()];
+  const most = Math.max(...all);
+  const least = chance ? 0 : Math.min(...all);
   const order = [...worths].sort(([, a], [, b]) => b - a);
   order.forEach(([part, worth], n) => {
-    const { x, y, w, h } = /** @type {Box} */ (boxes.get(part));
+    const box = /** @type {Box} */ (boxes.get(part));
     const share = most > least ? (worth - least) / (most - least) : 1;
-    (part[0] === "c" ? beneath : layer).append(element("rect", { x, y, width: w, height: h, class: "weight", "fill-opacity": (0.08 + 0.42 * share).toFixed(2) }));
-    if (n >= LABELLED) return;
-    const text = brief(worth, chance), size = Math.min(0.3, Math.max(0.2, (1.5 * w) / text.length)), wide = 0.6 * size * text.length + 0.1;
-    const cx = x + w / 2, cy = h > 1.5 ? y + 0.3 : y + h / 2;
-    layer.append(element("rect", { x: cx - wide / 2, y: cy - 0.62 * size, width: wide, height: 1.24 * size, rx: 0.08, class: "tag" }));
-    layer.append(element("text", { x: cx, y: cy + 0.36 * size, "font-size": size, "text-anchor": "middle", class: "ink" }, text));
+    (part[0] === "c" ? beneath : layer).append(
+      rect(box, 0, { class: "weight", "fill-opacity": (0.08 + 0.42 * share).toFixed(2) }),
+    );
+    if (n >= CHOICES_LABELLED) return;
+    const unit = part[0] === "k" && box[3] > 20 ? 60 : 1;
+    const text = brief(worth, chance);
+    const size = unit * Math.min(0.3, Math.max(0.2, (1.5 * box[2]) / unit / text.length));
+    const wide = 0.62 * size * text.length + 0.12 * unit;
+    const [cx, cy] = box[3] > 1.5 * unit ? [box[0] + box[2] / 2, box[1] + 0.3 * unit] : middle(box);
+    layer.append(
+      rect([cx - wide / 2, cy - 0.62 * size, wide, 1.24 * size], 0, {
+        rx: 0.08 * unit,
+        class: "tag",
+      }),
+      element(
+        "text",
+        { x: cx, y: cy + 0.36 * size, "font-size": size, "text-anchor": "middle", class: "tagged" },
+        text,
+      ),
+    );
   });
   way(svg, boxes, choices[0]);
 }
-const LABELLED = 24;
 
-/** Show one of the choices that an agent considered. @param {SVGSVGElement} svg @param {Scene} scene @param {Considered} choice */
-export function point(svg, scene, choice) {
-  way(svg, placed(scene).boxes, choice);
+/** Show one of the choices that an agent considered. @param {Element} frame @param {Scene} scene @param {Considered} choice @param {number} [width] */
+export function point(frame, scene, choice, width) {
+  const svg = frame.querySelector("svg.board");
+  if (svg) way(/** @type {SVGSVGElement} */ (svg), drawing(scene, width).boxes, choice);
 }
 
 /** Draw the way of one choice: its parts in order, and where it would lead. @param {SVGSVGElement} svg @param {Boxes} boxes @param {Considered} choice */
@@ -340,158 +270,346 @@ function way(svg, boxes, choice) {
   const layer = element("g", { class: "way", "aria-hidden": "true" });
   for (const n of choice.shows ?? []) {
     const box = boxes.get(`c${n}`);
-    if (box) layer.append(element("rect", { x: box.x + 0.1, y: box.y + 0.1, width: box.w - 0.2, height: box.h - 0.2, rx: 0.1, class: "goal" }));
+    if (box) layer.append(rect(box, 0.1, { rx: 0.1, class: "goal" }));
   }
-  const found = parts(choice).flatMap((part) => boxes.get(part) ?? []);
-  const points = found.map((box) => `${box.x + box.w / 2},${box.y + box.h / 2}`);
-  if (points.length > 1 && !choice.shows?.length) {
-    layer.append(element("polyline", { points: points.join(" "), class: "track" }));
-    const end = found[found.length - 1];
-    layer.append(element("circle", { cx: end.x + end.w / 2, cy: end.y + end.h / 2, r: 0.14, class: "end" }));
+  const found = parts(choice).flatMap((part) => {
+    const box = boxes.get(part);
+    return box ? [box] : [];
+  });
+  if (found.length > 1 && !choice.shows?.length) {
+    const points = found.map((box) => middle(box).join(",")).join(" ");
+    const [cx, cy] = middle(found[found.length - 1]);
+    layer.append(
+      element("polyline", { points, class: "track" }),
+      element("circle", { cx, cy, r: 0.14, class: "end" }),
+    );
   } else if (found.length && !choice.shows?.length) {
-    const { x, y, w, h } = found[0];
-    layer.append(element("rect", { x: x + 0.03, y: y + 0.03, width: Math.max(0.02, w - 0.06), height: Math.max(0.02, h - 0.06), rx: 0.1, class: "goal" }));
+    layer.append(rect(found[0], 0.03, { rx: 0.1, class: "goal" }));
   }
   svg.append(layer);
 }
 
-/** Let a person point at the parts of a choice, one after the other. @param {SVGSVGElement} svg @param {Scene} scene @param {Boxes} boxes @param {Hooks} hooks */
-function pointing(svg, scene, boxes, hooks) {
-  const choices = (scene.choices ?? []).map((choice, index) => ({ index, label: choice.label, path: parts(choice), shows: choice.shows ?? [] }));
-  /** @type {string[]} */
-  let picked = [];
-  /** @param {string} part */
-  const box = (part) => /** @type {Box} */ (boxes.get(part));
-  const layer = element("g", {});
-  svg.append(layer);
-  const open = () => choices.filter((choice) => choice.path.length > picked.length && picked.every((part, n) => choice.path[n] === part));
-  const targets = () => [...new Set(open().map((choice) => choice.path[picked.length]))];
-
-  /** @param {string | undefined} part */
-  function preview(part) {
-    for (const each of layer.querySelectorAll(".shows")) each.remove();
-    const only = open().filter((choice) => choice.path[picked.length] === part);
-    if (only.length !== 1) return;
-    for (const n of only[0].shows) {
-      const { x, y, w, h } = box(`c${n}`);
-      layer.prepend(element("rect", { x, y, width: w, height: h, class: "shows" }));
-    }
+/** Lets a person point at the parts of a choice, one after the other. */
+class Pointing {
+  /** @param {SVGSVGElement} svg @param {Scene} scene @param {Drawing} made @param {Hooks} hooks */
+  constructor(svg, scene, made, hooks) {
+    this.svg = svg;
+    this.scene = scene;
+    this.boxes = made.boxes;
+    this.cards = made.scale; // units of a pixel
+    this.hooks = hooks;
+    this.choices = (scene.choices ?? []).map((choice, index) => ({
+      index,
+      label: choice.label,
+      path: parts(choice),
+      shows: choice.shows ?? [],
+    }));
+    /** @type {string[]} */
+    this.picked = [];
+    this.layer = element("g", {});
+    svg.append(this.layer);
+    const pieces = scene.pieces ?? [];
+    /** Whether a choice puts a disc where one points. */
+    this.places =
+      pieces.every(({ kind }) => kind === "disc") &&
+      this.choices.every(({ path }) => path.length < 2);
+    this.keys = scene.choices?.some(({ key }) => key?.startsWith("Arrow")) ?? false;
+    this.listen();
+    this.show(false);
   }
 
-  /** @param {boolean} focus */
-  function show(focus) {
-    layer.replaceChildren();
-    for (const part of picked) {
-      const { x, y, w, h } = box(part);
-      layer.append(element("rect", { x, y, width: w, height: h, class: "picked" }));
+  /** @param {string} part */
+  box(part) {
+    return /** @type {Box} */ (this.boxes.get(part));
+  }
+
+  /** @param {string} part */
+  cell(part) {
+    return part[0] === "c" ? this.scene.cells?.[Number(part.slice(1))] : undefined;
+  }
+
+  /** The choices that go on from what has been picked. */
+  open() {
+    const { picked } = this;
+    return this.choices.filter(
+      ({ path }) => path.length > picked.length && picked.every((part, n) => path[n] === part),
+    );
+  }
+
+  targets() {
+    return [...new Set(this.open().map(({ path }) => path[this.picked.length]))];
+  }
+
+  /** Show what a choice would lead to. @param {string | undefined} part */
+  preview(part) {
+    for (const each of this.layer.querySelectorAll(".shows")) each.remove();
+    if (!part || !this.targets().includes(part)) return;
+    const kind = this.cell(part)?.kind ?? "square";
+    const made = [];
+    if (part[0] === "c" && !["edge", "arrow"].includes(kind)) {
+      made.push(rect(this.box(part), 0, { rx: 0.1, class: "shows over" }));
     }
-    const found = targets();
+    const only = this.open().filter(({ path }) => path[this.picked.length] === part);
+    if (only.length === 1) {
+      const cells = only[0].shows.length
+        ? only[0].shows
+        : this.places && part[0] === "c"
+          ? [Number(part.slice(1))]
+          : [];
+      for (const n of cells) made.push(this.ghost(n, cells.length === 1));
+    }
+    if (kind === "edge") made.push(rect(this.box(part), 0, { rx: 0.04, class: "shows drawn" }));
+    this.layer.prepend(...made);
+  }
+
+  /** A piece that is not there yet. @param {number} cell @param {boolean} alone */
+  ghost(cell, alone) {
+    const group = element("g", { class: "shows ghost" });
+    const box = this.box(`c${cell}`);
+    if (!alone || typeof this.hooks.seat !== "number") {
+      const next = this.scene.pieces?.find(({ kind }) => kind === "next");
+      const role = next?.colour || "selected";
+      group.append(rect(box, 0.04, { rx: 0.08, fill: `var(--${role})` }));
+      return group;
+    }
+    const scene = { ...this.scene, pieces: [{ cell, kind: "disc", owner: this.hooks.seat }] };
+    const [, , , shapes] = /** @type {Group} */ (
+      drawing(scene).groups.find(([what]) => what === "piece")
+    );
+    group.append(...shapes.map(drawn));
+    const [cx, cy] = middle(box);
+    group.append(element("circle", { cx, cy, r: 0.42, class: "dashed" }));
+    return group;
+  }
+
+  /** The sign that a part can be chosen. @param {string} part */
+  sign(part) {
+    const box = this.box(part);
+    const [x, y, w, h] = box;
+    if (part[0] === "k") return rect(box, 0, { rx: 8 * this.cards, class: "can" });
+    const kind = this.cell(part)?.kind ?? "square";
+    if (kind === "arrow") return null;
+    if (Math.min(w, h) < 0.3) {
+      const [cx, cy] = middle(box);
+      return element("line", {
+        ...(w > h
+          ? { x1: x + 0.16, x2: x + w - 0.16, y1: cy, y2: cy }
+          : { x1: cx, x2: cx, y1: y + 0.16, y2: y + h - 0.16 }),
+        class: "free",
+      });
+    }
+    const shows = this.choices.find(({ path }) => path[this.picked.length] === part)?.shows ?? [];
+    if (kind === "area") {
+      if (shows.length === 1) return dot(middle(this.box(`c${shows[0]}`)), 0.075, true);
+      return rect(box, 0.04, { rx: 0.12, class: "room" });
+    }
+    const filled = this.scene.pieces?.some(({ cell }) => cell === Number(part.slice(1)));
+    if (filled) return dot([x + w - 0.16, y + 0.16], 0.085, false);
+    return dot(middle(box), 0.1, kind === "hole");
+  }
+
+  /** @param {boolean} focus whether the keyboard is to stay here */
+  show(focus) {
+    this.layer.replaceChildren();
+    for (const part of this.picked) {
+      const inset = part[0] === "c" ? 0.03 : 0;
+      const rx = part[0] === "c" ? 0.1 : 8 * this.cards;
+      this.layer.append(rect(this.box(part), inset, { rx, class: "picked" }));
+    }
+    const found = this.targets();
     found.forEach((part, n) => {
-      const { x, y, w, h } = box(part);
-      const group = element("g", { class: "target", role: "button", tabindex: n === 0 ? 0 : -1, "aria-label": `${nameOf(scene, part)}, can be chosen`, "data-part": part });
-      if (part[0] === "c" && found.length > 60) group.append(element("circle", { cx: x + w / 2, cy: y + h / 2, r: 0.12, class: "litdot" }));
-      else if (Math.min(w, h) < 0.3) group.append(element("line", w > h ? { x1: x + 0.1, x2: x + w - 0.1, y1: y + h / 2, y2: y + h / 2, class: "lit" } : { x1: x + w / 2, x2: x + w / 2, y1: y + 0.1, y2: y + h - 0.1, class: "lit" }));
-      else group.append(element("rect", { x: x + 0.05, y: y + 0.05, width: Math.max(0.02, w - 0.1), height: Math.max(0.02, h - 0.1), rx: 0.1, class: "lit" }));
-      group.append(element("rect", { x, y, width: w, height: h, class: "ring" }));
-      const note = part[0] === "k" ? scene.cards?.[Number(part.slice(1))].note : "";
+      const box = this.box(part);
+      const group = element("g", {
+        class: "target",
+        role: "button",
+        tabindex: n === 0 ? 0 : -1,
+        "aria-label": `${nameOf(this.scene, part)}, can be chosen`,
+        "data-part": part,
+      });
+      const sign = this.sign(part);
+      if (sign) group.append(sign);
+      const inset = part[0] === "c" && Math.min(box[2], box[3]) > 0.3 ? 0.03 : 0;
+      const rx = part[0] === "c" ? 0.1 : 8 * this.cards;
+      group.append(rect(box, inset, { rx, class: part[0] === "c" ? "ring" : "ring of-card" }));
+      const note = part[0] === "k" ? this.scene.cards?.[Number(part.slice(1))].note : "";
       if (note) group.append(element("title", {}, note));
-      group.addEventListener("focus", () => preview(part));
-      layer.append(group);
+      group.addEventListener("focus", () => this.preview(part));
+      this.layer.append(group);
     });
-    for (const part of hooks.hinted ?? []) {
-      const { x, y, w, h } = box(part);
-      layer.append(element("rect", { x: x + 0.1, y: y + 0.1, width: Math.max(0.02, w - 0.2), height: Math.max(0.02, h - 0.2), rx: 0.1, class: "hinted" }));
+    for (const part of this.hooks.hinted ?? []) {
+      const rx = part[0] === "c" ? 0.1 : 8 * this.cards;
+      this.layer.append(rect(this.box(part), part[0] === "c" ? 0.08 : 0, { rx, class: "hinted" }));
     }
-    if (focus) /** @type {SVGElement | null} */ (layer.querySelector(".target"))?.focus();
-    hooks.step?.(picked.length, Math.max(...open().map((choice) => choice.path.length)));
-    hooks.ask?.(choices.filter((choice) => choice.path.length === picked.length && choice.path.every((part, n) => part === picked[n])), picked.length > 0 && open().length > 0, focus && !found.length);
+    if (focus) /** @type {SVGElement | null} */ (this.layer.querySelector(".target"))?.focus();
+    const open = this.open();
+    this.hooks.step?.(this.picked.length, Math.max(0, ...open.map(({ path }) => path.length)));
+    this.hooks.ask?.(
+      this.ended(),
+      this.picked.length > 0 && open.length > 0,
+      focus && !found.length,
+    );
+  }
+
+  /** The choices that are complete. */
+  ended() {
+    const { picked } = this;
+    return this.choices.filter(
+      ({ path }) => path.length === picked.length && path.every((part, n) => part === picked[n]),
+    );
   }
 
   /** @param {string} part @param {boolean} focus */
-  function take(part, focus) {
-    if (!targets().includes(part)) return false;
-    picked.push(part);
-    const ended = choices.filter((choice) => choice.path.length === picked.length && choice.path.every((each, n) => each === picked[n]));
-    if (ended.length === 1 && open().length === 0) {
-      const { index } = ended[0];
-      picked = [];
-      layer.replaceChildren();
-      hooks.play?.(index);
+  take(part, focus) {
+    if (!this.targets().includes(part)) return;
+    this.picked.push(part);
+    const ended = this.ended();
+    if (ended.length === 1 && !this.open().length) {
+      this.picked = [];
+      this.layer.replaceChildren();
+      this.hooks.play?.(ended[0].index);
     } else {
-      hooks.say?.("");
-      show(focus);
+      this.hooks.say?.("");
+      this.show(focus);
     }
+  }
+
+  undo() {
+    if (!this.picked.length) return false;
+    this.picked.pop();
+    this.show(true);
     return true;
   }
 
-  function undo() {
-    if (picked.length) { picked.pop(); show(true); return true; }
-    return false;
-  }
-
-  /** @param {MouseEvent} event */
-  function at(event) {
-    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM()?.inverse());
+  /** What is near a place on the screen. @param {MouseEvent} event */
+  near(event) {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(
+      this.svg.getScreenCTM()?.inverse(),
+    );
     /** @param {Box} box */
-    const far = (box) => Math.hypot(Math.max(box.x - point.x, 0, point.x - box.x - box.w), Math.max(box.y - point.y, 0, point.y - box.y - box.h));
+    const far = ([x, y, w, h]) =>
+      Math.hypot(
+        Math.max(x - point.x, 0, point.x - x - w),
+        Math.max(y - point.y, 0, point.y - y - h),
+      );
     /** @param {Box} box */
-    const middle = (box) => Math.hypot(box.x + box.w / 2 - point.x, box.y + box.h / 2 - point.y);
-    const near = targets().map((part) => ({ part, far: far(box(part)), middle: middle(box(part)) }))
-      .filter((each) => each.far < 0.49).sort((a, b) => a.far - b.far || a.middle - b.middle);
-    const over = [...boxes].filter(([, box]) => far(box) === 0).map(([part]) => part);
+    const off = (box) => Math.hypot(middle(box)[0] - point.x, middle(box)[1] - point.y);
+    const reach = this.scene.width ? 0.49 : 8;
+    const near = this.targets()
+      .map((part) => ({ part, far: far(this.box(part)), off: off(this.box(part)) }))
+      .filter((each) => each.far < reach)
+      .sort((a, b) => a.far - b.far || a.off - b.off);
+    const over = [...this.boxes].filter(([, box]) => far(box) === 0).map(([part]) => part);
     return { near: near[0], over };
   }
 
   /** Why a place cannot be chosen, and what can be done instead. @param {string | undefined} part */
-  function reason(part) {
-    if (!part) return "There is nothing to choose there. Choose a highlighted place.";
+  reason(part) {
+    if (!part) return "There is nothing to choose there. Choose a marked place.";
+    const { scene, hooks, picked } = this;
     const what = nameOf(scene, part);
     const back = picked.length ? ", or press Esc to take the last part back" : "";
-    const piece = part[0] === "c" ? (scene.pieces ?? []).find((each) => each.cell === Number(part.slice(1))) : undefined;
-    const owner = piece?.owner ?? (part[0] === "k" ? scene.cards?.[Number(part.slice(1))].owner : undefined);
-    if (typeof owner === "number" && owner !== hooks.seat) return `${what}, belongs to ${hooks.names?.[owner] ?? `seat ${owner + 1}`}, not to you. Choose a highlighted one${back}.`;
-    if (picked.length && choices.some((choice) => choice.path[0] === part)) return `${what} begins another choice. Press Esc to take the last part back first.`;
-    if (open().some((choice) => choice.path.slice(picked.length + 1).includes(part))) return `${what} comes later in a choice. First choose a highlighted one${back}.`;
-    if (!picked.length && piece && owner === hooks.seat) return `${what} has no legal move now. Choose a highlighted one.`;
-    return `${what} cannot be chosen now. Choose a highlighted one${back}.`;
+    const n = Number(part.slice(1));
+    const piece =
+      part[0] === "c" ? (scene.pieces ?? []).find((each) => each.cell === n) : undefined;
+    const owner = piece?.owner ?? (part[0] === "k" ? scene.cards?.[n].owner : undefined);
+    if (typeof owner === "number" && owner !== hooks.seat) {
+      const whose = hooks.names?.[owner] ?? `seat ${owner + 1}`;
+      return `${what}, belongs to ${whose}, not to you. Choose a marked place${back}.`;
+    }
+    if (picked.length && this.choices.some(({ path }) => path[0] === part)) {
+      return `${what} begins another choice. Press Esc to take the last part back first.`;
+    }
+    if (this.open().some(({ path }) => path.slice(picked.length + 1).includes(part))) {
+      return `${what} comes later in a choice. First choose a marked place${back}.`;
+    }
+    if (!picked.length && piece && owner === hooks.seat) {
+      return `${what} has no legal move now. Choose a marked place.`;
+    }
+    return `${what} cannot be chosen now. Choose a marked place${back}.`;
   }
 
-  svg.addEventListener("click", (event) => {
-    const { near, over } = at(event);
-    /** @type {string | undefined} */
-    const last = picked[picked.length - 1];
-    if (near && (near.far === 0 || !(last && over.includes(last)))) { take(near.part, false); return; }
-    if (last && over.includes(last)) { undo(); return; }
-    hooks.say?.(reason(over[over.length - 1]));
-  });
-  svg.addEventListener("mousemove", (event) => { const { near } = at(event); preview(near?.part); });
-  svg.addEventListener("keydown", (event) => {
-    const now = event.target instanceof SVGElement ? /** @type {SVGElement | null} */ (event.target.closest(".target")) : null;
-    if (event.key === "Escape") { if (undo()) event.preventDefault(); return; }
+  listen() {
+    const { svg } = this;
+    svg.addEventListener("click", (event) => {
+      const { near, over } = this.near(event);
+      const last = this.picked[this.picked.length - 1];
+      if (near && (near.far === 0 || !(last && over.includes(last)))) this.take(near.part, false);
+      else if (last && over.includes(last)) this.undo();
+      else this.hooks.say?.(this.reason(over[over.length - 1]));
+    });
+    svg.addEventListener("mousemove", (event) => this.preview(this.near(event).near?.part));
+    svg.addEventListener("mouseleave", () => this.preview(undefined));
+    svg.addEventListener("keydown", (event) => this.key(event));
+    if (this.keys) this.swipes();
+  }
+
+  /** On a screen that is touched, a stroke stands for an arrow key. */
+  swipes() {
+    const { svg } = this;
+    svg.classList.add("swiped");
+    /** @type {PointerEvent | null} */
+    let down = null;
+    svg.addEventListener("pointerdown", (event) => {
+      down = event;
+    });
+    svg.addEventListener("pointerup", (event) => {
+      if (!down) return;
+      const [dx, dy] = [event.clientX - down.clientX, event.clientY - down.clientY];
+      down = null;
+      if (Math.hypot(dx, dy) < SWIPE) return;
+      const key =
+        Math.abs(dx) > Math.abs(dy)
+          ? dx > 0
+            ? "ArrowRight"
+            : "ArrowLeft"
+          : dy > 0
+            ? "ArrowDown"
+            : "ArrowUp";
+      const index = this.scene.choices?.findIndex((choice) => choice.key === key) ?? -1;
+      if (index >= 0) this.hooks.play?.(index);
+    });
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const target = event.target instanceof SVGElement ? event.target.closest(".target") : null;
+    const now = /** @type {SVGElement | null} */ (target);
+    if (event.key === "Escape") {
+      if (this.undo()) event.preventDefault();
+      return;
+    }
     if (!now) return;
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      take(now.dataset.part ?? "", true);
+      this.take(now.dataset.part ?? "", true);
       return;
     }
-    /** @type {Record<string, [number, number]>} */
-    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    const way = ways[event.key];
+    const way = /** @type {Record<string, number[]>} */ (ARROWS)[event.key];
     // What a choice has as its key is that choice, wherever the focus is.
-    if (!way || scene.choices?.some(({ key }) => key === event.key)) return;
+    if (!way || this.scene.choices?.some(({ key }) => key === event.key)) return;
     event.preventDefault();
     event.stopPropagation();
-    const from = box(now.dataset.part ?? "");
+    const [fx, fy] = middle(this.box(now.dataset.part ?? ""));
     /** @type {SVGElement | null} */
     let best = null;
     let least = Infinity;
-    for (const each of /** @type {NodeListOf<SVGElement>} */ (layer.querySelectorAll(".target"))) {
-      const { x, y, w, h } = box(each.dataset.part ?? "");
-      const dx = x + w / 2 - from.x - from.w / 2, dy = y + h / 2 - from.y - from.h / 2;
-      const ahead = dx * way[0] + dy * way[1], aside = Math.abs(dx * way[1]) + Math.abs(dy * way[0]);
-      if (ahead > 0.01 && ahead + 3 * aside < least) { best = each; least = ahead + 3 * aside; }
+    for (const each of this.layer.querySelectorAll(".target")) {
+      const target = /** @type {SVGElement} */ (each);
+      const [x, y] = middle(this.box(target.dataset.part ?? ""));
+      const ahead = (x - fx) * way[0] + (y - fy) * way[1];
+      const aside = Math.abs((x - fx) * way[1]) + Math.abs((y - fy) * way[0]);
+      if (ahead > 0.01 && ahead + 3 * aside < least) {
+        best = target;
+        least = ahead + 3 * aside;
+      }
     }
-    if (best) { now.setAttribute("tabindex", "-1"); best.setAttribute("tabindex", "0"); best.focus(); }
-  });
-  show(false);
+    if (!best) return;
+    now.setAttribute("tabindex", "-1");
+    best.setAttribute("tabindex", "0");
+    best.focus();
+  }
 }
+
+/** @param {[number, number]} at @param {number} r @param {boolean} white */
+const dot = ([cx, cy], r, white) =>
+  element("circle", { cx, cy, r, class: white ? "lit on-dark" : "lit" });

@@ -7,13 +7,17 @@ const templates = [...document.querySelectorAll("template")];
 /** Show what concerns whoever sits in a seat. @param {HTMLElement} row */
 function show(row) {
   const who = row.querySelector("select")?.value ?? "";
-  const person = /** @type {HTMLElement} */ (row.querySelector(".person")), theirs = /** @type {HTMLElement} */ (row.querySelector(".theirs"));
+  const person = /** @type {HTMLElement} */ (row.querySelector(".person")),
+    theirs = /** @type {HTMLElement} */ (row.querySelector(".theirs"));
   person.hidden = who !== "person";
   if (theirs.dataset.agent === who) return;
   theirs.dataset.agent = who;
   const found = templates.find((each) => each.dataset.agent === who);
   theirs.replaceChildren(...(found ? [found.content.cloneNode(true)] : []));
-  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (theirs.querySelectorAll("[data-option]"))) field.name = `a.${row.dataset.seat}.${field.dataset.option}`;
+  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (
+    theirs.querySelectorAll("[data-option]")
+  ))
+    field.name = `a.${row.dataset.seat}.${field.dataset.option}`;
 }
 
 const rows = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".place"))];

@@ -1,20 +1,32 @@
 // The page's one connection; it comes back by itself.
 
 /** What a page says while its connection is lost. */
-export const LOST = "The page's server does not answer, so what is shown here may be old. The page connects again by itself; if this lasts, ask the person who runs the server whether it was stopped.";
+export const LOST =
+  "The page's server does not answer, so what is shown here may be old. The page connects again by itself; if this lasts, ask the person who runs the server whether it was stopped.";
 
 /** Milliseconds of silence after which a page says so, and after which it tries another connection; the server says something each second. */
-const SILENT = 2200, GIVEN_UP = 8000;
+const SILENT = 2200,
+  GIVEN_UP = 8000;
 
 /** @param {object} about what to look at @param {(message: News) => void} heard @param {(lost: boolean) => void} [lost] told when that changes */
 export function live(about, heard, lost) {
   /** @type {WebSocket} */
   let socket;
-  let wait = 250, down = false, last = performance.now(), began = last;
+  let wait = 250,
+    down = false,
+    last = performance.now(),
+    began = last;
   /** @param {boolean} now */
-  const say = (now) => { if (now !== down) { down = now; lost?.(now); } };
+  const say = (now) => {
+    if (now !== down) {
+      down = now;
+      lost?.(now);
+    }
+  };
   const open = () => {
-    const own = socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`);
+    const own = (socket = new WebSocket(
+      `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/live`,
+    ));
     let over = false;
     began = performance.now();
     const ended = () => {
@@ -26,21 +38,36 @@ export function live(about, heard, lost) {
     own.addEventListener("open", () => own.send(JSON.stringify(about)));
     own.addEventListener("message", (event) => {
       if (over) return;
-      last = performance.now(); wait = 250;
+      last = performance.now();
+      wait = 250;
       say(false);
-      if (event.data === "{}") { own.send('{"here":true}'); return; }
+      if (event.data === "{}") {
+        own.send('{"here":true}');
+        return;
+      }
       heard(JSON.parse(event.data));
       own.send('{"got":true}');
     });
-    own.addEventListener("close", () => { if (!over) say(true); ended(); });
+    own.addEventListener("close", () => {
+      if (!over) say(true);
+      ended();
+    });
     // A connection that is dead at the other end, or in between, does not close by itself.
     const watch = setInterval(() => {
       const now = performance.now();
-      if (over) { clearInterval(watch); return; }
+      if (over) {
+        clearInterval(watch);
+        return;
+      }
       if (now - last > SILENT) say(true);
-      if (now - Math.max(last, began) > GIVEN_UP) { own.close(); ended(); }
+      if (now - Math.max(last, began) > GIVEN_UP) {
+        own.close();
+        ended();
+      }
     }, 200);
   };
   open();
-  return /** @param {object} message */ (message) => { if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message)); };
+  return /** @param {object} message */ (message) => {
+    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+  };
 }

@@ -4,11 +4,17 @@ import { ending } from "./words.js";
 
 /** Show rows of texts under heads. @param {HTMLElement} target @param {string[]} heads @param {unknown[][]} rows */
 export function table(target, heads, rows) {
-  const made = document.createElement("thead"), body = document.createElement("tbody");
+  const made = document.createElement("thead"),
+    body = document.createElement("tbody");
   /** @param {unknown[]} cells @param {string} kind */
   const row = (cells, kind) => {
     const line = document.createElement("tr");
-    for (const each of cells) { const cell = document.createElement(kind); if (kind === "th") cell.setAttribute("scope", "col"); cell.textContent = String(each ?? ""); line.append(cell); }
+    for (const each of cells) {
+      const cell = document.createElement(kind);
+      if (kind === "th") cell.setAttribute("scope", "col");
+      cell.textContent = String(each ?? "");
+      line.append(cell);
+    }
     return line;
   };
   made.append(row(heads, "th"));
@@ -20,7 +26,8 @@ export function table(target, heads, rows) {
 function over(game, position) {
   if (!game.over) return "";
   const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
-  return `. ${ending(end, (seat) => game.agents[seat] ?? `seat ${seat + 1}`).join(". ") || "Over"}.`;
+  const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `seat ${seat + 1}`);
+  return `. ${[text, how].filter(Boolean).join(". ") || "Over"}.`;
 }
 
 /** Return what shows games in a list, and changes only those that have moved. @param {HTMLElement} list @param {boolean} [named] whether to name the game */
@@ -32,7 +39,8 @@ export function wall(list, named = true) {
   /** @param {Now["games"]} games @param {number} [most] */
   const show = (games, most = Infinity) => {
     for (const { episode, position } of games) if (position) positions.set(episode, position);
-    for (const episode of positions.keys()) if (!games.some((game) => game.episode === episode)) positions.delete(episode);
+    for (const episode of positions.keys())
+      if (!games.some((game) => game.episode === episode)) positions.delete(episode);
     const present = new Set();
     for (const game of games.slice(0, most)) {
       const position = positions.get(game.episode);
@@ -41,19 +49,32 @@ export function wall(list, named = true) {
       const key = `${game.first + game.count} ${game.over} ${game.result !== null}`;
       const before = shown.get(game.episode);
       if (before?.key === key) continue;
-      const item = document.createElement("li"), link = document.createElement("a");
+      const item = document.createElement("li"),
+        link = document.createElement("a");
       link.href = `/game/${encodeURIComponent(game.episode)}`;
       link.textContent = `${named && game.environment ? `${game.environment}: ` : ""}${game.agents.join(" – ")}${over(game, position)}`;
       /** @type {Element} */
       let picture;
-      if (position.scene) { picture = draw(position.scene); picture.setAttribute("aria-hidden", "true"); picture.removeAttribute("role"); }
-      else { picture = document.createElement("pre"); picture.textContent = position.text ?? ""; }
+      if (position.scene) {
+        picture = draw(position.scene);
+        picture.setAttribute("aria-hidden", "true");
+        picture.removeAttribute("role");
+      } else {
+        picture = document.createElement("pre");
+        picture.textContent = position.text ?? "";
+      }
       item.append(picture, link);
-      if (before) before.item.replaceWith(item); else list.append(item);
-      if (position.scene) slide(/** @type {SVGSVGElement} */ (picture), position.scene, before?.scene);
+      if (before) before.item.replaceWith(item);
+      else list.append(item);
+      if (position.scene)
+        slide(/** @type {SVGSVGElement} */ (picture), position.scene, before?.scene);
       shown.set(game.episode, { key, item, scene: position.scene });
     }
-    for (const [episode, { item }] of shown) if (!present.has(episode)) { item.remove(); shown.delete(episode); }
+    for (const [episode, { item }] of shown)
+      if (!present.has(episode)) {
+        item.remove();
+        shown.delete(episode);
+      }
   };
   return show;
 }

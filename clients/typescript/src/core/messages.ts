@@ -2054,8 +2054,9 @@ export interface Cell {
    */
   height?: number;
   /**
-   * Its look: `square`, `dark`, `base`, `edge`, `box`, `hole`, `arrow`, `point` (where lines cross), `off`
-   * (beside the board), `area` (not seen, only pointed at), …
+   * Its look: `square`, `dark`, `base`, `edge`, `box`, `hole`, `slot` (of a tile), `well` (empty, of dark
+   * squares), `dot`, `arrow`, `point` (where lines cross), `off` (beside the board), `area` (not seen, only
+   * pointed at), …
    * @defaultValue "square"
    */
   kind?: string;
@@ -2088,6 +2089,8 @@ export interface Piece {
   count?: number;
   /** From 0 to 1: how strong its colour is. */
   level?: number | null;
+  /** The role of its colour, such as `tile-3`; without one it has its owner's. */
+  colour?: string;
   /** The same piece has the same key at the next turn. */
   key?: string;
 }
@@ -2111,6 +2114,11 @@ export interface Card {
   note?: string;
   /** The text in its corner, such as its cost. */
   corner?: string;
+  /**
+   * Its kind, such as `Treasure`. The kinds have the colours `card-1`, `card-2`, … in the order in which they
+   * first appear.
+   */
+  kind?: string;
 }
 
 /** A place for cards; `Scene.zones` lists them in the order in which they are drawn. */
@@ -2122,7 +2130,8 @@ export interface Zone {
   /** The seat that it belongs to, as in `Card.owner`; null if all share it. */
   owner?: number | null;
   /**
-   * How its cards lie: `row`, `pile` or `fan`.
+   * How its cards lie: `row`, `grid` (larger, with their rules), `fan` (a hand) or `pile` (only counted,
+   * unless a card of it is marked or can be chosen).
    * @defaultValue "row"
    */
   show?: string;
@@ -2194,6 +2203,16 @@ export interface Scene {
   moved?: string;
   /** In place of `choices`: an integer tensor [legal actions, parts] of the cells to be pointed at. */
   paths?: any;
+  /** A task in few words for the seat to act: `Choose a column`. */
+  prompt?: string;
+  /** Why the game ended as it did, in its own words: `Four in a row, d1 to g1`. Empty before the end. */
+  reason?: string;
+  /**
+   * Colours of the game by role: for each `#rrggbb` in the light and in the dark. Roles are `board-frame`,
+   * `board-light`, `board-dark`, `board-hole`, `board-ink`, `piece-1` (of seat 0) to `piece-6`, `tile-1` to
+   * `tile-11`, `card-1` to `card-4`; other colours are the page's.
+   */
+  palette?: Record<string, string[]>;
 }
 
 /** What the broker sends to peers of the role `environment`. */

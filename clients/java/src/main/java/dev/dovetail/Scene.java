@@ -21,6 +21,13 @@ import java.util.Map;
  * @param zones Where cards lie, in the order in which they are drawn; a zone that is missing comes last.
  * @param moved The last actions that led here, named as the choices were.
  * @param paths In place of {@code choices}: an integer tensor [legal actions, parts] of the cells to be pointed at.
+ * @param prompt A task in few words for the seat to act: {@code Choose a column}.
+ * @param reason Why the game ended as it did, in its own words: {@code Four in a row, d1 to g1}. Empty before the
+ *     end.
+ * @param palette Colours of the game by role: for each {@code #rrggbb} in the light and in the dark. Roles are
+ *     {@code board-frame}, {@code board-light}, {@code board-dark}, {@code board-hole}, {@code board-ink}, {@code
+ *     piece-1} (of seat 0) to {@code piece-6}, {@code tile-1} to {@code tile-11}, {@code card-1} to {@code card-4};
+ *     other colours are the page's.
  */
 public record Scene(
         double width,
@@ -35,90 +42,127 @@ public record Scene(
         List<double[]> lines,
         List<Zone> zones,
         String moved,
-        Object paths) implements Encodable {
+        Object paths,
+        String prompt,
+        String reason,
+        Map<String, List<String>> palette) implements Encodable {
     /** {@return {@code Scene} with defaults in all fields} */
     public static Scene of() {
         return new Scene(
                 0.0, 0.0, List.of(), List.of(), List.of(), List.of(), "", List.of(), List.of(), List.of(), List.of(),
-                "", null);
+                "", null, "", "", Map.of());
     }
 
     /** {@return a copy with another {@code width}} */
     public Scene withWidth(double width) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code height}} */
     public Scene withHeight(double height) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code cells}} */
     public Scene withCells(List<Cell> cells) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code pieces}} */
     public Scene withPieces(List<Piece> pieces) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code cards}} */
     public Scene withCards(List<Card> cards) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code choices}} */
     public Scene withChoices(List<Choice> choices) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code caption}} */
     public Scene withCaption(String caption) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code seats}} */
     public Scene withSeats(List<Seated> seats) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code marks}} */
     public Scene withMarks(List<Mark> marks) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code lines}} */
     public Scene withLines(List<double[]> lines) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code zones}} */
     public Scene withZones(List<Zone> zones) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code moved}} */
     public Scene withMoved(String moved) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     /** {@return a copy with another {@code paths}} */
     public Scene withPaths(Object paths) {
         return new Scene(
-                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths);
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
+    }
+
+    /** {@return a copy with another {@code prompt}} */
+    public Scene withPrompt(String prompt) {
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
+    }
+
+    /** {@return a copy with another {@code reason}} */
+    public Scene withReason(String reason) {
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
+    }
+
+    /** {@return a copy with another {@code palette}} */
+    public Scene withPalette(Map<String, List<String>> palette) {
+        return new Scene(
+                width, height, cells, pieces, cards, choices, caption, seats, marks, lines, zones, moved, paths, prompt,
+                reason, palette);
     }
 
     @Override
@@ -137,6 +181,9 @@ public record Scene(
                 .put("zones", zones, List.of())
                 .put("moved", moved, "")
                 .put("paths", paths, null)
+                .put("prompt", prompt, "")
+                .put("reason", reason, "")
+                .put("palette", palette, Map.of())
                 .map();
     }
 
@@ -155,7 +202,10 @@ public record Scene(
                 fields.optional("lines", Reader.list(Reader.NUMBERS), List.of()),
                 fields.optional("zones", Reader.list(Zone::read), List.of()),
                 fields.optional("moved", Reader.TEXT, ""),
-                fields.optional("paths", Reader.ANY, null));
+                fields.optional("paths", Reader.ANY, null),
+                fields.optional("prompt", Reader.TEXT, ""),
+                fields.optional("reason", Reader.TEXT, ""),
+                fields.optional("palette", Reader.map(Reader.list(Reader.TEXT)), Map.of()));
     }
 
     /**
@@ -207,8 +257,8 @@ public record Scene(
      * @param width In squares.
      * @param height In squares.
      * @param kind Its look: {@code square}, {@code dark}, {@code base}, {@code edge}, {@code box}, {@code hole},
-     *     {@code arrow}, {@code point} (where lines cross), {@code off} (beside the board), {@code area} (not seen,
-     *     only pointed at), …
+     *     {@code slot} (of a tile), {@code well} (empty, of dark squares), {@code dot}, {@code arrow}, {@code point}
+     *     (where lines cross), {@code off} (beside the board), {@code area} (not seen, only pointed at), …
      * @param name Its coordinates, as the labels of choices use them.
      * @param owner The seat that it belongs to, if any.
      * @param text The text on it.
@@ -304,6 +354,7 @@ public record Scene(
      * @param symbol A character that shows it, such as a chess piece's.
      * @param count How many lie in the stack.
      * @param level From 0 to 1: how strong its colour is.
+     * @param colour The role of its colour, such as {@code tile-3}; without one it has its owner's.
      * @param key The same piece has the same key at the next turn.
      */
     record Piece(
@@ -314,40 +365,46 @@ public record Scene(
             String symbol,
             long count,
             Double level,
+            String colour,
             String key) implements Encodable {
         /** {@return {@code Piece} with defaults in the other fields} */
         public static Piece of(long cell, String kind) {
-            return new Piece(cell, kind, null, "", "", 1L, null, "");
+            return new Piece(cell, kind, null, "", "", 1L, null, "", "");
         }
 
         /** {@return a copy with another {@code owner}} */
         public Piece withOwner(Long owner) {
-            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+            return new Piece(cell, kind, owner, text, symbol, count, level, colour, key);
         }
 
         /** {@return a copy with another {@code text}} */
         public Piece withText(String text) {
-            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+            return new Piece(cell, kind, owner, text, symbol, count, level, colour, key);
         }
 
         /** {@return a copy with another {@code symbol}} */
         public Piece withSymbol(String symbol) {
-            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+            return new Piece(cell, kind, owner, text, symbol, count, level, colour, key);
         }
 
         /** {@return a copy with another {@code count}} */
         public Piece withCount(long count) {
-            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+            return new Piece(cell, kind, owner, text, symbol, count, level, colour, key);
         }
 
         /** {@return a copy with another {@code level}} */
         public Piece withLevel(Double level) {
-            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+            return new Piece(cell, kind, owner, text, symbol, count, level, colour, key);
+        }
+
+        /** {@return a copy with another {@code colour}} */
+        public Piece withColour(String colour) {
+            return new Piece(cell, kind, owner, text, symbol, count, level, colour, key);
         }
 
         /** {@return a copy with another {@code key}} */
         public Piece withKey(String key) {
-            return new Piece(cell, kind, owner, text, symbol, count, level, key);
+            return new Piece(cell, kind, owner, text, symbol, count, level, colour, key);
         }
 
         @Override
@@ -360,6 +417,7 @@ public record Scene(
                     .put("symbol", symbol, "")
                     .put("count", count, 1L)
                     .put("level", level, null)
+                    .put("colour", colour, "")
                     .put("key", key, "")
                     .map();
         }
@@ -374,6 +432,7 @@ public record Scene(
                     fields.optional("symbol", Reader.TEXT, ""),
                     fields.optional("count", Reader.INTEGER, 1L),
                     fields.optional("level", Reader.orNil(Reader.NUMBER), null),
+                    fields.optional("colour", Reader.TEXT, ""),
                     fields.optional("key", Reader.TEXT, ""));
         }
     }
@@ -388,6 +447,8 @@ public record Scene(
      * @param text The text on it.
      * @param note Its rules.
      * @param corner The text in its corner, such as its cost.
+     * @param kind Its kind, such as {@code Treasure}. The kinds have the colours {@code card-1}, {@code card-2}, …
+     *     in the order in which they first appear.
      */
     record Card(
             String zone,
@@ -396,35 +457,41 @@ public record Scene(
             Long owner,
             String text,
             String note,
-            String corner) implements Encodable {
+            String corner,
+            String kind) implements Encodable {
         /** {@return {@code Card} with defaults in the other fields} */
         public static Card of(String zone, String name) {
-            return new Card(zone, name, 1L, null, "", "", "");
+            return new Card(zone, name, 1L, null, "", "", "", "");
         }
 
         /** {@return a copy with another {@code count}} */
         public Card withCount(long count) {
-            return new Card(zone, name, count, owner, text, note, corner);
+            return new Card(zone, name, count, owner, text, note, corner, kind);
         }
 
         /** {@return a copy with another {@code owner}} */
         public Card withOwner(Long owner) {
-            return new Card(zone, name, count, owner, text, note, corner);
+            return new Card(zone, name, count, owner, text, note, corner, kind);
         }
 
         /** {@return a copy with another {@code text}} */
         public Card withText(String text) {
-            return new Card(zone, name, count, owner, text, note, corner);
+            return new Card(zone, name, count, owner, text, note, corner, kind);
         }
 
         /** {@return a copy with another {@code note}} */
         public Card withNote(String note) {
-            return new Card(zone, name, count, owner, text, note, corner);
+            return new Card(zone, name, count, owner, text, note, corner, kind);
         }
 
         /** {@return a copy with another {@code corner}} */
         public Card withCorner(String corner) {
-            return new Card(zone, name, count, owner, text, note, corner);
+            return new Card(zone, name, count, owner, text, note, corner, kind);
+        }
+
+        /** {@return a copy with another {@code kind}} */
+        public Card withKind(String kind) {
+            return new Card(zone, name, count, owner, text, note, corner, kind);
         }
 
         @Override
@@ -437,6 +504,7 @@ public record Scene(
                     .put("text", text, "")
                     .put("note", note, "")
                     .put("corner", corner, "")
+                    .put("kind", kind, "")
                     .map();
         }
 
@@ -449,7 +517,8 @@ public record Scene(
                     fields.optional("owner", Reader.orNil(Reader.INTEGER), null),
                     fields.optional("text", Reader.TEXT, ""),
                     fields.optional("note", Reader.TEXT, ""),
-                    fields.optional("corner", Reader.TEXT, ""));
+                    fields.optional("corner", Reader.TEXT, ""),
+                    fields.optional("kind", Reader.TEXT, ""));
         }
     }
 
@@ -459,7 +528,8 @@ public record Scene(
      * @param name As in {@code Card.zone}.
      * @param title For a person.
      * @param owner The seat that it belongs to, as in {@code Card.owner}; null if all share it.
-     * @param show How its cards lie: {@code row}, {@code pile} or {@code fan}.
+     * @param show How its cards lie: {@code row}, {@code grid} (larger, with their rules), {@code fan} (a hand) or
+     *     {@code pile} (only counted, unless a card of it is marked or can be chosen).
      */
     record Zone(String name, String title, Long owner, String show) implements Encodable {
         /** {@return {@code Zone} with defaults in the other fields} */
