@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.msgpack import Ext
+from msgspec.structs import replace
 from tests.broker.conversation import Conversation, Voice
 
 from dovetail.broker.core.core import Core, Settings
@@ -68,6 +69,23 @@ def test_a_name_is_held_by_who_is_present(core: Core) -> None:
         assert answer(core, "b", other).code == "name-taken"
     deep = m.Hello(1, "agent", "south", [m.Offer("deep", instance=True)])
     assert "another agent is called 'deep'" in answer(core, "b", deep).message
+
+
+def test_no_entrant_takes_a_name_that_another_needs(core: Core) -> None:
+    core.broker.entrant = {"1": "ann", "2": "bob"}.get
+    ann, bob = (replace(AGENT, token=token) for token in "12")
+    assert answer(core, "a", ann).name == "ann/north"
+    assert answer(core, "b", bob).name == "bob/north"
+    assert answer(core, "c", ann).code == "name-taken"
+    again = answer(core, "a", ann)  # the first was lost
+    assert again.name == "ann/north"
+    answer(core, "e", m.Hello(1, "experiment"))
+    body = answer(core, "e", m.Catalogue(1)).body
+    assert [each["agent"] for each in body["instances"]] == ["ann/deep", "bob/deep"]
+    assert all("address" not in each for each in body["peers"])
+    core.broker.origin = {"a": "10.0.0.7"}.get
+    peers = answer(core, "e", m.Catalogue(2)).body["peers"]
+    assert {each["name"]: each.get("address") for each in peers}["ann/north"] == "10.0.0.7"
 
 
 @pytest.mark.parametrize("name", ["\x1b[2J", "a\nb", "\x9b31m", "\x7f"])

@@ -187,7 +187,8 @@ class Hub:
     def whose(self, name: str) -> str:
         """Return the entrant whose token or key the connected program of a name has shown; empty for none."""
         for each in self.catalogue.get("peers", []):
-            if each["name"] == name and each["state"] == "ready":
+            # An entrant's program is called ENTRANT/NAME.
+            if each["name"].rpartition("/")[2] == name and each["state"] == "ready":
                 return str(each.get("entrant", ""))
         return ""
 

@@ -25,8 +25,12 @@ from dovetail_experiments.files.file import Mistake, Seed, located, table
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 """The form of names of entrants, ladders and baselines, which stand in addresses of pages and in
 labels."""
+SUBMITTED = "submissions"
+"""The folder with the agents that entrants have uploaded, in an arena's folder."""
 JOURNAL, TOKEN = "journal", "token"
 """Files in an arena's folder: every game, and the access token of its broker and its operator."""
+SOCKET = "broker"
+"""The Unix socket at which submitted agents reach the broker, in a folder of this run."""
 BROKER_KEY, OWN_KEY = "broker.key", "arena.key"
 """Files in the folder of an arena with keys: the broker's key, and that of the arena's own
 programs."""
@@ -124,6 +128,27 @@ class SeasonPlan(Struct, frozen=True, forbid_unknown_fields=True):
     """How often all meet each other in the final."""
 
 
+class SubmissionLimits(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[submissions]``: entrants may upload agents, which the arena runs under limits."""
+
+    memory: Positive = 1024
+    """MiB of memory of an agent."""
+    processor: Positive = 100
+    """Percent of a processor that an agent may take; only where systemd manages the arena."""
+    processes: Positive = 64
+    """Processes and threads of an agent."""
+    disk: Positive = 64
+    """MiB of files that an agent may have for itself while it runs."""
+    upload: Annotated[int, Meta(ge=1, le=64)] = 8
+    """MiB of an upload."""
+    agents: Positive = 4
+    """Agents that an entrant may have here."""
+    waiting: Positive = 10
+    """Versions of an entrant that may wait to be started."""
+    at_once: Positive = 40
+    """How many agents run at once; the others wait in the queue."""
+
+
 class Arena(Struct, frozen=True, forbid_unknown_fields=True):
     """The competition, and where agents reach it."""
 
@@ -151,6 +176,9 @@ class Arena(Struct, frozen=True, forbid_unknown_fields=True):
     encrypted."""
     insecure: bool = False
     """Listen beyond this machine although nothing is encrypted."""
+
+    submissions: SubmissionLimits | None = None
+    """The limits of agents that entrants upload; without them no one may."""
 
     @property
     def sizes(self) -> dict[str, int]:

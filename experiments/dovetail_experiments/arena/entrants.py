@@ -6,7 +6,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
 
@@ -16,6 +16,18 @@ from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.tables import ArenaTables, add_line
 
 State = Literal["active", "paused", "banned"]
+
+
+class LogLine(NamedTuple):
+    """An act, or an event, in an arena."""
+
+    at: float
+    """Seconds since 1970, UTC."""
+    what: str
+    about: str
+    text: str
+    by: str
+    """Where it came from: ``arena``, ``command`` or ``page``; empty for an older version's."""
 
 
 class Entrants(ArenaTables):
@@ -132,14 +144,16 @@ class Entrants(ArenaTables):
 
     def log(
         self, last: int = 50, about: Sequence[str] | None = None
-    ) -> list[tuple[float, str, str, str]]:
-        """Return the latest lines of the log, or those about some, the oldest first: when, what,
-        whom, text."""
+    ) -> list[LogLine]:
+        """Return the latest lines of the log, or those about some, the oldest first."""
         query = sa.select(s.log).order_by(s.log.c.id.desc()).limit(last)
         if about is not None:
             query = query.where(s.log.c.about.in_(about))
         with self._reader.begin() as connection:
-            rows = [(r.at, r.what, r.about, r.text) for r in connection.execute(query)]
+            rows = [
+                LogLine(r.at, r.what, r.about, r.text, r.by or "")
+                for r in connection.execute(query)
+            ]
         return rows[::-1]
 
 

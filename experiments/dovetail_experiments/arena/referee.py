@@ -22,6 +22,7 @@ from dovetail_experiments.arena.calendar import keep
 from dovetail_experiments.arena.description import NAME, Arena, Ladder
 from dovetail_experiments.arena.games import ArenaGame, forfeited, game
 from dovetail_experiments.arena.pairing import Candidate, choose
+from dovetail_experiments.arena.presence import BEAT
 from dovetail_experiments.arena.rows import ArenaUnit
 from dovetail_experiments.arena.store import ArenaStore, LadderPlayer
 
@@ -41,6 +42,10 @@ AGAIN = 30.0
 TRIAL, TRIAL_MOST = 60.0, 3600.0
 """Delay before a paused agent gets a trial game; doubles after each failure, up to the maximum."""
 
+HOSTED = ":submitted"
+"""The end of the name under which the broker knows the programs that the arena runs for an
+entrant."""
+
 Where = tuple[str, str]
 """A peer and what it offers."""
 
@@ -51,7 +56,7 @@ def entrant(peer: Mapping[str, Any]) -> str:
 
     All that the arena knows of identities: the broker says whose access token or key a peer showed.
     """
-    return str(peer.get("entrant", ""))
+    return str(peer.get("entrant", "")).removesuffix(HOSTED)
 
 
 def baseline(ladder: Ladder, name: str) -> str:
@@ -123,6 +128,13 @@ class Referee:
         """By ladder, when its latest unit began, counted in units of all ladders."""
         self._rests: dict[str, float] = {}
         """Until when no unit of a ladder begins, by its name."""
+        self._present: dict[int, str] = {}
+        """By player, the address of the machine from which it plays; those who are there."""
+        self._beat = 0.0
+        """When it was last written down who is there."""
+        self._asked = (0, 0)
+        """The games by request that are to be played, as ``ArenaStore.open`` returns them."""
+        self._store.nobody()
         self._season = store.season()
         self._looked = -LOOK
         self._begin_season()
@@ -180,10 +192,12 @@ class Referee:
         peers = {each["name"]: each for each in catalogue["peers"] if each["state"] == "ready"}
         seats: dict[int, int | str] = {}
         reach: dict[int, int] = {}
+        addresses: dict[int, str] = {}
         wanted = set()
         for ladder, peer, offer, found in self._entered(catalogue["agents"], peers):
             if found in seats:
                 continue
+            addresses[found] = str(peer.get("address", ""))
             at = (offer["peer"], offer["name"])
             where = (ladder.name, at)
             if offer.get("instance"):
@@ -198,7 +212,18 @@ class Referee:
         for where in set(self._made) - wanted:
             del self._made[where]
         self._seats, self._reach = seats, reach
+        self._note(now, {number: addresses.get(number, "") for number in reach})
         self._tell()
+        asked = self._store.open()
+        if asked != self._asked:  # games were asked for, or withdrawn
+            self._asked = asked
+            self._plan()
+
+    def _note(self, now: float, present: dict[int, str]) -> None:
+        """Write down who is there, if that has changed or was not written for a while."""
+        if present != self._present or now - self._beat >= BEAT:
+            self._store.present(present, self._present)
+            self._present, self._beat = present, now
 
     def _tell(self) -> None:
         """Send the program of each agent that is paused or banned a notice, and another one when it
@@ -264,6 +289,7 @@ class Referee:
         """Return the ladder, entrant and program that an offer is in a ladder, None if it is none
         there."""
         who = entrant(peer)
+        offered = offered.removeprefix(f"{who}/")  # as the broker names agents that are programs
         program, at, only = offered.partition("@")
         own = {baseline(ladder, each.name): each for each in ladder.baselines}
         if who in own:

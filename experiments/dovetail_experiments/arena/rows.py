@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ class ArenaUnit:
     seed: int
     players: list[int]
     tries: int
+    asked: str = ""
+    """Who asked for it; empty if the arena paired it. A unit that was asked for rates nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ def units(connection: sa.Connection, which: sa.Select[Any]) -> list[FinishedUnit
         unit = found[row.unit]
         unit.players.append(row.player)
         unit.points.append(row.points)
-        unit.ratings.append((row.mu, row.sigma))
+        unknown = row.mu is None
+        unit.ratings.append((math.nan, math.nan) if unknown else (row.mu, row.sigma))
     seats: dict[tuple[int, int], list[Any]] = {}
     taken = sa.select(s.seats).where(s.seats.c.unit.in_(which)).order_by(s.seats.c.seat)
     for seat in connection.execute(taken).mappings():
@@ -90,7 +94,7 @@ def ratings(connection: sa.Connection, season: int, players: Sequence[int]) -> d
     last = (
         sa.select(p.player, sa.func.max(u.played).label("last"))
         .join(s.units, p.unit == u.id)
-        .where(u.season == season, p.player.in_(players))
+        .where(u.season == season, u.asked.is_(None), p.player.in_(players))
         .group_by(p.player)
         .subquery()
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 3
+VERSION = 4
 """Version 1 knew no finals: ``seasons`` had no column ``final``; 2 did not know which code played a
-unit."""
+unit; 3 knew neither presence, games by request, submissions nor who did what."""
 
 metadata = sa.MetaData()
 
@@ -36,10 +36,14 @@ players = sa.Table(
     sa.Column("why", sa.Text, nullable=False, server_default=""),
     sa.Column("faults", sa.Integer, nullable=False, server_default="0"),
     sa.Column("entered", sa.Float, nullable=False),
+    sa.Column("since", sa.Float),
+    sa.Column("seen", sa.Float),
+    sa.Column("address", sa.String),
     sa.UniqueConstraint("ladder", "entrant", "program"),
 )
-"""A program in a ladder; a baseline has no ``entrant``. ``faults`` counts losses by fault in a
-row."""
+"""A program in a ladder; a baseline has no ``entrant``. ``faults`` counts losses by fault in a row;
+``since`` is when it connected, if it is there, ``seen`` when it was last there, and ``address``
+from where."""
 
 seasons = sa.Table(
     "seasons",
@@ -65,10 +69,12 @@ units = sa.Table(
     sa.Column("finished", sa.Float),
     sa.Column("dropped", sa.Text),
     sa.Column("software", sa.String, nullable=False, server_default=""),
+    sa.Column("asked", sa.String, index=True),
 )
 """Games that count together: all rotations of the same players, on one seed. ``played`` numbers
 those that count in the order in which they ended; ``dropped`` says why another will not be played,
-and ``software`` what the arena was that played it."""
+``software`` what the arena was that played it, and ``asked`` who asked for it: such a unit rates
+nothing."""
 
 places = sa.Table(
     "places",
@@ -118,6 +124,24 @@ log = sa.Table(
     sa.Column("what", sa.String, nullable=False),
     sa.Column("about", sa.String, nullable=False, server_default=""),
     sa.Column("text", sa.Text, nullable=False, server_default=""),
+    sa.Column("by", sa.String),
 )
 """The events of the arena, with their subjects and reasons: pauses, bans, notes, seasons; times in
-seconds since 1970, UTC."""
+seconds since 1970, UTC; ``by`` is where the act came from."""
+
+submissions = sa.Table(
+    "submissions",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("entrant", sa.String, nullable=False),
+    sa.Column("program", sa.String, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("file", sa.String, nullable=False),
+    sa.Column("digest", sa.String, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("state", sa.String, nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.UniqueConstraint("entrant", "program", "version"),
+)
+"""Agents that entrants have uploaded: each version, the file it was uploaded as, its SHA-256, and
+what has become of it (``submissions.SubmissionState``)."""

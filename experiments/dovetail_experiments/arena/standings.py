@@ -55,11 +55,16 @@ class LadderTable(Struct):
     """A note if they were played by different software."""
 
 
-def standings(store: ArenaStore, ladder: Ladder, season: int, seed: int) -> LadderTable:
-    """Return the table of a ladder in a season, by its number; ``seed`` is the arena's."""
+def standings(
+    store: ArenaStore, ladder: Ladder, season: int, seed: int, *, practice: bool = False
+) -> LadderTable:
+    """Return the table of a ladder in a season, by its number; ``seed`` is the arena's.
+
+    That of ``practice`` counts the games by request alone.
+    """
     return table(
         store.players(ladder.name),
-        store.played(season, ladder.name, last=ladder.window),
+        store.played(season, ladder.name, last=ladder.window, practice=practice),
         ladder.seats,
         seed,
         ladder.pinned,

@@ -23,8 +23,11 @@ from dovetail.protocol.seeds import derive
 from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.entrants import Entrants, State
 from dovetail_experiments.arena.pairing import round_robin
+from dovetail_experiments.arena.presence import Presences
+from dovetail_experiments.arena.requests import Requests
+from dovetail_experiments.arena.submissions import Submissions
 from dovetail_experiments.arena.tables import add_line, named
-from dovetail_experiments.arena.units import ArenaUnits, add_unit
+from dovetail_experiments.arena.units import add_unit
 from dovetail_experiments.records import database
 
 FILE = "arena.db"
@@ -63,21 +66,22 @@ class Season:
     """When its final began, if it did."""
 
 
-class ArenaStore(Entrants, ArenaUnits, Closing):
+class ArenaStore(Entrants, Presences, Requests, Submissions, Closing):
     """An arena's database.
 
     Args:
         path: the file.
         create: whether to create it if it is not there.
+        by: where the acts that it writes come from: ``arena``, ``command`` or ``page``.
 
     Raises:
         DovetailError: it cannot be opened, is not an arena's, or a newer version wrote it.
     """
 
-    def __init__(self, path: Path, *, create: bool = False) -> None:
+    def __init__(self, path: Path, *, create: bool = False, by: str = "arena") -> None:
         if not create and not path.is_file():
             raise DovetailError(f"{path} does not exist; `dovetail arena FILE` creates it")
-        super().__init__(path)
+        super().__init__(path, by)
         try:
             if create:
                 _for_owner(path)
@@ -248,8 +252,16 @@ def _for_owner(path: Path) -> None:
 
 
 _STEPS = {
-    1: "ALTER TABLE seasons ADD COLUMN final FLOAT",
-    2: "ALTER TABLE units ADD COLUMN software VARCHAR NOT NULL DEFAULT ''",
+    1: ("ALTER TABLE seasons ADD COLUMN final FLOAT",),
+    2: ("ALTER TABLE units ADD COLUMN software VARCHAR NOT NULL DEFAULT ''",),
+    3: (
+        "ALTER TABLE players ADD COLUMN since FLOAT",
+        "ALTER TABLE players ADD COLUMN seen FLOAT",
+        "ALTER TABLE players ADD COLUMN address VARCHAR",
+        "ALTER TABLE units ADD COLUMN asked VARCHAR",
+        "CREATE INDEX ix_units_asked ON units (asked)",
+        'ALTER TABLE log ADD COLUMN "by" VARCHAR',
+    ),
 }
 """By version, what makes the next one of it."""
 
@@ -259,7 +271,9 @@ def _upgrade(connection: sa.Connection) -> int:
     version."""
     found = int(connection.execute(sa.select(s.arena.c.version)).scalar_one())
     while found in _STEPS:
-        connection.execute(sa.text(_STEPS[found]))
+        for step in _STEPS[found]:
+            connection.execute(sa.text(step))
         found += 1
+    s.metadata.create_all(connection)
     connection.execute(sa.update(s.arena).values(version=found))
     return found

@@ -17,6 +17,8 @@ from dovetail_experiments.records import database
 
 SECRETS = "secrets"
 """The folder beside the database with 128 random bits for each season."""
+BY = "by"
+"""Where a connection keeps what its acts come from."""
 
 
 class ArenaTables:
@@ -24,10 +26,12 @@ class ArenaTables:
 
     Args:
         path: the file.
+        by: where the acts that it writes come from, as its log names it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, by: str = "arena") -> None:
         self.path = path
+        self.by = by
         url = database.url_of(path)
         self._engine = database.engine(url, "BEGIN IMMEDIATE")
         self._reader = database.engine(url, "BEGIN")
@@ -57,6 +61,7 @@ class ArenaTables:
     def _writing(self) -> Iterator[sa.Connection]:
         try:
             with self._engine.begin() as connection:
+                connection.info[BY] = self.by
                 yield connection
         except sa.exc.SQLAlchemyError as error:
             raise DovetailError(f"cannot write {self.path}: {database.line(error)}") from None
@@ -69,4 +74,6 @@ def named(entrant: str, program: str) -> str:
 
 def add_line(connection: sa.Connection, what: str, about: str, text: str) -> None:
     """Write a line into the log, as part of a change."""
-    connection.execute(sa.insert(s.log).values(at=time.time(), what=what, about=about, text=text))
+    by = connection.info.get(BY)
+    values = {"at": time.time(), "what": what, "about": about, "text": text, "by": by}
+    connection.execute(sa.insert(s.log).values(values))

@@ -37,7 +37,7 @@ class ArenaUnits(ArenaTables):
         """Return the units that were planned and not finished, the oldest first."""
         u, p = s.units.c, s.places.c
         query = (
-            sa.select(u.id, u.ladder, u.seed, u.tries, p.player)
+            sa.select(u.id, u.ladder, u.seed, u.tries, u.asked, p.player)
             .join(s.places, p.unit == u.id)
             .where(u.season == season, u.played.is_(None), u.dropped.is_(None))
             .order_by(u.id, p.place)
@@ -46,7 +46,8 @@ class ArenaUnits(ArenaTables):
         with self._reader.begin() as connection:
             for row in connection.execute(query):
                 unit = found.setdefault(
-                    row.id, ArenaUnit(row.id, row.ladder, row.seed, [], row.tries)
+                    row.id,
+                    ArenaUnit(row.id, row.ladder, row.seed, [], row.tries, row.asked or ""),
                 )
                 unit.players.append(row.player)
         return list(found.values())
@@ -79,6 +80,8 @@ class ArenaUnits(ArenaTables):
     ) -> list[Rating]:
         """Record a unit with all its games, in one transaction; return its players' ratings.
 
+        A unit that was asked for changes no rating and counts no fault; none is returned.
+
         Args:
             season: that ratings are of.
             unit: as planned.
@@ -100,20 +103,13 @@ class ArenaUnits(ArenaTables):
             )
             if taken.rowcount != 1:  # it counts already, or its season is over
                 return []
+            _add_games(connection, unit, played)
+            if unit.asked:
+                _add_points(connection, unit, points, [None] * len(points))
+                return []
             ranking = {str(who): -each for who, each in zip(unit.players, points, strict=True)}
             rated = after({str(who): each for who, each in before.items()}, ranking)
-            for place, (who, each) in enumerate(zip(unit.players, points, strict=True)):
-                mu, sigma = rated[str(who)]
-                connection.execute(
-                    sa.update(s.places)
-                    .where(s.places.c.unit == unit.id, s.places.c.place == place)
-                    .values(points=each, mu=mu, sigma=sigma)
-                )
-            for game in played:
-                connection.execute(sa.insert(s.games).values(**game_row(unit.id, game)))
-            connection.execute(
-                sa.insert(s.seats), [each for game in played for each in seat_rows(unit.id, game)]
-            )
+            _add_points(connection, unit, points, [rated[str(who)] for who in unit.players])
             for place, who in enumerate(unit.players):
                 mine = p.id == who
                 faults = connection.execute(sa.select(p.faults).where(mine)).scalar_one()
@@ -159,21 +155,31 @@ class ArenaUnits(ArenaTables):
         query = (
             sa.select(p.player, sa.func.count(), sa.func.max(u.played))
             .join(s.units, p.unit == u.id)
-            .where(u.season == season, u.played.is_not(None))
+            .where(u.season == season, u.asked.is_(None), u.played.is_not(None))
             .group_by(p.player)
         )
         with self._reader.begin() as connection:
             return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
 
-    def latest(self, season: int, ladder: str) -> int:
-        """Return the order of the last unit that counts; 0 if there is none."""
+    def latest(self, season: int, ladder: str, *, practice: bool = False) -> int:
+        """Return the order of the last unit that counts, or that was asked for; 0 if there is
+        none."""
         u = s.units.c
-        query = sa.select(sa.func.max(u.played)).where(u.season == season, u.ladder == ladder)
+        query = sa.select(sa.func.max(u.played)).where(
+            u.season == season, u.ladder == ladder, _asked(practice)
+        )
         with self._reader.begin() as connection:
             return connection.execute(query).scalar() or 0
 
     def played(
-        self, season: int, ladder: str, *, player: int | None = None, last: int | None = None
+        self,
+        season: int,
+        ladder: str,
+        *,
+        player: int | None = None,
+        other: int | None = None,
+        last: int | None = None,
+        practice: bool = False,
     ) -> list[FinishedUnit]:
         """Return the units of a ladder that count, in the order in which they ended.
 
@@ -181,13 +187,18 @@ class ArenaUnits(ArenaTables):
             season: its number.
             ladder: its name.
             player: only those of this player.
+            other: only those in which this one met it.
             last: the number of units, the latest; None for all.
+            practice: those that were asked for and rate nothing, in place of those that count.
         """
         u = s.units.c
-        query = sa.select(u.id).where(u.season == season, u.ladder == ladder, u.played.is_not(None))
-        if player is not None:
-            of = sa.select(s.places.c.unit).where(s.places.c.player == player)
-            query = query.where(u.id.in_(of))
+        query = sa.select(u.id).where(
+            u.season == season, u.ladder == ladder, u.played.is_not(None), _asked(practice)
+        )
+        for each in (player, other):
+            if each is not None:
+                of = sa.select(s.places.c.unit).where(s.places.c.player == each)
+                query = query.where(u.id.in_(of))
         if last is not None:
             query = query.order_by(u.played.desc()).limit(last)
         with self._reader.begin() as connection:
@@ -195,14 +206,24 @@ class ArenaUnits(ArenaTables):
 
 
 def add_unit(
-    connection: sa.Connection, season: int, ladder: str, master: int, players: Sequence[int]
+    connection: sa.Connection,
+    season: int,
+    ladder: str,
+    master: int,
+    players: Sequence[int],
+    asked: str = "",
 ) -> ArenaUnit:
     """Plan a unit, as part of a change; its seed is derived from the season's master."""
     number = 1 + (connection.execute(sa.select(sa.func.max(s.units.c.id))).scalar() or 0)
-    unit = ArenaUnit(number, ladder, derive(master, ladder, "unit", number), list(players), 0)
+    unit = ArenaUnit(number, ladder, derive(master, ladder, "unit", number), list(players), 0, asked)
     connection.execute(
         sa.insert(s.units).values(
-            id=number, season=season, ladder=ladder, seed=unit.seed, planned=time.time()
+            id=number,
+            season=season,
+            ladder=ladder,
+            seed=unit.seed,
+            planned=time.time(),
+            asked=asked or None,
         )
     )
     connection.execute(
@@ -210,6 +231,35 @@ def add_unit(
         [{"unit": number, "place": i, "player": p} for i, p in enumerate(players)],
     )
     return unit
+
+
+def _asked(practice: bool) -> sa.ColumnElement[bool]:
+    """Return the condition that a unit was asked for, or that it was not."""
+    return s.units.c.asked.is_not(None) if practice else s.units.c.asked.is_(None)
+
+
+def _add_games(connection: sa.Connection, unit: ArenaUnit, played: Sequence[ArenaGame]) -> None:
+    """Add the games of a unit, as part of a change."""
+    for game in played:
+        connection.execute(sa.insert(s.games).values(**game_row(unit.id, game)))
+    rows = [each for game in played for each in seat_rows(unit.id, game)]
+    connection.execute(sa.insert(s.seats), rows)
+
+
+def _add_points(
+    connection: sa.Connection,
+    unit: ArenaUnit,
+    points: Sequence[float],
+    rated: Sequence[Rating | None],
+) -> None:
+    """Add the points of a unit's players and their ratings after it, as part of a change."""
+    for place, (each, rating) in enumerate(zip(points, rated, strict=True)):
+        mu, sigma = rating or (None, None)
+        connection.execute(
+            sa.update(s.places)
+            .where(s.places.c.unit == unit.id, s.places.c.place == place)
+            .values(points=each, mu=mu, sigma=sigma)
+        )
 
 
 def _is(attempt: int | None) -> sa.ColumnElement[bool]:

@@ -32,9 +32,13 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dovetail_experiments.arena.description import Arena
+    from dovetail_experiments.arena.hosted import Hosted
     from dovetail_experiments.arena.standings import LadderTable, StandingsRow
     from dovetail_experiments.arena.store import ArenaStore
+    from dovetail_experiments.commands.arena_keys import Entrance, Tokens
     from dovetail_experiments.engines.engine import ClusterEngine
     from dovetail_experiments.files.shipping import Shipping
 
@@ -101,10 +105,11 @@ def run(
     from dovetail.broker.durable.journal import Journal
     from dovetail.broker.shell.serve import in_thread
     from dovetail.client.client import Experiment
-    from dovetail_experiments.arena.description import JOURNAL, OWN_KEY, check, folder
+    from dovetail_experiments.arena.description import JOURNAL, OWN_KEY, SOCKET, check, folder
     from dovetail_experiments.arena.programs import Programs
     from dovetail_experiments.arena.referee import Referee
     from dovetail_experiments.commands.arena_keys import Entrance, Tokens
+    from dovetail_experiments.stages.scratch import Scratch
 
     arena = _read(file)
     if not (arena.keys or arena.insecure or loopback(arena.bind)):
@@ -132,7 +137,7 @@ def run(
         ) from None
     token = _token(file, arena)
     stop = _stopped()
-    with _store(file, arena, create=True) as store:
+    with contextlib.ExitStack() as leaving, _store(file, arena, create=True, by="arena") as store:
         entrance = Entrance(where, store) if arena.keys else None
         if entrance is None:
             own, key, settings = token, keys.WITHOUT, Settings(token=token)
@@ -145,11 +150,15 @@ def run(
             entrance.let_in(programs.known, programs.environments)
 
         tokens = None if entrance else Tokens(store, programs.known)
+        scratch = Scratch()
+        leaving.callback(scratch.remove)
         broker = in_thread(
             arena.bind,
             settings=settings,
             journal=journal,
             finish=0.0,
+            also="" if arena.submissions is None else f"ipc://{scratch.path}/{SOCKET}",
+            origins=True,
             entrant=None if tokens is None else tokens.entrant,
             revoked=None if tokens is None else tokens.revoked,
             access=entrance,
@@ -161,12 +170,16 @@ def run(
             Experiment.connect(
                 address, name=f"arena-{secrets.token_hex(4)}", token=own, key=key
             ) as experiment,
+            _hosted(arena, store, where, address, scratch.path, entrance, tokens) as hosted,
         ):
             referee = Referee(arena, store, experiment)
             print(f"arena {arena.name} ready at {address}", flush=True)
             while not stop.is_set():
                 programs.tend()
+                if hosted is not None:
+                    hosted.tend()
                 referee.step()
+            store.nobody()
 
 
 def _cluster(
@@ -383,9 +396,10 @@ def log(
     Example: dovetail arena log --last 10
     """
     with _store(file, _read(file)) as store:
-        for at, what, about, text in store.log(last):
-            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-            print(plain(" ".join(filter(None, [when, what, about, text]))))
+        for each in store.log(last):
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(each.at))
+            by = f"({each.by})" if each.by else ""
+            print(plain(" ".join(filter(None, [when, each.what, each.about, each.text, by]))))
 
 
 def export(
@@ -449,6 +463,43 @@ def sign_in(
 # ------------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def _hosted(
+    arena: Arena,
+    store: ArenaStore,
+    where: Path,
+    address: str,
+    scratch: Path,
+    entrance: Entrance | None,
+    tokens: Tokens | None,
+) -> Iterator[Hosted | None]:
+    """Run what entrants have submitted while a context lasts; None where they may not."""
+    from dovetail_experiments.arena.description import SOCKET
+    from dovetail_experiments.arena.hosted import LOGS, Hosted
+    from dovetail_experiments.arena.sandbox import Sandbox
+    from dovetail_experiments.stages.processes import Processes
+
+    if arena.submissions is None:
+        yield None
+        return
+    sandbox = Sandbox(arena.submissions)
+    print(f"submitted agents are confined by {sandbox.shown}", flush=True)
+    with Processes(address=address, logs=where / LOGS) as processes:
+        hosted = Hosted(
+            store,
+            arena.submissions,
+            sandbox,
+            processes,
+            scratch / "code",
+            scratch / SOCKET,
+            "" if entrance is None else entrance.key.public,
+            None if entrance is None else entrance.admit,
+        )
+        if tokens is not None:
+            tokens.let_in(hosted.known)
+        yield hosted
+
+
 def _stopped() -> threading.Event:
     """Return what the first SIGINT or SIGTERM sets; the second one interrupts."""
     stop = threading.Event()
@@ -478,11 +529,13 @@ def _read(file: Path) -> Arena:
     return read(file)
 
 
-def _store(file: Path, arena: Arena, *, create: bool = False) -> ArenaStore:
+def _store(
+    file: Path, arena: Arena, *, create: bool = False, by: str = "command"
+) -> ArenaStore:
     from dovetail_experiments.arena.description import folder
     from dovetail_experiments.arena.store import FILE, ArenaStore
 
-    return ArenaStore(folder(file, arena) / FILE, create=create)
+    return ArenaStore(folder(file, arena) / FILE, create=create, by=by)
 
 
 def _token(file: Path, arena: Arena) -> str:

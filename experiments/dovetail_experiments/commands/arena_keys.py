@@ -40,6 +40,11 @@ class Entrance:
             self._fixed[name] = Grant(public, roles=["agent"])
         self.access = self._now()
 
+    def admit(self, submitted: Mapping[str, str]) -> None:
+        """Let programs of entrants in that the arena runs itself: their names by public key."""
+        for public, name in submitted.items():
+            self._fixed[name] = Grant(public, roles=["agent"])
+
     def changed(self) -> Access | None:
         """Return who may connect if that has changed, None otherwise."""
         now = time.monotonic()
@@ -57,7 +62,7 @@ class Entrance:
             name: Grant(public, roles=["agent"], revoked=not admitted)
             for name, (public, admitted) in self._store.keys().items()
         }
-        return Access(keys={**entrants, **self._fixed})
+        return Access(keys={**entrants, **self._fixed}, scoped=True)
 
 
 class Tokens:
@@ -71,14 +76,21 @@ class Tokens:
 
     def __init__(self, store: ArenaStore, baselines: Mapping[str, str]) -> None:
         self._store = store
-        self._baselines = baselines
+        self._own = [baselines]
         self._looked = time.monotonic()
         self._known = store.tokens()
 
     def entrant(self, given: str) -> str | None:
         """Return whose access token this is; None if it is unknown or revoked, or its entrant is
         banned."""
-        return self._baselines.get(given) or self._store.entrant(given)
+        for known in self._own:
+            if given in known:
+                return known[given]
+        return self._store.entrant(given)
+
+    def let_in(self, submitted: Mapping[str, str]) -> None:
+        """Let programs of entrants in that the arena runs itself: names by token, as they come."""
+        self._own.append(submitted)
 
     def revoked(self) -> bool:
         """Look at the store from time to time; return whether its tokens have changed, so that one

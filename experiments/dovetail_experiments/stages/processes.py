@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dovetail.peer.child_processes import end_group, ends_with_this
@@ -157,11 +157,13 @@ class Processes:
         command: Sequence[str],
         token: str | None = None,
         key: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start any program; ``{address}`` in its arguments stands for the broker's address.
 
         The environment variable DOVETAIL_BROKER has it too; DOVETAIL_TOKEN has ``token``, and
-        DOVETAIL_KEY the file ``key``, if they are given.
+        DOVETAIL_KEY the file ``key``, if they are given. ``environment`` takes the place of all
+        environment variables.
 
         Raises:
             DovetailError: it cannot be started.
@@ -170,6 +172,13 @@ class Processes:
         if name in self._running:  # it has ended, and is started again
             end_group(self._running[name])
             self._guardian.leave(self._running[name].pid)
+        ours = {
+            **keys.without(os.environ),
+            "PYTHONUNBUFFERED": "1",
+            "DOVETAIL_BROKER": self.address,
+            **({} if token is None else {"DOVETAIL_TOKEN": token}),
+            **({} if key is None else {keys.FILE: str(key)}),
+        }
         with open(self._log(name), "ab") as output:
             try:
                 self._running[name] = subprocess.Popen(
@@ -177,13 +186,7 @@ class Processes:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env={
-                        **keys.without(os.environ),
-                        "PYTHONUNBUFFERED": "1",
-                        "DOVETAIL_BROKER": self.address,
-                        **({} if token is None else {"DOVETAIL_TOKEN": token}),
-                        **({} if key is None else {keys.FILE: str(key)}),
-                    },
+                    env=ours if environment is None else environment,
                     # Ctrl-C at the terminal is for the experiment, which stops the others in order.
                     process_group=0,
                     preexec_fn=ends_with_this(self._core),
@@ -218,6 +221,13 @@ class Processes:
                 where = f"; its log is {self._log(name)}" if self._kept else ""
                 found[name] = f"the process of {name} {how}{where}"
         return found
+
+    def kill(self, name: str) -> None:
+        """Kill a program with all that it started, at once."""
+        process = self._running.pop(name)
+        end_group(process)
+        process.wait()
+        self._guardian.leave(process.pid)
 
     def pids(self) -> dict[str, int]:
         """Return the process numbers by name."""

@@ -56,6 +56,10 @@ class AnyRouter(Protocol):
         """Close a connection once its queue is sent; tell log and peer ``why``, if given."""
         ...
 
+    def origin(self, connection: Any) -> str:
+        """Return the address of a connection's machine; empty if that is unknown."""
+        ...
+
     def authenticate(self, connection: Any) -> None:
         """Mark a connection as authenticated; all others share one CPU budget."""
         ...
@@ -104,13 +108,18 @@ class AnyDealer(Protocol):
 
 
 def listen(
-    bind: str, most: int, guard: Guard | None = None, inside: str = "", owner: bytes = b""
+    bind: str,
+    most: int,
+    guard: Guard | None = None,
+    inside: str = "",
+    owner: bytes = b"",
+    also: str = "",
 ) -> AnyRouter:
     """Return a broker's end that listens at ``bind`` for frames of at most ``most`` bytes.
 
     With a ``guard`` connections are encrypted, and the name of each begins with the public key of
     the program at its other end (``keys.LENGTH`` bytes). Those at the address ``inside`` are not,
-    and their names begin with ``owner``.
+    and their names begin with ``owner``. The address ``also`` is like ``bind``.
 
     Raises:
         DovetailError: it cannot listen there.
@@ -118,12 +127,12 @@ def listen(
     if _chosen() == "libzmq":
         from dovetail.transport import libzmq
 
-        if inside:
+        if inside or also:
             raise DovetailError(f"libzmq listens at one address; unset {VARIABLE}")
         return libzmq.Router(bind, most) if guard is None else libzmq.Guarded(bind, most, guard)
     from dovetail.transport.router import Router
 
-    return Router(bind, most, first=min(most, FIRST), guard=guard, inside=inside, owner=owner)
+    return Router(bind, most, first=min(most, FIRST), guard=guard, inside=inside, owner=owner, also=also)
 
 
 def connect(address: str, greet: Callable[[], bytes], key: Key | None = None) -> AnyDealer:

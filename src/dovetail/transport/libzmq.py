@@ -143,6 +143,10 @@ class Router:
     def drop(self, connection: bytes, why: str) -> None:
         """Do nothing: libzmq closes no single connection."""
 
+    def origin(self, connection: bytes) -> str:
+        """Return nothing: libzmq tells it of single messages only."""
+        return ""
+
     def authenticate(self, connection: bytes) -> None:
         """Do nothing: libzmq reads from all connections alike."""
 

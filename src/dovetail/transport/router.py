@@ -68,7 +68,8 @@ class Connection:
     """A peer's connection."""
 
     __slots__ = (
-        *("backlog", "closing", "events", "name", "outbox", "selector", "sent", "socket", "wire"),
+        *("backlog", "closing", "events", "name", "origin", "outbox", "selector", "sent"),
+        *("socket", "wire"),
     )
 
     def __init__(
@@ -81,6 +82,8 @@ class Connection:
         """Unique among the connections of all routers; begins with the public key of the other end
         once that is known."""
         self.wire = wire
+        self.origin = ""
+        """The address of the other end's machine; empty for a Unix socket."""
         self.outbox = bytearray()
         """Bytes that the system has not taken yet, after the first ``sent``."""
         self.sent = 0
@@ -149,6 +152,7 @@ class Router:
             one.
         inside: another address, whose connections are not encrypted.
         owner: the public key under which those are known.
+        also: another address, like ``bind``.
 
     Raises:
         DovetailError: it cannot listen there.
@@ -163,18 +167,22 @@ class Router:
         guard: Guard | None = None,
         inside: str = "",
         owner: bytes = b"",
+        also: str = "",
     ) -> None:
         self._guard = guard
         self._most = most
         self._first = most if first is None else first
         self._limit = connections
         self._doors = [Door(bind, guard)]
-        if inside:
-            try:
+        try:
+            if inside:
                 self._doors.append(Door(inside, None, owner))
-            except DovetailError:
-                self._doors[0].listener.close()
-                raise
+            if also:
+                self._doors.append(Door(also, guard))
+        except DovetailError:
+            for door in self._doors:
+                door.listener.close()
+            raise
         self.address = self._doors[0].listener.address
         self._selector = selectors.DefaultSelector()
         """Waits for authenticated connections and, within the budget, for all others at once."""
@@ -365,7 +373,7 @@ class Router:
     def _accept(self, door: Door) -> None:
         for _ in range(ACCEPTED if not self._resume else 0):
             try:
-                made, _ = door.listener.socket.accept()
+                made, other = door.listener.socket.accept()
             except _AGAIN:
                 return
             except OSError as error:
@@ -386,6 +394,7 @@ class Router:
             self._numbers += 1
             name = self._prefix + self._numbers.to_bytes(6, "big")
             connection = Connection(made, name, door.wire(self._first), self._unauthenticated)
+            connection.origin = other[0] if isinstance(other, tuple) else ""
             self._open[name] = connection
             self._greeting[connection] = time.monotonic() + HANDSHAKE
             self._unauthenticated.register(made, _READ, connection)
@@ -430,6 +439,11 @@ class Router:
             connection = self._open.get(name)
             if connection is not None:
                 self._write(connection, data or connection.wire.pack(frames))
+
+    def origin(self, name: bytes) -> str:
+        """Return the address of a connection's machine; empty for a Unix socket."""
+        connection = self._open.get(name)
+        return "" if connection is None else connection.origin
 
     def waiting(self, name: bytes) -> int:
         """Return how many bytes wait for a peer to read."""

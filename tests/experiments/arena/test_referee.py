@@ -83,6 +83,7 @@ def played(
             journal=Journal(tmp_path / "journal"),
             finish=0.0,
             entrant=tokens.get,
+            origins=True,
         )
         threads: dict[str, threading.Thread] = {}
         leave = threading.Event()
@@ -105,7 +106,7 @@ def played(
         def gone() -> None:
             leave.set()
             threads["alice"].join()
-            while "alice" in {each["name"] for each in experiment.catalogue()["peers"]}:
+            while "alice/alice" in {each["name"] for each in experiment.catalogue()["peers"]}:
                 experiment.wait(0.01)
 
         yield Referee(Arena("test", [LADDER], seed=1), store, experiment), store, gone
@@ -166,7 +167,7 @@ def test_an_entrant_s_programs_leave_room_for_others(
         for _ in range(2):
             judge._look(0.0)
         names = {each.id: each.name for each in players().values()}
-        log = [line[2:] for line in store.log() if line[1] == "note"]
+        log = [line[2:4] for line in store.log() if line[1] == "note"]
     assert sorted(names.values()) == ["bob/bob", "mallory/m0", "mallory/m1", "mallory/m2"]
     assert sorted(names[each] for each in judge._seats) == ["bob/bob", "mallory/m1", "mallory/m2"]
     assert reads == 3  # one for each look, one for the newcomers
@@ -198,7 +199,7 @@ def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
     while hers().state == "paused":
         judge.step()
     assert (hers().faults, hers().why) == (0, "")
-    assert store.log()[-1][1:] == (
+    assert store.log()[-1][1:4] == (
         "resumed",
         "alice/mended",
         "four: played without a fault against a baseline",
@@ -237,7 +238,20 @@ def test_an_agent_paused_for_faults_comes_back_once_it_is_mended(
     count = units()
     while units() < count + 1:
         judge.step()
+
+    # A game that is asked for is played, and counts nowhere.
+    mine = hers().id
+    other = next(p.id for p in store.players().values() if p.entrant == "bob")
+    store.ask(1, "four", 1, [mine, other], "alice")
+    while store.requests()[0].state != "played":
+        judge.step()
+    (asked,) = store.played(1, "four", practice=True)
+    assert sorted(asked.players) == sorted([mine, other])
+    assert store.presence()[mine].online
+    assert store.presence()[mine].address == "127.0.0.1"
     leave()
+    judge._look(float("inf"))
+    assert not store.presence()[hers().id].online
     latest = store.latest(1, "four")
     while store.latest(1, "four") < latest + 8:
         judge.step()

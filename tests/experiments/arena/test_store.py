@@ -16,7 +16,7 @@ import pytest
 from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
-from dovetail_experiments.arena import archive
+from dovetail_experiments.arena import archive, presence, requests
 from dovetail_experiments.arena.calendar import keep
 from dovetail_experiments.arena.description import Ladder, check, read
 from dovetail_experiments.arena.games import ArenaGame, forfeited, game, worth
@@ -252,11 +252,86 @@ def test_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as database, database:
         database.execute("ALTER TABLE seasons DROP COLUMN final")
         database.execute("ALTER TABLE units DROP COLUMN software")
+        for name in ("since", "seen", "address"):
+            database.execute(f"ALTER TABLE players DROP COLUMN {name}")
+        database.execute("DROP INDEX ix_units_asked")
+        database.execute("ALTER TABLE units DROP COLUMN asked")
+        database.execute('ALTER TABLE log DROP COLUMN "by"')
+        database.execute("DROP TABLE submissions")
         database.execute("UPDATE arena SET version = 1")
     with ArenaStore(tmp_path / FILE) as store:
         assert [(each.name, each.final) for each in store.seasons()] == [("1", None), ("two", None)]
     with ArenaStore(tmp_path / FILE) as store:
         assert len(store.seasons()) == 2
+        assert (store.open(), store.presence()) == ((0, 0), {})
+
+
+def test_games_by_request_rate_nothing_and_pause_no_one(store: ArenaStore) -> None:
+    one, other = store.enter("four", "alice", "a"), store.enter("four", "", "zero")
+    strange = store.enter("five", "alice", "a")
+    unit = store.plan(1, "four", 1, [one, other])
+    store.finish(1, unit, [won(0, 0), won(1, 1)], 1)
+    before = store.ratings(1, [one, other])
+    number = store.ask(1, "four", 1, [one, other], "alice")
+    again = store.ask(1, "four", 1, [other, one], "alice")
+    assert store.open() == (2, again)
+    asked = {each.id: each for each in store.planned(1)}
+    assert asked[number].asked == "alice"
+    lost = msgspec.structs.replace(won(0, 1), reason="crashed", blame=0)
+    store.begin(asked[number])
+    assert [each.state for each in store.requests("alice")] == ["waiting", "playing"]
+    assert store.finish(1, asked[number], [lost, won(1, 1)], 1) == []
+    assert store.ratings(1, [one, other]) == before
+    assert (store.players()[one].state, store.players()[one].faults) == ("active", 0)
+    assert [each.id for each in store.played(1, "four")] == [unit.id]
+    assert [each.id for each in store.played(1, "four", practice=True)] == [number]
+    assert store.counts(1)[one][0] == 1
+    practice = standings(store, Ladder(name="four", game="connect_four"), 1, 0, practice=True)
+    assert [(row.name, row.games, row.faults) for row in practice.rows if row.games] == [
+        ("zero", 2, 0),
+        ("alice/a", 2, 1),
+    ]
+    with pytest.raises(DovetailError, match="not one that you asked for"):
+        store.withdraw(again, "bob")
+    store.withdraw(again, "alice")
+    assert [each.state for each in store.requests()] == ["dropped", "played"]
+    with pytest.raises(DovetailError, match="against itself"):
+        store.ask(1, "four", 1, [one, one], "alice")
+    with pytest.raises(DovetailError, match="of the ladder four"):
+        store.ask(1, "four", 1, [one, strange], "alice")
+    for _ in range(requests.WAITING):
+        store.ask(1, "four", 1, [one, other], "alice")
+    with pytest.raises(DovetailError, match="10 games that you asked for wait"):
+        store.ask(1, "four", 1, [one, other], "alice")
+    store.final(1, {"four": 2})
+    with pytest.raises(DovetailError, match="the final has begun"):
+        store.ask(1, "four", 1, [one, other], "bob")
+
+
+def test_who_is_there_is_known_until_the_arena_falls_silent(
+    store: ArenaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1e9
+    monkeypatch.setattr(presence.time, "time", lambda: now)
+    one, other = store.enter("four", "alice", "a"), store.enter("four", "", "zero")
+    assert store.presence("four")[one] == presence.Presence()
+    store.present({one: "10.0.0.7", other: ""}, {})
+    store.begin(store.plan(1, "four", 1, [one, other]))
+    found = store.presence()
+    assert (found[one].state, found[one].address, found[other].state) == (
+        "playing",
+        "10.0.0.7",
+        "playing",
+    )
+    now += 60
+    store.present({other: ""}, {one: "10.0.0.7", other: ""})
+    now += 9 * 60
+    assert store.presence()[one].away(now) == "9 min"
+    assert store.presence()[other].state == "away"  # nothing was written for ten minutes
+    store.present({other: ""}, {other: ""})
+    assert store.presence()[other].online
+    store.nobody()
+    assert not store.presence()[other].online
 
 
 def test_a_table_says_if_its_units_were_played_by_different_software(
@@ -330,7 +405,7 @@ def test_what_the_operators_commands_print(
     store.enter("four", "", "broken")
     store.mark("/broken", "paused", "raised ValueError: \x1b]0;title\x07\x1b[2Jboo")
     cli.log(path, 1)
-    assert capsys.readouterr().out.endswith("paused /broken raised ValueError: boo\n")
+    assert capsys.readouterr().out.endswith("paused /broken raised ValueError: boo (arena)\n")
     cli.standings(path, None, None, False)
     rows = [
         line for line in capsys.readouterr().out.splitlines() if "greedy" in line or "bro" in line

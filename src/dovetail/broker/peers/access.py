@@ -53,6 +53,10 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
     """The name of the key that programs have without presenting it at the broker's second address,
     which is for its own machine."""
 
+    scoped: bool = False
+    """True if the names of a key's programs and of agents that are one program begin with the
+    key's, so that no one takes a name that another needs."""
+
     def admits(self, public: str) -> bool:
         """Return whether a program with this public key may connect."""
         return any(each.public == public and not each.revoked for each in self.keys.values())

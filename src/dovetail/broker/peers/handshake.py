@@ -6,6 +6,8 @@ import hmac
 from collections import Counter
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from dovetail.broker.peers import limits
 from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.peers import Peer
@@ -61,6 +63,22 @@ def check(
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ProtocolError("invalid", f"{twice[0]!r} is offered twice; give each its own name")
+
+
+def scoped(hello: m.Hello, owner: str) -> m.Hello:
+    """Return a ``hello`` in which the names that must be unique begin with its owner's.
+
+    Args:
+        hello: of a peer.
+        owner: its entrant or key; empty leaves the names as they are.
+    """
+    if not owner:
+        return hello
+    offers = [
+        replace(each, name=f"{owner}/{each.name}") if each.instance else each
+        for each in hello.offers
+    ]
+    return replace(hello, name=hello.name and f"{owner}/{hello.name}", offers=offers)
 
 
 def still(

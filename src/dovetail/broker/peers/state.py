@@ -84,6 +84,8 @@ class BrokerState(BrokerPart):
         self.stopping = False
         self.entrant: Callable[[str], str | None] = lambda token: None
         """Maps an access token to its entrant."""
+        self.origin: Callable[[Address], str] | None = None
+        """Returns the address of a connection's machine, for the catalogue; None keeps it out."""
         self.missed: Callable[[str], None] = lambda text: None
         """Called with a line when a run starts waiting for a lost peer."""
         self.timers = Timers()

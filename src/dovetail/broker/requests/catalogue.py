@@ -80,7 +80,7 @@ def unoffered(broker: BrokerState, role: Role, name: str, peer: str | None) -> s
 
 def _parts(broker: BrokerState, instances: Instances, runs: Runs) -> Iterator[tuple[str, Entries]]:
     peers = broker.sessions.values()
-    yield "peers", (partial(_peer, peer) for peer in peers)
+    yield "peers", (partial(_peer, broker, peer) for peer in peers)
     for part, role in (("environments", "environment"), ("agents", "agent")):
         holders = [peer for peer in peers if peer.role == role]
         yield part, (partial(_offer, p, offer) for p in holders for offer in p.offers.values())
@@ -94,11 +94,14 @@ def _names(broker: BrokerState) -> Entries:
     yield from (partial(str, name) for name in sorted(broker.states))
 
 
-def _peer(peer: Peer) -> dict[str, Any]:
+def _peer(broker: BrokerState, peer: Peer) -> dict[str, Any]:
     state = peer.machine.state
     found = {"name": peer.name, "role": peer.role, "state": state, "software": peer.software}
-    entrant = peer.entrant or peer.key
-    return {**found, "entrant": entrant} if entrant else found
+    if entrant := peer.entrant or peer.key:
+        found["entrant"] = entrant
+    if broker.origin is not None and (address := broker.origin(peer.outbox.address)):
+        found["address"] = address
+    return found
 
 
 def _offer(peer: Peer, offer: Offer) -> dict[str, Any]:

@@ -64,7 +64,8 @@ class Sessions:
                 peer.token = (hello.token or "") if entrant else ""
                 self._resume(address, peer, hello.seen, now)
                 return
-            holders = self._holders(hello, key)  # nothing has changed if this refuses
+            named = greeting.scoped(hello, entrant or self._scope(key))
+            holders = self._holders(named, key)  # nothing has changed if this refuses
         except ProtocolError as error:
             self._broker.out.messages.append((address, m.Error(error.code, str(error))))
             return
@@ -74,13 +75,19 @@ class Sessions:
         for holder in holders:
             if holder is not peer:
                 self._forget(holder, "replaced", f"was replaced by another {holder.name!r}", now)
-        self._begin(address, hello, entrant, public, key, now)
+        self._begin(address, named, entrant, public, key, now)
+        self._broker.connections[address].greeting = hello
 
     def _entrant(self, hello: m.Hello) -> str:
         """Return the entrant of the access token in a ``hello``; empty if it is the broker's."""
         if hello.token is None or greeting.carries(hello, self._broker.settings.token):
             return ""
         return self._broker.entrant(hello.token) or ""
+
+    def _scope(self, key: str) -> str:
+        """Return the key with which the names of its holder's programs begin; empty for none."""
+        access = self._broker.settings.access
+        return key if access is not None and access.scoped else ""
 
     def _identified(self, address: Address, hello: m.Hello) -> tuple[str, str]:
         """Return the public key of a connection and the key's name; both empty without keys."""

@@ -45,6 +45,8 @@ def serve(
     revoked: Callable[[], bool] | None = None,
     access: Source | None = None,
     inside: str = "",
+    also: str = "",
+    origins: bool = False,
 ) -> None:
     """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
 
@@ -72,6 +74,8 @@ def serve(
         access: the keys that are let in, and for what; a change holds at once.
         inside: another address, for programs of this machine that have no key; ``access`` says as
             whose they count.
+        also: another address, like ``bind``.
+        origins: whether the catalogue names the address of each peer's machine.
 
     Raises:
         DovetailError: the address cannot be bound, or the journal not be written.
@@ -91,7 +95,7 @@ def serve(
     if access is not None:
         settings = replace(settings, access=access.access)
     key = None if access is None else access.key
-    server = _listening(bind, settings, journal, durable, key, inside)
+    server = _listening(bind, settings, journal, durable, key, inside, also, origins)
     server.core.broker.missed = log.warning
     if entrant is not None:
         server.core.broker.entrant = entrant
@@ -135,6 +139,8 @@ def _listening(
     durable: bool,
     key: Key | None,
     inside: str,
+    also: str,
+    origins: bool,
 ) -> Server:
     """Bind the address, then open the files; return the broker."""
     made: Server | None = None
@@ -147,11 +153,12 @@ def _listening(
     guard = None if key is None else Guard(key, admits)
     keys = settings.access
     owner = keys.keys[keys.inside].public.encode() if keys is not None and inside else b""
-    router = transport.listen(bind, settings.limits.frame, guard, inside, owner)
+    router = transport.listen(bind, settings.limits.frame, guard, inside, owner, also)
     try:
         opened = journal() if callable(journal) else journal
         kept = None if opened is None else live(opened, durable=durable)
         made = Server(router, settings, opened, kept)
+        made.core.broker.origin = router.origin if origins else None
     finally:
         ready.set()
         if made is None:
@@ -169,6 +176,8 @@ def in_thread(
     entrant: Callable[[str], str | None] | None = None,
     revoked: Callable[[], bool] | None = None,
     access: Source | None = None,
+    also: str = "",
+    origins: bool = False,
 ) -> Iterator[str]:
     """Serve in a thread of this program while a context lasts; yield the broker's address.
 
@@ -203,6 +212,8 @@ def in_thread(
         entrant=entrant,
         revoked=revoked,
         access=access,
+        also=also,
+        origins=origins,
     )
     thread = threading.Thread(target=work, args=(serving,), name="broker")
     thread.start()

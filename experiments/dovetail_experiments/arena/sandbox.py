@@ -1,0 +1,193 @@
+"""The command that runs a submitted agent where it can do little.
+
+Bubblewrap gives it namespaces of its own: no network, no other processes, no files but those that
+Python needs, its own, and the broker's socket.  ``prlimit`` limits its memory, processes and files;
+where systemd manages this user's programs, a scope limits all of its memory, its tasks and its
+processor time, too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from dovetail.peer.address import BROKER, TOKEN
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport import keys
+from dovetail_experiments.arena.description import SubmissionLimits
+
+CODE, SOCKET, KEY = "/agent", "/broker", "/key"
+"""Places in the sandbox."""
+PACKAGES = (
+    *("dovetail", "dovetail_games", "dovetail_agents", "dovetail_experiments"),
+    *("dovetail_bridges", "dovetail_web"),
+)
+"""Our own packages, which may lie outside of the interpreter's folders."""
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+OUTPUT = 4 << 20
+"""Bytes that a file may have which it writes, its log too."""
+DESCRIPTORS = 256
+PROBE = 30.0
+"""Seconds within which a sandbox must start."""
+NOBODY = "65534"
+
+
+class Sandbox:
+    """What this machine can do to confine a program.
+
+    Args:
+        limits: of each program.
+
+    Raises:
+        DovetailError: bubblewrap is missing, or may not make namespaces.
+    """
+
+    def __init__(self, limits: SubmissionLimits) -> None:
+        self._limits = limits
+        for name, package in (("bwrap", "bubblewrap"), ("prlimit", "util-linux")):
+            if shutil.which(name) is None:
+                raise DovetailError(
+                    f"submissions need `{name}`; install {package}, or remove [submissions]"
+                )
+        self._scope: list[str] = []
+        tried = _run([*self._bubble(), "true"])
+        if tried:
+            raise DovetailError(
+                f"submissions need namespaces, and bubblewrap cannot make them: {tried}; allow "
+                "unprivileged user namespaces, or remove [submissions]"
+            )
+        self._scope = self._systemd()
+
+    @property
+    def shown(self) -> str:
+        """What confines programs here, for the operator."""
+        if self._scope:
+            return "bubblewrap and systemd"
+        text = "bubblewrap and prlimit; nothing limits their processor time"
+        # The kernel counts the processes of all users but root.
+        return text if os.geteuid() else f"{text}, and, as you are root, their number"
+
+    def command(
+        self, code: Path, socket: Path, key: Path | None, words: Sequence[str]
+    ) -> list[str]:
+        """Return the command that runs Python confined.
+
+        Args:
+            code: the folder with what was submitted.
+            socket: the broker's Unix socket.
+            key: the program's key file, if it has one.
+            words: Python's arguments.
+        """
+        shown = ["--ro-bind", str(code), CODE, "--bind", str(socket), SOCKET]
+        if key is not None:
+            shown += ["--ro-bind", str(key), KEY]
+        limits = self._limits
+        confined = [
+            "prlimit",
+            f"--as={limits.memory << 20}",
+            f"--nproc={limits.processes}",
+            f"--fsize={OUTPUT}",
+            f"--nofile={DESCRIPTORS}",
+            "--core=0",
+        ]
+        return [
+            *(*self._scope, *self._bubble(), *shown, "--chdir", CODE, *confined),
+            *(sys.executable, "-s", "-B", *words),
+        ]
+
+    def environment(self, token: str | None) -> dict[str, str]:
+        """Return the only environment variables of a confined program."""
+        found = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": "/tmp",
+            "LANG": "C.UTF-8",
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONPATH": os.pathsep.join(dict.fromkeys(map(_above, _packages()))),
+            # Each thread of a numerical library takes memory of its own.
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            BROKER: f"ipc://{SOCKET}",
+        }
+        if token is not None:
+            found[TOKEN] = token
+        else:
+            found[keys.FILE] = KEY
+        if self._scope:  # where systemd-run finds the user's manager
+            for name in ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"):
+                if name in os.environ:
+                    found[name] = os.environ[name]
+        return found
+
+    def _bubble(self) -> list[str]:
+        words = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns"]
+        words += ["--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"]
+        words += ["--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
+        words += ["--size", str(self._limits.disk << 20), "--tmpfs", "/tmp"]
+        for path in SYSTEM:
+            if os.path.islink(path):
+                words += ["--symlink", os.readlink(path), path]
+            elif os.path.isdir(path):
+                words += ["--ro-bind", path, path]
+        for path in ("/etc/ld.so.cache", "/etc/localtime"):
+            words += ["--ro-bind-try", path, path]
+        for path in _interpreter():
+            words += ["--ro-bind", path, path]
+        return words
+
+    def _systemd(self) -> list[str]:
+        """Return what makes a systemd scope with limits; empty where there is none."""
+        if shutil.which("systemd-run") is None:
+            return []
+        limits = self._limits
+        words = ["systemd-run", *(["--user"] if os.geteuid() else []), "--scope", "--quiet"]
+        words += ["--collect", "-p", f"MemoryMax={limits.memory}M", "-p", "MemorySwapMax=0"]
+        words += ["-p", f"TasksMax={limits.processes}", "-p", f"CPUQuota={limits.processor}%"]
+        return [] if _run([*words, "true"]) else [*words, "--"]
+
+
+def _run(command: Sequence[str]) -> str:
+    """Run a command; return what went wrong, in one line, empty if nothing did."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=PROBE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return " ".join(str(error).split())[:200]
+    text = " ".join(done.stderr.decode(errors="replace").split())[:200]
+    return "" if done.returncode == 0 else text or f"it ended with code {done.returncode}"
+
+
+def _packages() -> Iterator[str]:
+    """Yield the folders of our own packages."""
+    for name in PACKAGES:
+        spec = find_spec(name)
+        for each in (spec and spec.submodule_search_locations) or ():
+            yield os.path.abspath(each)
+
+
+def _interpreter() -> list[str]:
+    """Return the folders without which our Python cannot run ours, none inside of another."""
+    real = os.path.realpath(sys.executable)
+    found = {sys.prefix, sys.base_prefix, str(Path(real).parent.parent), *site.getsitepackages()}
+    paths = sorted({*found, *map(os.path.realpath, found), *_packages()})
+    outer: list[str] = []
+    for each in paths:
+        known = (*SYSTEM, *outer)
+        if os.path.isdir(each) and not any(each == k or each.startswith(f"{k}/") for k in known):
+            outer.append(each)
+    return outer
+
+
+def _above(package: str) -> str:
+    return os.path.dirname(package)

@@ -1,0 +1,264 @@
+"""Agents that entrants upload: a queue of versions, each kept.
+
+A version is written whole before its row is, so that a kill in between loses nothing that was
+confirmed: ``submit`` returns once both are on the disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import time
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import sqlalchemy as sa
+
+from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.arena import schema as s
+from dovetail_experiments.arena.description import NAME, SUBMITTED, SubmissionLimits
+from dovetail_experiments.arena.tables import ArenaTables, add_line
+
+SubmissionState = Literal["waiting", "starting", "playing", "failed", "replaced", "withdrawn"]
+OPEN: tuple[SubmissionState, ...] = ("waiting", "starting", "playing")
+"""States of what is run, or will be."""
+MAIN = "agent.py"
+"""The file of a folder that has the agent."""
+FILES = 500
+"""Files that a folder may have."""
+FORM = re.compile(r"[0-9]+\.(py|zip)")
+"""The form of the names of files that hold submissions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A version of an agent that an entrant has uploaded."""
+
+    id: int
+    entrant: str
+    program: str
+    version: int
+    file: str
+    """In the folder of submissions."""
+    digest: str
+    at: float
+    state: SubmissionState
+    why: str
+
+    @property
+    def named(self) -> str:
+        """Its program's name in tables, which says which version played."""
+        return f"{self.program.partition('@')[0]}.v{self.version}"
+
+    @property
+    def offered(self) -> str:
+        """The name under which it is offered: with ``@LADDER`` if it is for one ladder."""
+        _, at, ladder = self.program.partition("@")
+        return f"{self.named}{at}{ladder}"
+
+
+def packed(files: Mapping[str, bytes], limits: SubmissionLimits) -> tuple[str, bytes]:
+    """Return the kind of an upload, ``py`` or ``zip``, and its bytes; several files become a ZIP
+    archive.
+
+    Args:
+        files: what was uploaded, by path.
+        limits: of an upload.
+
+    Raises:
+        DovetailError: it is neither a Python file nor a folder with ``agent.py``, or too large.
+    """
+    most = limits.upload << 20
+    if sum(map(len, files.values())) > most:
+        raise DovetailError(f"an agent may have at most {limits.upload} MiB")
+    if len(files) == 1:
+        ((name, data),) = files.items()
+        if name.endswith(".py"):
+            try:
+                compile(data, name, "exec", dont_inherit=True)
+            except (SyntaxError, ValueError) as error:
+                raise DovetailError(f"{name} is not Python: {error}") from None
+            return "py", data
+        if name.endswith(".zip"):
+            try:
+                with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                    _whole([(i.filename, i.file_size) for i in archive.infolist()], most)
+            except (zipfile.BadZipFile, ValueError, EOFError) as error:
+                raise DovetailError(f"{name} is not a ZIP archive: {error}") from None
+            return "zip", data
+    _whole([(name, len(data)) for name, data in files.items()], most)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in sorted(files.items()):
+            archive.writestr(name, data)
+    return "zip", made.getvalue()
+
+
+def _whole(files: Sequence[tuple[str, int]], most: int) -> None:
+    if not any(Path(name).name == MAIN and name.count("/") < 2 for name, _ in files):
+        raise DovetailError(f"give a Python file, or a folder or a ZIP archive with {MAIN}")
+    if len(files) > FILES:
+        raise DovetailError(f"a folder may have at most {FILES} files")
+    if sum(size for _, size in files) > most:
+        raise DovetailError(f"an agent may have at most {most >> 20} MiB, unpacked too")
+
+
+class Submissions(ArenaTables):
+    """The submissions in an arena's database, and their files beside it."""
+
+    @property
+    def submitted(self) -> Path:
+        """The folder of their files."""
+        return self.path.parent / SUBMITTED
+
+    def submit(
+        self, entrant: str, program: str, files: Mapping[str, bytes], limits: SubmissionLimits
+    ) -> int:
+        """Put a new version of an agent into the queue; return its number.
+
+        Args:
+            entrant: whose it is.
+            program: the agent's name, with ``@LADDER`` if it is for one ladder.
+            files: what was uploaded, by path.
+            limits: of submissions.
+
+        Raises:
+            DovetailError: it is not an agent's name or file, or there are too many.
+        """
+        if not NAME.fullmatch(program.partition("@")[0]):
+            raise DovetailError(
+                f"{program[:60]!r} is not a name; use up to 40 letters, digits, '_', '-' or '.'"
+            )
+        kind, data = packed(files, limits)
+        t = s.submissions.c
+        with self._writing() as connection:
+            mine = connection.execute(sa.select(s.submissions).where(t.entrant == entrant)).all()
+            others = {row.program for row in mine if row.state in OPEN} - {program}
+            if len(others) >= limits.agents:
+                raise DovetailError(
+                    f"you have {len(others)} agents here, and no more may be; withdraw one, or "
+                    "upload a new version of it"
+                )
+            if sum(row.state == "waiting" for row in mine) >= limits.waiting:
+                raise DovetailError(f"{limits.waiting} versions wait already; wait for them")
+            version = 1 + max((row.version for row in mine if row.program == program), default=0)
+            number = 1 + (connection.execute(sa.select(sa.func.max(t.id))).scalar() or 0)
+            file = f"{number}.{kind}"
+            self._keep(file, data)
+            connection.execute(
+                sa.insert(s.submissions).values(
+                    id=number,
+                    entrant=entrant,
+                    program=program,
+                    version=version,
+                    file=file,
+                    digest=hashlib.sha256(data).hexdigest(),
+                    at=time.time(),
+                    state="waiting",
+                    why="",
+                )
+            )
+            add_line(connection, "submitted", f"{entrant}/{program}", f"version {version}")
+            return number
+
+    def _keep(self, file: str, data: bytes) -> None:
+        folder = self.submitted
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            path = folder / file
+            path.unlink(missing_ok=True)  # of an upload that was never confirmed
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+                out.write(data)
+                out.flush()
+                os.fsync(out.fileno())
+            opened = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(opened)
+            finally:
+                os.close(opened)
+        except OSError as error:
+            raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
+
+    def submissions(
+        self, entrant: str | None = None, states: Sequence[SubmissionState] | None = None
+    ) -> list[Submission]:
+        """Return the submissions of an entrant or of all, in some states or in any, the oldest
+        first."""
+        t = s.submissions.c
+        query = sa.select(s.submissions).order_by(t.id)
+        if entrant is not None:
+            query = query.where(t.entrant == entrant)
+        if states is not None:
+            query = query.where(t.state.in_(states))
+        with self._reader.begin() as connection:
+            return [Submission(*row) for row in connection.execute(query)]
+
+    def decided(self, number: int, state: SubmissionState, why: str = "") -> None:
+        """Write down what has become of a submission that was open.
+
+        One that plays replaces the earlier versions of the same agent.
+        """
+        t = s.submissions.c
+        with self._writing() as connection:
+            mine = sa.update(s.submissions).where(t.id == number, t.state.in_(OPEN))
+            if not connection.execute(mine.values(state=state, why=why)).rowcount:
+                return
+            row = connection.execute(sa.select(s.submissions).where(t.id == number)).one()
+            if state == "playing":
+                earlier = (
+                    (t.entrant == row.entrant)
+                    & (t.program == row.program)
+                    & (t.version < row.version)
+                    & t.state.in_(OPEN)
+                )
+                why = f"replaced by version {row.version}"
+                for each in connection.execute(sa.select(s.submissions).where(earlier)).all():
+                    _retire(connection, Submission(*each), "replaced", why)
+            if state in ("playing", "failed"):
+                text = f"version {row.version}" + (f": {why}" if why else "")
+                add_line(connection, state, f"{row.entrant}/{row.program}", text)
+
+    def recall(self, number: int, entrant: str | None) -> None:
+        """Withdraw a submission.
+
+        Args:
+            number: of the submission.
+            entrant: whose it must be; None for anyone's.
+
+        Raises:
+            DovetailError: there is none such.
+        """
+        t = s.submissions.c
+        whose = sa.true() if entrant is None else t.entrant == entrant
+        with self._writing() as connection:
+            row = connection.execute(
+                sa.select(s.submissions).where(t.id == number, t.state.in_(OPEN), whose)
+            ).one_or_none()
+            if row is None:
+                raise DovetailError("there is no such submission that plays or waits")
+            _retire(connection, Submission(*row), "withdrawn", "withdrawn")
+            name = f"{row.entrant}/{row.program}"
+            add_line(connection, "withdrew", name, f"version {row.version}")
+
+
+def _retire(
+    connection: sa.Connection, one: Submission, state: SubmissionState, why: str
+) -> None:
+    """Take a version out of the queue and out of the pairing, as part of a change; its game in
+    progress is finished."""
+    p = s.players.c
+    connection.execute(
+        sa.update(s.submissions)
+        .where(s.submissions.c.id == one.id)
+        .values(state=state, why="" if why == state else why)
+    )
+    connection.execute(
+        sa.update(s.players)
+        .where(p.entrant == one.entrant, p.program == one.named, p.state == "active")
+        .values(state="paused", why=why, faults=0)
+    )
