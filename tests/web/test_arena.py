@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
+import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from dovetail.broker.durable.journal import Journal
-from dovetail.protocol.journal import EpisodeRecord
-from dovetail.protocol.messages import Episode
+from dovetail.protocol.journal import EpisodeRecord, episodes, write
+from dovetail.protocol.messages import Episode, SeatResult
 from dovetail.transport import keys
 from dovetail_experiments.arena import archive
-from dovetail_experiments.arena.description import OWN
+from dovetail_experiments.arena.description import OWN, read
 from dovetail_experiments.arena.games import ArenaGame
 from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_web.app import application
@@ -86,7 +88,7 @@ def arena(tmp_path: Path, hub: Hub) -> Iterator[tuple[TestClient, ArenaStore, di
 def test_ladders_and_agents(arena: tuple[TestClient, ArenaStore, dict[str, str]]) -> None:
     client, store, _ = arena
     number = next(iter(store.players()))
-    for path in ("/arena", "/arena/four", f"/arena/four/{number}", "/arena/four/wall"):
+    for path in ("/arena", "/arena/four", f"/arena/four/{number}", "/arena/hall"):
         text = client.get(path).text
         assert NAME not in text
         assert "<1>" not in text
@@ -217,7 +219,12 @@ def test_an_entrant_signs_in_by_a_code_that_its_key_has_shown(
         assert enter(client) == 200
         assert "You are <b>alice</b>" in client.get("/arena").text
         text = client.get(path).text
-        for each in ("secret line &lt;b&gt;", 'id="faults"', 'id="log"', "invited alice"):
+        for each in (
+            "secret line &lt;b&gt;",
+            'id="faults"',
+            'id="log"',
+            "<strong>alice</strong> invited",
+        ):
             assert each in text
         baseline = client.get(f"/arena/four/{max(store.players())}").text
         assert 'id="log"' not in baseline
@@ -234,9 +241,9 @@ def test_an_entrant_signs_in_by_a_code_that_its_key_has_shown(
 def test_the_operator_administers(arena: tuple[TestClient, ArenaStore, dict[str, str]]) -> None:
     client, store, tokens = arena
 
-    def do(what: str, who: str = "", text: str = "") -> Any:
+    def do(what: str, who: str = "", text: str = "", sure: bool = True) -> Any:
         form = {"csrf": stamp(client, "/operator"), "do": what, "who": who, "text": text}
-        return client.post("/operator", data=form)
+        return client.post("/operator", data={**form, **({"sure": "1"} if sure else {})})
 
     for given, status in (("", 403), (tokens["alice"], 403), ("of the operator", 200)):
         if given:
@@ -246,8 +253,25 @@ def test_the_operator_administers(arena: tuple[TestClient, ArenaStore, dict[str,
     assert client.post("/operator", data={"do": "note", "text": "forged"}).status_code == 403
     assert do("pause", "alice", "too <b>slow</b>").status_code == 200
     assert {p.why for p in store.players().values() if p.entrant} == {"too <b>slow</b>"}
-    assert do("ban", "bob", "cheats").status_code == 200
+    for what, who, question in (
+        ("ban", "bob", "Ban bob?"),
+        ("final", "", "Begin the final of season 1?"),
+        ("season", "", "Begin season spring?"),
+    ):
+        assert question in do(what, who, "spring", sure=False).text
+    assert store.entrants() == {"alice": "paused", "bob": "active"}
+    assert [each.name for each in store.seasons()] == ["1"]
+    banned = do("ban", "bob", "cheats")
     assert store.entrants() == {"alice": "paused", "bob": "banned"}
+    assert "<strong>bob</strong> is banned." in banned.text
+    assert '<button name="do" value="resume">Undo</button>' in banned.text
+    assert do("resume", "bob").status_code == 200
+    assert do("ban", "bob", "cheats").status_code == 200
+    assert [(e.what, e.by) for e in store.log()[-3:]] == [
+        ("banned", "page"),
+        ("resumed", "page"),
+        ("banned", "page"),
+    ]
     assert do("resume", "alice").status_code == 200
     failed = do("pause", "x/<i>")
     assert failed.status_code == 400
@@ -264,15 +288,146 @@ def test_the_operator_administers(arena: tuple[TestClient, ArenaStore, dict[str,
         assert text in shown
     form = {"csrf": stamp(client, "/operator")}
     sent = client.post("/operator/export", data=form)
-    assert sent.headers["content-disposition"] == 'attachment; filename="arena.zip"'
+    name = f"Course-1-{time.strftime('%Y-%m-%d')}.zip"
+    assert f'filename="{name}"' in sent.headers["content-disposition"]
+    assert store.log()[-1].what == "exported"
     copy = store.path.parent.parent / "copy.zip"
     copy.write_bytes(sent.content)
     file = archive.restore(copy, copy.parent / "copy")
     with ArenaStore(file.parent / "arena" / FILE) as found:
-        assert found.log() == store.log()
+        assert found.log() == store.log()[:-1]
     client.post("/arena/mine", data={**form, "leave": "1"})
     for path in ("/operator", "/operator/export"):
         assert client.post(path, data=form).status_code == 403
+
+
+def test_the_operator_sees_who_is_missing_and_from_where(
+    arena: tuple[TestClient, ArenaStore, dict[str, str]],
+) -> None:
+    client, store, _ = arena
+    one, other = store.players()
+    store.present({other: "10.0.0.7"}, {})
+    assert "10.0.0.7" not in client.get(f"/arena/four/{other}").text
+    assert "online" in client.get("/arena/four").text
+    assert sign_in(client, "of the operator") == 200
+    text = client.get("/operator").text
+    for each in ("10.0.0.7", "1 of 2", "bob has never connected", "is missing", "Missing 1"):
+        assert each in text
+    rows = client.get("/operator?show=missing").text
+    assert f"/arena/four/{one}" in rows
+    assert f"/arena/four/{other}" not in rows
+    assert f"/arena/four/{one}" not in client.get("/operator?find=rand").text
+    assert "10.0.0.7" in client.get(f"/arena/four/{other}").text
+
+
+SUBMISSIONS = """
+[submissions]
+agents = 1
+"""
+
+
+def test_an_entrant_s_own_page(
+    arena: tuple[TestClient, ArenaStore, dict[str, str]], tmp_path: Path
+) -> None:
+    client, store, tokens = arena
+    one, other = store.players()
+    assert client.get("/arena/mine", follow_redirects=False).headers["location"] == "/arena"
+    assert client.get("/arena/mine/games.journal").status_code == 403
+    assert sign_in(client, tokens["alice"]) == 200
+
+    def post(path: str, **given: Any) -> Any:
+        return client.post(path, data={"csrf": stamp(client, "/arena/mine"), **given})
+
+    text = client.get("/arena/mine").text
+    assert "secret line &lt;b&gt;" in text  # its last fault
+    assert "never here" in text
+    answer = post("/arena/four/ask", player=[one, other])
+    assert answer.status_code == 200
+    (asked,) = store.requests("alice")
+    assert (asked.players, asked.state) == ([one, other], "waiting")
+    assert "itself" in post("/arena/four/ask", player=[one, one]).text
+    assert "choose 2 agents" in post("/arena/four/ask", player=[one]).text.lower()
+    assert post("/arena/withdraw", unit=asked.unit).status_code == 200
+    assert [each.state for each in store.requests()] == ["dropped"]
+    assert "has begun" in post("/arena/withdraw", unit=asked.unit).text
+    unit = store.ask(1, "four", 0, [one, other], "alice")
+    planned = next(each for each in store.planned(1) if each.id == unit)
+    store.finish(1, planned, [game(0, 1), game(1, 1)], 3)
+    shown = client.get(f"/arena/four/{one}/{other}").text
+    assert 'id="practice"' in shown
+    assert f"/arena/four/replay/{unit}/0" in shown
+    assert "practice" in client.get("/arena/four?practice").text
+    assert "invited alice" in client.get("/arena/mine/log.txt").text
+    # Bob sees nothing of hers, and asks for no game of hers.
+    assert sign_in(client, tokens["bob"]) == 200
+    assert "secret line" not in client.get("/arena/mine").text
+    assert "must be yours" in post("/arena/four/ask", player=[one, other]).text
+
+
+def test_an_entrant_takes_its_own_games_away(
+    arena: tuple[TestClient, ArenaStore, dict[str, str]], tmp_path: Path
+) -> None:
+    client, _, tokens = arena
+    journal = tmp_path / "arena" / "journal"
+    journal.unlink()
+    seats = [SeatResult(f"a{n}", n) for n in range(2)]
+    results = [Episode(1, 1, 9, 5, "crashed", seats, blame=n, message="why") for n in (0, 1)]
+    write(
+        journal,
+        [
+            EpisodeRecord(each, "connect_four", {}, "evaluate", [], names=names)
+            for names in (["alice/a", "bob/b"], ["bob/b", "x"])
+            for each in results
+        ],
+    )
+    assert sign_in(client, tokens["alice"]) == 200
+    copy = tmp_path / "own.journal"
+    copy.write_bytes(client.get("/arena/mine/games.journal").content)
+    own = [record.result.message for _, record in episodes(copy)]
+    assert own == ["why", ""]  # what went wrong in bob's program is his
+
+
+def test_an_entrant_uploads_an_agent_where_the_arena_allows_it(
+    arena: tuple[TestClient, ArenaStore, dict[str, str]], hub: Hub, tmp_path: Path
+) -> None:
+    client, store, tokens = arena
+    assert sign_in(client, tokens["alice"]) == 200
+
+    def upload(client: TestClient, *files: tuple[str, bytes], name: str = "mine") -> Any:
+        data = {"csrf": stamp(client, "/arena/mine"), "name": name}
+        return client.post(
+            "/arena/submit", data=data, files=[("files", each) for each in files] or None
+        )
+
+    assert upload(client, ("a.py", b"a = 1")).status_code == 404
+    (tmp_path / "arena.toml").write_text(ARENA.replace("[[l", f"{SUBMISSIONS}\n[[l"))
+    with TestClient(application(hub, arena=tmp_path / "arena.toml", hosts=("testserver",))) as on:
+        assert upload(on, ("a.py", b"a = 1")).status_code == 403
+        assert sign_in(on, tokens["alice"]) == 200
+        assert upload(on, ("a.py", b"a = 1")).status_code == 200
+        folder = [("bot/agent.py", b"import net"), ("bot/net.py", b"")]
+        assert upload(on, *folder).status_code == 200
+        assert "is not Python" in upload(on, ("a.py", b"a =")).text
+        assert "you have 1 agents here" in upload(on, ("a.py", b"1"), name="x").text.lower()
+        one, two = store.submissions("alice")
+        assert (one.named, two.named) == ("mine.v1", "mine.v2")
+        assert zipfile.ZipFile(store.submitted / two.file).namelist() == [n for n, _ in folder]
+        assert "printed nothing" in on.get(f"/arena/submitted/{one.id}.log").text
+        form = {"csrf": stamp(on, "/arena/mine"), "number": str(one.id)}
+        assert on.post("/arena/recall", data=form).status_code == 200
+        assert store.submissions()[0].state == "withdrawn"
+        assert sign_in(on, tokens["bob"]) == 200
+        assert on.get(f"/arena/submitted/{one.id}.log").status_code == 404
+    copy = archive.restore(exported(tmp_path), tmp_path / "copy")
+    with ArenaStore(copy.parent / "arena" / FILE) as found:
+        assert found.submissions() == store.submissions()
+        assert (found.submitted / one.file).read_bytes() == b"a = 1"
+
+
+def exported(folder: Path) -> Path:
+    file, to = folder / "arena.toml", folder / "whole.zip"
+    archive.export(file, read(file), to)
+    return to
 
 
 def test_a_replay_is_the_attempt_that_counts(

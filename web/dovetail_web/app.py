@@ -92,13 +92,11 @@ class Page:
             self._more = ResultPages(stores, self.shown).routes()
         self._plays = arena is None
         if arena is not None:
-            from dovetail_web.arena_pages import ArenaPages  # needs dovetail[experiments]
+            from dovetail_web.arena import routes  # needs dovetail[experiments]
 
             del self._tabs["/play"]
             self._tabs["/arena"] = "Arena"
-            self._more += ArenaPages(
-                arena, self.shown, self._posted, hub.whose, self._sessions
-            ).routes()
+            self._more += routes(arena, self.shown, self._posted, hub.whose, self._sessions)
         self._drawing = asyncio.Semaphore(MOST_DRAWN)
         self._reading = asyncio.Semaphore(MOST_READ)
         self._static = StaticFiles(HERE / "static")

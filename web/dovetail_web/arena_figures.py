@@ -10,16 +10,41 @@ import msgspec
 
 from dovetail_experiments.arena.games import FORFEITED
 from dovetail_experiments.arena.rows import FinishedUnit
-from dovetail_experiments.arena.standings import LadderTable
+from dovetail_experiments.arena.standings import LadderTable, StandingsRow
 from dovetail_experiments.arena.store import LadderPlayer
 
 POINTS = 300
 """Points of a curve at most."""
 WIDTH, HEIGHT = 640, 180
 """Of a curve's picture."""
+COLUMN = 240
+"""The width of a column of ratings."""
+MARGIN = 14
+"""The least distance of a tick's text from its ends."""
+TICKS = 4
+STEPS = (20, 50, 100, 200, 500, 1000, 2000, 5000)
+ENDS = {
+    "terminated": "played to the end",
+    "truncated": "cut short",
+    "timeout": "out of time",
+    "illegal-action": "illegal action",
+    "disconnected": "left",
+    "stalled": "no answer",
+    "forfeited": "not played",
+}
+"""How games end, for readers; other reasons are words already."""
+SHORT = {
+    "crashed": "crash",
+    "timeout": "too late",
+    "illegal-action": "not legal",
+    "disconnected": "left",
+    "forfeited": "not played",
+    "stalled": "no answer",
+}
+"""What is said of a game that a fault decided."""
 
 
-class Curve(msgspec.Struct):
+class RatingCurve(msgspec.Struct):
     """A rating over time as a picture: ``points`` of the line and of the band around it."""
 
     line: str
@@ -31,7 +56,7 @@ class Curve(msgspec.Struct):
     height: int = HEIGHT
 
 
-def curve(ratings: Sequence[tuple[float, float]]) -> Curve | None:
+def curve(ratings: Sequence[tuple[float, float]]) -> RatingCurve | None:
     """Return the curve of ratings with two sigma around them; None for fewer than two."""
     if len(ratings) < 2:
         return None
@@ -49,7 +74,75 @@ def curve(ratings: Sequence[tuple[float, float]]) -> Curve | None:
     upper = [at(n, mu + 2 * sigma) for n, (mu, sigma) in enumerate(values)]
     lower = [at(n, mu - 2 * sigma) for n, (mu, sigma) in enumerate(values)]
     line = [at(n, mu) for n, (mu, _) in enumerate(values)]
-    return Curve(" ".join(line), " ".join([*upper, *lower[::-1]]), low, high, len(ratings))
+    return RatingCurve(" ".join(line), " ".join([*upper, *lower[::-1]]), low, high, len(ratings))
+
+
+class Scale(msgspec.Struct):
+    """Where ratings lie in a column of a table."""
+
+    low: float
+    high: float
+    ticks: list[tuple[float, str]]
+    """Places and texts of a few round ratings."""
+
+    def at(self, value: float) -> float:
+        """Return the place of a rating, from 0 to ``COLUMN``."""
+        share = (value - self.low) / max(1e-9, self.high - self.low)
+        return round(COLUMN * min(1.0, max(0.0, share)), 1)
+
+    def bar(self, row: StandingsRow) -> tuple[float, float, float] | None:
+        """Return the places of a rating and of the ends of its interval; None if it has none."""
+        if not row.units or not row.elo.known:
+            return None
+        return self.at(row.elo.value), self.at(row.elo.low), self.at(row.elo.high)
+
+
+def scale(rows: Sequence[StandingsRow]) -> Scale:
+    """Return the scale of a table's ratings and their intervals."""
+    known = [row.elo for row in rows if row.units and row.elo.known]
+    ends = [e for elo in known for e in (elo.value, elo.low, elo.high) if math.isfinite(e)]
+    low, high = (min(ends), max(ends)) if ends else (-100.0, 100.0)
+    low, high = min(low, high - 100.0), max(high, low + 100.0)
+    step = next(s for s in STEPS if (high - low) / s <= TICKS or s == STEPS[-1])
+    first = math.ceil(low / step)
+    found = Scale(low, high, [])
+    while first * step <= high:
+        place, text = found.at(first * step), f"{first * step:+d}" if first else "0"
+        if MARGIN <= place <= COLUMN - MARGIN:
+            found.ticks.append((place, text))
+        first += 1
+    return found
+
+
+def results(
+    recent: Sequence[FinishedUnit], players: Mapping[int, LadderPlayer]
+) -> list[dict[str, Any]]:
+    """Return the newest units as a reader wants them: the winner in front, and how it ended."""
+    found = []
+    for unit in recent:
+        order = sorted(range(len(unit.players)), key=lambda place: -unit.points[place])
+        names = [players[unit.players[place]].name for place in order]
+        best, last = unit.points[order[0]], unit.points[order[-1]]
+        fault = next((game for game in unit.games if game.fault is not None), None)
+        if fault is not None and fault.fault == order[-1]:
+            end = SHORT.get(fault.reason, fault.reason)
+        else:
+            end = " : ".join(
+                f"{unit.points[place] * len(unit.games):g}"
+                if len(unit.players) == 2 and len(unit.games) == 2
+                else f"{unit.points[place]:.2f}"
+                for place in order
+            )
+        found.append(
+            {
+                "unit": unit.id,
+                "first": names[0],
+                "how": "beat" if best > last else "drew with",
+                "others": ", ".join(names[1:]),
+                "end": end,
+            }
+        )
+    return found
 
 
 def opponents(
@@ -107,6 +200,7 @@ def games(
                     "score": game.returns[seat] if len(game.seating) == 1 else game.scores[seat],
                     "turns": game.turns,
                     "reason": game.reason,
+                    "end": ENDS.get(game.reason, game.reason),
                     "fault": game.fault == place,
                     "message": game.message,
                     "replay": game.reason != FORFEITED,

@@ -1,120 +1,66 @@
-"""The pages of an arena: its ladders, each agent, a wall of what is played now, games to replay, and administration."""
+"""The public pages of an arena: ladders, agents, who met whom, the wall and the hall, and games to replay."""
 
 from __future__ import annotations
 
 import asyncio
-import hmac
-import math
-import secrets
-import tempfile
-import threading
 import time
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from starlette.background import BackgroundTask
-from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
-from dovetail.peer.quoting import command, path
+from dovetail.peer.quoting import path
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import episodes
-from dovetail_experiments.arena import archive, description, sign_in
-from dovetail_experiments.arena.entrants import State
+from dovetail_experiments.arena.presence import Presence
 from dovetail_experiments.arena.rows import FinishedUnit
-from dovetail_experiments.arena.standings import LadderTable, StandingsRow, elo, standings
-from dovetail_experiments.arena.store import FILE, ArenaStore, LadderPlayer, Season
+from dovetail_experiments.arena.standings import StandingsRow, elo
+from dovetail_experiments.arena.store import LadderPlayer
 from dovetail_web.arena_figures import (
+    Scale,
     by_seat,
     curve,
     game_rows,
     games,
     opponents,
+    results,
+    scale,
     table_rows,
 )
-from dovetail_web.connection_limits import network
+from dovetail_web.arena_site import LINES, ArenaSite, date, may_see
 from dovetail_web.files import csv_file
 from dovetail_web.positions import encode
-from dovetail_web.rate_limit import Attempts
 from dovetail_web.routes import Route
-from dovetail_web.sessions import Sessions
-from dovetail_web.shown import Shown
 
-FRESH = 5.0
-"""Seconds for which a table is shown before it is made again, at least."""
-REST = 10.0
-"""The same as a multiple of the time that it took: that of 10,000 units takes seconds on a busy machine."""
 GAMES = 60
 """Games that an agent's page lists, the newest."""
-LINES = 50
-"""Lines of the log that a page shows, the newest."""
-LONGEST = 500
-"""Characters of what the operator writes."""
-STATES: dict[str, State] = {"pause": "paused", "ban": "banned", "resume": "active"}
 UNITS = 20
 """Units that a ladder's page lists, the newest."""
-
-
-class Kept(NamedTuple):
-    """A table that was made."""
-
-    table: LadderTable
-    latest: int
-    """The newest unit that it counts."""
-    until: float
-    """When it may be made again."""
+LEADERS = 100
+"""Agents that the hall shows, the best."""
+NEWEST = 4
+"""Results that the hall shows."""
 
 
 class ArenaPages:
     """The pages.
 
     Args:
-        file: the arena's description.
-        shown: makes a page.
-        posted: returns a form that came from our own page.
-        connected: returns whose the connected program of a name is; empty if there is none.
-        sessions: of the browsers that have signed in.
-
-    Raises:
-        DovetailError: the file is not an arena's, or the arena was never run.
+        site: the arena.
     """
 
-    def __init__(
-        self,
-        file: Path,
-        shown: Shown,
-        posted: Callable[[Request], Awaitable[FormData]],
-        connected: Callable[[str], str],
-        sessions: Sessions,
-    ) -> None:
-        self._file = file
-        self._arena = description.read(file)
-        where = description.folder(file, self._arena)
-        self._journal = where / description.JOURNAL
-        self._own = description.token(file, self._arena)
-        self._store = ArenaStore(where / FILE)
-        self._shown = shown
-        self._posted = posted
-        self._connected = connected
-        self._sessions = sessions
-        self._attempts = Attempts()
+    def __init__(self, site: ArenaSite) -> None:
+        self._site = site
+        self._arena = site.arena
+        self._store = site.store
         self._reading = asyncio.Semaphore(1)
         """A search through the journal takes long; those that wait keep no other page waiting."""
-        self._tables: dict[tuple[str, int], Kept] = {}
-        self._lock = threading.Lock()
-        """A table is made once, however many ask for it."""
 
     def routes(self) -> list[Route]:
         """Return the routes."""
         return [
-            Route("/arena", self.ladders),
-            Route("/arena/mine", self.mine, methods=["POST"]),
-            Route("/operator", self.operator),
-            Route("/operator", self.change, methods=["POST"]),
-            Route("/operator/export", self.export, methods=["POST"]),
+            Route("/arena/hall", self.hall),
             Route("/arena/{ladder}", self.ladder),
             Route("/arena/{ladder}/table.csv", self.table_file),
             Route("/arena/{ladder}/{player:number}/games.csv", self.games_file),
@@ -122,188 +68,201 @@ class ArenaPages:
             Route("/arena/{ladder}/wall.json", self.leaders),
             Route("/arena/{ladder}/replay/{unit:number}/{number:number}", self.replay),
             Route("/arena/{ladder}/{player:number}", self.player),
+            Route("/arena/{ladder}/{player:number}/{other:number}", self.both),
         ]
 
-    # -- what is shown ----------------------------------------------------------------------------
-
-    def _of(self, request: Request) -> description.Ladder:
-        try:
-            return self._arena.ladder(request.path_params["ladder"])
-        except DovetailError as error:
-            raise HTTPException(404, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
-
-    def _season(self, request: Request) -> tuple[Season, list[Season]]:
-        seasons = self._store.seasons()
-        wanted = request.query_params.get("season", "")
-        for each in reversed(seasons):
-            if wanted in ("", each.name):
-                return each, seasons
-        raise HTTPException(404, f"There is no season {wanted[:100]!r}.")
-
-    def _seasons(self, season: Season, seasons: list[Season]) -> dict[str, Any]:
-        """Return what all pages say of seasons."""
-        final = season.final is not None and season.ended is None
-        left = len(self._store.planned(season.number)) if final else 0
-        return {"season": season, "seasons": seasons, "left": left}
-
-    def _table(self, ladder: description.Ladder, season: int) -> LadderTable:
-        key = ladder.name, season
-        kept = self._tables.get(key)
-        if not self._lock.acquire(blocking=kept is None):
-            assert kept is not None
-            return kept.table  # while a newer one is made
-        try:
-            kept = self._tables.get(key)
-            began = time.monotonic()
-            if kept is None or began > kept.until:
-                newest = self._store.latest(season, ladder.name)
-                if kept is None or newest != kept.latest:
-                    found = standings(self._store, ladder, season, self._arena.seed)
-                    now = time.monotonic()
-                    until = now + max(FRESH, REST * (now - began))
-                    kept = self._tables[key] = Kept(found, newest, until)
-            return kept.table
-        finally:
-            self._lock.release()
-
-    async def ladders(self, request: Request) -> Response:
-        """All ladders, with who leads."""
-        return await self._ladders(request)
-
-    async def _ladders(
-        self, request: Request, status: int = 200, problem: str = "", secret: str = ""
-    ) -> Response:
-        # Drawn for each page that is shown: the page of a planted cookie would show a known code.
-        secret = secret or secrets.token_hex(16)
+    async def ladder(self, request: Request) -> Response:
+        """A ladder's table and its latest units."""
+        site, ladder = self._site, self._site.ladder(request)
+        practice = "practice" in request.query_params
 
         def read() -> dict[str, Any]:
-            season, seasons = self._season(request)
+            season, seasons = site.season(request)
+            recent = self._store.played(season.number, ladder.name, last=UNITS, practice=practice)
+            players = self._store.players(ladder.name)
+            table = site.table(ladder, season.number, practice=practice)
             return {
-                **self._seasons(season, seasons),
-                "ladders": [
-                    (each, self._table(each, season.number)) for each in self._arena.ladders
-                ],
+                **site.seasons(season, seasons),
+                "table": table,
+                "scale": scale(table.rows),
+                "recent": recent[::-1],
+                "results": results(recent[::-1], players),
+                "players": players,
+                "presence": self._store.presence(ladder.name),
                 "elo": elo,
             }
 
         values = await asyncio.to_thread(read)
-        return self._shown(
+        who = await site.entrant(request)
+        return site.shown(
             request,
-            "arena",
-            status,
-            arena=self._arena,
-            entrant=await self._entrant(request),
-            secret=secret,
-            code=sign_in.code(secret),
-            problem=problem,
+            "ladder",
+            ladder=ladder,
+            game=ladder.offered,
+            entrant=who,
+            practice=practice,
+            now=time.time(),
+            date=date,
             **values,
         )
 
-    async def ladder(self, request: Request) -> Response:
-        """A ladder's table and its latest units."""
-        ladder = self._of(request)
-
-        def read() -> dict[str, Any]:
-            season, seasons = self._season(request)
-            recent = self._store.played(season.number, ladder.name, last=UNITS)
-            return {
-                **self._seasons(season, seasons),
-                "table": self._table(ladder, season.number),
-                "recent": recent[::-1],
-                "players": self._store.players(ladder.name),
-                "elo": elo,
-            }
-
-        return self._shown(request, "ladder", ladder=ladder, **await asyncio.to_thread(read))
-
     async def player(self, request: Request) -> Response:
         """An agent: its rating over time, opponents, seats, faults and games."""
-        ladder, number = self._of(request), request.path_params["player"]
+        site, player = self._site, self._site.player(request)
+        ladder, number = site.ladder(request), player.id
+        who = await site.entrant(request)
 
         def read() -> dict[str, Any]:
-            season, seasons = self._season(request)
+            season, seasons = site.season(request)
             players = self._store.players(ladder.name)
-            if number not in players:
-                raise HTTPException(404, f"There is no agent {number} in {ladder.name}.")
             played = self._store.played(season.number, ladder.name, player=number)
-            listed = games(played, number, players)
-            row = next(
-                (e for e in self._table(ladder, season.number).rows if e.player == number), None
+            practice = self._store.played(
+                season.number, ladder.name, player=number, last=GAMES, practice=True
             )
+            listed = games(played, number, players)
+            rows = site.table(ladder, season.number).rows
             return {
-                **self._seasons(season, seasons),
-                "player": players[number],
-                "row": row,
+                **site.seasons(season, seasons),
+                "row": next((e for e in rows if e.player == number), None),
+                "place": next((n for n, e in enumerate(rows, 1) if e.player == number), 0),
                 "curve": curve([_rating(unit, number) for unit in played]),
                 "opponents": opponents(played, number, players),
                 "seats": by_seat(played, number),
                 "games": listed[:GAMES],
+                "practice": games(practice, number, players)[:GAMES],
                 "faults": [each for each in listed if each["fault"]][:GAMES],
-                "log": self._store.log(LINES, [players[number].entrant, players[number].name]),
+                "log": self._store.log(LINES, [player.entrant, player.name]),
+                "presence": self._store.presence(ladder.name).get(number, Presence()),
+                "own": [each for each in players.values() if who and each.entrant == who],
                 "elo": elo,
             }
 
         values = await asyncio.to_thread(read)
-        mine = _may_see(await self._entrant(request), values["player"])
-        return self._shown(request, "player", ladder=ladder, mine=mine, date=_date, **values)
+        return site.shown(
+            request,
+            "player",
+            ladder=ladder,
+            player=player,
+            mine=may_see(who, player),
+            entrant=who,
+            now=time.time(),
+            date=date,
+            **values,
+        )
+
+    async def both(self, request: Request) -> Response:
+        """All games of two agents against each other."""
+        site, ladder = self._site, self._site.ladder(request)
+        one, other = site.player(request), site.player(request, "other")
+        who = await site.entrant(request)
+
+        def read() -> dict[str, Any]:
+            season, seasons = site.season(request)
+            players = self._store.players(ladder.name)
+            found = {}
+            for practice in (False, True):
+                played = self._store.played(
+                    season.number, ladder.name, player=one.id, other=other.id, practice=practice
+                )
+                found[practice] = games(played, one.id, players)
+                if not practice:
+                    met = opponents(played, one.id, players)
+            return {
+                **site.seasons(season, seasons),
+                "units": next(((n, p) for o, n, p in met if o.id == other.id), (0, 0.0)),
+                "games": found[False],
+                "practice": found[True],
+            }
+
+        return site.shown(
+            request,
+            "both",
+            ladder=ladder,
+            one=one,
+            other=other,
+            mine=may_see(who, one),
+            **await asyncio.to_thread(read),
+        )
 
     async def table_file(self, request: Request) -> Response:
         """A ladder's table as CSV."""
-        ladder = self._of(request)
+        ladder = self._site.ladder(request)
 
         def read() -> Response:
-            season, _ = self._season(request)
-            return csv_file(
-                f"{ladder.name}-{season.number}", table_rows(self._table(ladder, season.number))
-            )
+            season, _ = self._site.season(request)
+            table = self._site.table(ladder, season.number)
+            return csv_file(f"{ladder.name}-{season.number}", table_rows(table))
 
         return await asyncio.to_thread(read)
 
     async def games_file(self, request: Request) -> Response:
         """All games of an agent in a season as CSV, with what went wrong for those who may see it."""
-        ladder, number = self._of(request), request.path_params["player"]
-        who = await self._entrant(request)
+        player = self._site.player(request)
+        who = await self._site.entrant(request)
 
         def read() -> Response:
-            season, _ = self._season(request)
-            players = self._store.players(ladder.name)
-            if number not in players:
-                raise HTTPException(404, f"There is no agent {number} in {ladder.name}.")
-            listed = games(
-                self._store.played(season.number, ladder.name, player=number), number, players
-            )
-            rows = game_rows(listed, told=_may_see(who, players[number]))
-            return csv_file(f"{ladder.name}-{number}-{season.number}", rows)
+            season, _ = self._site.season(request)
+            number, ladder = player.id, player.ladder
+            played = self._store.played(season.number, ladder, player=number)
+            listed = games(played, number, self._store.players(ladder))
+            rows = game_rows(listed, told=may_see(who, player))
+            return csv_file(f"{ladder}-{number}-{season.number}", rows)
 
         return await asyncio.to_thread(read)
 
+    # -- for a lecture hall -----------------------------------------------------------------------
+
     async def wall(self, request: Request) -> Response:
-        """What is played now and who leads, for a lecture hall."""
-        ladder = self._of(request)
-        game = await asyncio.to_thread(lambda: ladder.offered)
-        return self._shown(request, "wall", ladder=ladder, game=game)
+        """Lead to the hall of one ladder."""
+        ladder = self._site.ladder(request)
+        return RedirectResponse(path("arena", "hall", only=ladder.name), 303)
+
+    async def hall(self, request: Request) -> Response:
+        """What is played now and who leads, full screen; the ladders take turns."""
+        only = request.query_params.get("only", "")
+        shown = [e for e in self._arena.ladders if only in ("", e.name)]
+        if not shown:
+            raise HTTPException(404, f"There is no ladder {only[:80]!r}.")
+        ladders = await asyncio.to_thread(lambda: [(each.name, each.offered) for each in shown])
+        return self._site.shown(request, "hall", arena=self._arena, ladders=ladders)
 
     async def leaders(self, request: Request) -> Response:
-        """The wall's table, as JSON."""
-        ladder = self._of(request)
+        """What the hall shows of a ladder, as JSON."""
+        ladder = self._site.ladder(request)
 
         def read() -> bytes:
-            season, _ = self._season(request)
-            rows = [_line(each) for each in self._table(ladder, season.number).rows if each.units]
-            return encode({"season": season.name, "rows": rows[:12]})
+            season, seasons = self._site.season(request)
+            table = self._site.table(ladder, season.number)
+            players = self._store.players(ladder.name)
+            presence = self._store.presence(ladder.name)
+            rows = [row for row in table.rows if row.units][:LEADERS]
+            recent = self._store.played(season.number, ladder.name, last=NEWEST)
+            bars = scale(rows)
+            return encode(
+                {
+                    "season": season.name,
+                    "ends": self._site.seasons(season, seasons)["ends"],
+                    "online": sum(each.online for each in presence.values()),
+                    "agents": len(players),
+                    "played": table.played,
+                    "ticks": bars.ticks,
+                    "rows": [_line(row, presence, players, bars) for row in rows],
+                    "results": results(recent[::-1], players),
+                }
+            )
 
         return Response(await asyncio.to_thread(read), media_type="application/json")
 
     async def replay(self, request: Request) -> Response:
         """Lead to a game of the journal."""
-        ladder = self._of(request)
+        ladder = self._site.ladder(request)
         unit, number = request.path_params["unit"], request.path_params["number"]
         part, index = (f".{number}", 0) if ladder.seats == 1 else ("", number)
         label = f"{ladder.name}/{unit}{part}/"
 
         def find() -> int | None:
             found = None
-            for at, record in episodes(self._journal):
+            for at, record in episodes(self._site.journal):
                 if record.label.startswith(label) and record.result.index == index:
                     found = at  # the last attempt is the one that counts
             return found
@@ -317,147 +276,26 @@ class ArenaPages:
             raise HTTPException(404, "The journal does not have this game.")
         return RedirectResponse(path("replay", at), 303)
 
-    # -- entrants ---------------------------------------------------------------------------------
-
-    async def mine(self, request: Request) -> Response:
-        """Sign an entrant or the operator in, to show what only they may see."""
-        form = await self._posted(request)
-        answer = RedirectResponse("/arena", 303)
-        if "leave" in form:
-            self._sessions.end(request, answer)
-            return answer
-        if "code" in form:
-            secret = str(form["code"])[:100]
-            code = sign_in.code(secret)
-            who = await asyncio.to_thread(self._proved, code)
-            if who is None:
-                text = (
-                    f"No key that may enter has shown this code; run `{command('arena', 'sign-in', code)}`, wait "
-                    "until it says that it is connected, and try again."
-                )
-                return await self._ladders(request, 403, text, secret)
-        else:
-            address, now = network(request.client.host if request.client else ""), time.monotonic()
-            wait = self._attempts.wait(address, now)
-            if wait:
-                text = f"Too many wrong access tokens; wait {math.ceil(wait)} s, then try again."
-                return await self._ladders(request, 429, text)
-            who = await asyncio.to_thread(self._whose, str(form.get("token", "")).strip())
-            if who is None:
-                self._attempts.failed(address, now)
-                text = "This is not a valid access token; ask for a new one."
-                return await self._ladders(request, 403, text)
-        shown = await asyncio.to_thread(self._valid, who)
-        if shown is None:  # banned at this moment
-            return await self._ladders(request, 403, f"{who} may not sign in.")
-        if who == description.OWN:
-            answer = RedirectResponse("/operator", 303)
-        self._sessions.begin(request, answer, who, shown)
-        return answer
-
-    def _proved(self, code: str) -> str | None:
-        """Return who has connected to the broker to show a code; None if no one has who may."""
-        who = self._connected(sign_in.name(code))
-        state = self._store.entrants().get(who)
-        return who if who == description.OWN or state not in (None, "banned") else None
-
-    def _whose(self, given: str) -> str | None:
-        """Return whose access token this is, an entrant's or the operator's; None if it is neither."""
-        if given and hmac.compare_digest(self._own.encode(), given.encode(errors="replace")):
-            return description.OWN
-        return self._store.entrant(given)
-
-    def _valid(self, who: str) -> str | None:
-        """Return what an entrant, or the operator, has to have shown to be signed in now; None if it may not."""
-        return self._own if who == description.OWN else self._store.shown(who)
-
-    async def _entrant(self, request: Request) -> str:
-        """Return the entrant whose token or key this browser has shown, while it is valid; empty if there is none."""
-        found = self._sessions.signed(request)
-        if found is None:
-            return ""
-        valid = await asyncio.to_thread(self._valid, found.who)
-        known = valid is not None and hmac.compare_digest(valid.encode(), found.shown.encode())
-        return found.who if known else ""
-
-    # -- the operator -----------------------------------------------------------------------------
-
-    async def _only_operator(self, request: Request) -> None:
-        if await self._entrant(request) != description.OWN:
-            raise HTTPException(
-                403, "Only the arena's operator may do this; sign in on the page Arena."
-            )
-
-    async def operator(self, request: Request) -> Response:
-        """What the operator can do, and the log."""
-        await self._only_operator(request)
-        return await self._administration(request)
-
-    async def _administration(self, request: Request, problem: str = "") -> Response:
-        def read() -> dict[str, Any]:
-            seasons = self._store.seasons()
-            return {
-                **self._seasons(seasons[-1], seasons),
-                "players": list(self._store.players().values()),
-                "entrants": self._store.entrants(),
-                "log": self._store.log(LINES)[::-1],
-            }
-
-        values = await asyncio.to_thread(read)
-        status = 400 if problem else 200
-        return self._shown(
-            request, "operator", status, arena=self._arena, problem=problem, date=_date, **values
-        )
-
-    async def change(self, request: Request) -> Response:
-        """Do what the operator asks for."""
-        form = await self._posted(request)
-        await self._only_operator(request)
-        what, who, text = (str(form.get(each, "")).strip() for each in ("do", "who", "text"))
-        try:
-            await asyncio.to_thread(self._do, what, who, text[:LONGEST])
-        except DovetailError as error:
-            return await self._administration(request, f"{str(error)[:1].upper()}{str(error)[1:]}.")
-        return RedirectResponse("/operator", 303)
-
-    def _do(self, what: str, who: str, text: str) -> None:
-        if what in STATES:
-            self._store.mark(who, STATES[what], text)
-        elif what == "note":
-            self._store.note(who, text)
-        elif what == "final":
-            self._store.final(self._arena.seed, self._arena.sizes)
-        elif what == "season" and text:
-            self._store.season(text)
-        else:
-            raise DovetailError("nothing was asked for; choose what to do, and fill the form in")
-
-    async def export(self, request: Request) -> Response:
-        """Send everything as one archive."""
-        await self._posted(request)
-        await self._only_operator(request)
-        folder = tempfile.TemporaryDirectory(prefix="dovetail-")
-        path = Path(folder.name) / "arena.zip"
-        try:
-            await asyncio.to_thread(archive.export, self._file, self._arena, path)
-        except DovetailError as error:
-            folder.cleanup()
-            return await self._administration(request, f"{error}.")
-        return FileResponse(path, filename="arena.zip", background=BackgroundTask(folder.cleanup))
-
-
-def _may_see(who: str, player: LadderPlayer) -> bool:
-    """Return whether a browser's user may see what went wrong in an agent's games."""
-    return who == description.OWN or (who != "" and who == player.entrant)
-
 
 def _rating(unit: FinishedUnit, player: int) -> tuple[float, float]:
     return unit.ratings[unit.players.index(player)]
 
 
-def _date(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
-
-
-def _line(row: StandingsRow) -> dict[str, Any]:
-    return {"name": row.name, "elo": elo(row), "points": f"{row.points:.3f}", "units": row.units}
+def _line(
+    row: StandingsRow,
+    presence: dict[int, Presence],
+    players: dict[int, LadderPlayer],
+    bars: Scale,
+) -> dict[str, Any]:
+    paused = players[row.player].state != "active"
+    state = "paused" if paused else presence.get(row.player, Presence()).state
+    return {
+        "player": row.player,
+        "name": row.name,
+        "elo": elo(row),
+        "rating": elo(row) if row.one_sided else f"{row.elo.value:+.0f}",
+        "points": f"{row.points:.3f}",
+        "units": row.units,
+        "state": state,
+        "bar": bars.bar(row),
+    }

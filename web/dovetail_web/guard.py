@@ -27,6 +27,8 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 """Methods that change nothing."""
 LONGEST_BODY = 1 << 20
 """Bytes of a form."""
+UPLOADED, LONGEST_UPLOAD = "/arena/submit", 65 << 20
+"""Where agents are uploaded, and the bytes that one may have; the arena's own limit is lower."""
 KNOWN = "dovetail-door"
 """The cookie of a browser that has given the password once, so that wrong ones of others do not delay it."""
 
@@ -85,7 +87,7 @@ class Guard:
                 ]
             await send(message)
 
-        await self._app(scope, _limited(receive), guarded)
+        await self._app(scope, _limited(receive, _most(scope)), guarded)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str]:
         host = headers.get(b"host", "")
@@ -95,9 +97,9 @@ class Guard:
         if (live or scope["method"] not in SAFE) and not _own(scope, headers, required=live):
             return 403, "Another page may not do this. Open this page itself, and try again there."
         length = headers.get(b"content-length", "0")
-        long = len(length) > 18 or not length.isdecimal() or int(length) > LONGEST_BODY
+        long = len(length) > 18 or not length.isdecimal() or int(length) > _most(scope)
         if not live and long:
-            return 413, f"The page takes at most {LONGEST_BODY} bytes at once."
+            return 413, f"The page takes at most {_most(scope)} bytes at once."
         if self._password is None:
             return 0, ""
         return self._admitted(scope, headers.get(b"authorization", ""))
@@ -159,16 +161,21 @@ def _own(scope: Scope, headers: dict[bytes, str], *, required: bool) -> bool:
     return scheme == "https" or scope["scheme"] in ("http", "ws")
 
 
-def _limited(receive: Receive) -> Receive:
-    """Return what reads a request whose body is not longer than a form's."""
+def _most(scope: Scope) -> int:
+    """Return the bytes that a request may have."""
+    return LONGEST_UPLOAD if scope["path"] == UPLOADED else LONGEST_BODY
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    """Return what reads a request whose body is not longer than a form's, or an upload's."""
     size = 0
 
     async def read() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b"")) if message["type"] == "http.request" else 0
-        if size > LONGEST_BODY:
-            raise HTTPException(413, f"The page takes at most {LONGEST_BODY} bytes at once.")
+        if size > most:
+            raise HTTPException(413, f"The page takes at most {most} bytes at once.")
         return message
 
     return read

@@ -1,6 +1,7 @@
 """An arena as one file: export, and import into a new folder.
 
-A ZIP archive with ``arena.toml``, the lines of each table as JSON, and the journal.
+A ZIP archive with ``arena.toml``, the lines of each table as JSON, the journal, and the agents that
+entrants have uploaded.
 """
 
 from __future__ import annotations
@@ -22,8 +23,17 @@ from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.keys import private
 from dovetail_experiments.arena import schema as s
-from dovetail_experiments.arena.description import BROKER_KEY, JOURNAL, NAME, Arena, folder, read
+from dovetail_experiments.arena.description import (
+    BROKER_KEY,
+    JOURNAL,
+    NAME,
+    SUBMITTED,
+    Arena,
+    folder,
+    read,
+)
 from dovetail_experiments.arena.store import FILE, ArenaStore
+from dovetail_experiments.arena.submissions import FORM
 from dovetail_experiments.arena.unpacked import Unpacked
 from dovetail_experiments.records import database
 
@@ -74,9 +84,9 @@ def export(file: Path, arena: Arena, archive: Path) -> None:
                         )
                         for row in rows.mappings():
                             lines.write(jsontext.write(dict(row)).encode() + b"\n")
-            for each in (journal, where / BROKER_KEY):
+            for each in (journal, where / BROKER_KEY, *sorted((where / SUBMITTED).glob("*"))):
                 if each.exists():
-                    out.write(each, each.name)
+                    out.write(each, each.relative_to(where))
     except FileExistsError:
         raise DovetailError(f"{archive} exists; choose another name") from None
     except (OSError, sa.exc.SQLAlchemyError) as error:
@@ -113,9 +123,8 @@ def restore(archive: Path, target: Path) -> Path:
 
 def _unpack(given: Unpacked, made: Path) -> None:
     tables = s.metadata.sorted_tables
-    missing = [
-        name for name in (DESCRIPTION, *(f"{t.name}.jsonl" for t in tables)) if not given.has(name)
-    ]
+    needed = [f"{t.name}.jsonl" for t in tables if t is not s.submissions]  # new in version 4
+    missing = [name for name in (DESCRIPTION, *needed) if not given.has(name)]
     if missing:
         raise DovetailError(f"{given.path} is not an arena: it has no {missing[0]}")
     file = made / DESCRIPTION
@@ -131,7 +140,12 @@ def _unpack(given: Unpacked, made: Path) -> None:
             f"{given.path}: its `folder` lies outside of the new one; remove that key"
         )
     _fill(given, where / FILE, tables)
-    for each in (JOURNAL, BROKER_KEY):
+    submitted = [n for n in given.names if n.startswith(f"{SUBMITTED}/")]
+    if not all(FORM.fullmatch(each.partition("/")[2]) for each in submitted):
+        raise DovetailError(f"{given.path} has another file than submissions: {submitted[0]}")
+    if submitted:
+        (where / SUBMITTED).mkdir(mode=0o700)
+    for each in (JOURNAL, BROKER_KEY, *submitted):
         if given.has(each):
             with private(where / each) as sink:
                 for part in given.parts(each):
@@ -168,6 +182,8 @@ def _fill(given: Unpacked, path: Path, tables: list[sa.Table]) -> None:
 def _rows(given: Unpacked, table: sa.Table) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a table in batches, each checked against its columns."""
     name, batch = f"{table.name}.jsonl", []
+    if not given.has(name):
+        return
     decoder = msgspec.json.Decoder(_shape(table))
     for number, line in enumerate(given.lines(name), 1):
         try:

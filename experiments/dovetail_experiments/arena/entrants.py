@@ -139,12 +139,14 @@ class Entrants(ArenaTables):
 
     def note(self, about: str, text: str) -> None:
         """Write a note into the log."""
-        with self._writing() as connection:
-            add_line(connection, "note", about, text)
+        self.add("note", about, text)
 
-    def log(
-        self, last: int = 50, about: Sequence[str] | None = None
-    ) -> list[LogLine]:
+    def add(self, what: str, about: str, text: str) -> None:
+        """Write an act that changes nothing here into the log."""
+        with self._writing() as connection:
+            add_line(connection, what, about, text)
+
+    def log(self, last: int = 50, about: Sequence[str] | None = None) -> list[LogLine]:
         """Return the latest lines of the log, or those about some, the oldest first."""
         query = sa.select(s.log).order_by(s.log.c.id.desc()).limit(last)
         if about is not None:

@@ -45,7 +45,7 @@ WORDS = 300
 
 
 class Confines(Protocol):
-    """What confines programs; ``Sandbox``."""
+    """A way to confine programs, such as ``Sandbox``."""
 
     def command(
         self, code: Path, socket: Path, key: Path | None, words: list[str]
@@ -67,8 +67,8 @@ class _Running:
     """When it is ended in the middle of a game, once it is no longer wanted."""
 
 
-class Hosted:
-    """The submitted agents of an arena, each confined in a process of its own.
+class SubmittedAgents:
+    """The submitted agents of an arena, each a confined process.
 
     Args:
         store: the arena's.
@@ -116,20 +116,20 @@ class Hosted:
         if now - self._looked < LOOK:
             return
         self._looked = now
+        there = self._there()
+        self._settle(now, there)
         banned = {name for name, state in self._store.entrants().items() if state == "banned"}
         wanted = {
             each.id: each
             for each in self._store.submissions(states=OPEN)
             if each.entrant not in banned
         }
-        there = self._there()
         for number, each in list(self._running.items()):
             if number not in wanted:
                 each.until = each.until or now + FINISH
                 whole = each.submission.entrant in banned or now >= each.until
                 if whole or there.get(_player(each.submission)) != "playing":
                     self._end(number)
-        self._settle(now, there)
         # Those that played before the arena ended come first, then the longest in the queue.
         queue = sorted(
             (each for number, each in wanted.items() if number not in self._running),

@@ -1,4 +1,4 @@
-"""Who is there: when each agent connected, was last seen, and from where."""
+"""The presence of agents: when each connected, was last seen, and from where."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SILENT = 3 * BEAT
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Whether an agent is there."""
+    """The presence of an agent."""
 
     online: bool = False
     playing: bool = False
@@ -67,7 +67,7 @@ class Presences(ArenaTables):
                         .values(since=at, address=now[each] or None)
                     )
 
-    def nobody(self) -> None:
+    def absent(self) -> None:
         """Write down that no one is there: the arena begins, or ends."""
         with self._writing() as connection:
             connection.execute(sa.update(s.players).values(since=None))

@@ -134,7 +134,7 @@ class Referee:
         """When it was last written down who is there."""
         self._asked = (0, 0)
         """The games by request that are to be played, as ``ArenaStore.open`` returns them."""
-        self._store.nobody()
+        self._store.absent()
         self._season = store.season()
         self._looked = -LOOK
         self._begin_season()

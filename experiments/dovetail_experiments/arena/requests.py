@@ -17,7 +17,7 @@ WAITING = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class GameRequest:
     """A unit that was asked for."""
 
     unit: int
@@ -41,7 +41,7 @@ class Request:
         return "playing" if self.tries else "waiting"
 
 
-class Requests(ArenaUnits):
+class GameRequests(ArenaUnits):
     """The games by request in an arena's database."""
 
     def ask(self, season: int, ladder: str, seed: int, players: Sequence[int], by: str) -> int:
@@ -92,7 +92,7 @@ class Requests(ArenaUnits):
 
         Args:
             unit: its number.
-            by: the entrant that asked for it; None for whoever did.
+            by: the entrant that asked for it; None for anyone's.
 
         Raises:
             DovetailError: there is none such.
@@ -119,7 +119,7 @@ class Requests(ArenaUnits):
             count, newest = connection.execute(query).one()
             return count, newest
 
-    def requests(self, by: str | None = None, last: int = 20) -> list[Request]:
+    def requests(self, by: str | None = None, last: int = 20) -> list[GameRequest]:
         """Return the latest units that were asked for, of an entrant or of all, the newest
         first."""
         u = s.units.c
@@ -133,7 +133,7 @@ class Requests(ArenaUnits):
             for place in connection.execute(places.where(s.places.c.unit.in_(players))):
                 players[place.unit].append(place.player)
         return [
-            Request(
+            GameRequest(
                 row.id,
                 row.ladder,
                 row.asked,

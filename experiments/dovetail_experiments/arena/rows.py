@@ -28,7 +28,7 @@ class ArenaUnit:
     players: list[int]
     tries: int
     asked: str = ""
-    """Who asked for it; empty if the arena paired it. A unit that was asked for rates nothing."""
+    """The entrant that asked for it, so that it rates nothing; empty if the arena paired it."""
 
 
 @dataclass(frozen=True, slots=True)

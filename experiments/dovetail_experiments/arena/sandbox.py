@@ -35,11 +35,11 @@ OUTPUT = 4 << 20
 DESCRIPTORS = 256
 PROBE = 30.0
 """Seconds within which a sandbox must start."""
-NOBODY = "65534"
+NO_USER = "65534"
 
 
 class Sandbox:
-    """What this machine can do to confine a program.
+    """The means of this machine to confine a program.
 
     Args:
         limits: of each program.
@@ -66,7 +66,7 @@ class Sandbox:
 
     @property
     def shown(self) -> str:
-        """What confines programs here, for the operator."""
+        """The names of what confines programs here, for the operator."""
         if self._scope:
             return "bubblewrap and systemd"
         text = "bubblewrap and prlimit; nothing limits their processor time"
@@ -126,7 +126,7 @@ class Sandbox:
 
     def _bubble(self) -> list[str]:
         words = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns"]
-        words += ["--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"]
+        words += ["--uid", NO_USER, "--gid", NO_USER, "--hostname", "sandbox"]
         words += ["--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
         words += ["--size", str(self._limits.disk << 20), "--tmpfs", "/tmp"]
         for path in SYSTEM:

@@ -24,7 +24,7 @@ from dovetail_experiments.arena import schema as s
 from dovetail_experiments.arena.entrants import Entrants, State
 from dovetail_experiments.arena.pairing import round_robin
 from dovetail_experiments.arena.presence import Presences
-from dovetail_experiments.arena.requests import Requests
+from dovetail_experiments.arena.requests import GameRequests
 from dovetail_experiments.arena.submissions import Submissions
 from dovetail_experiments.arena.tables import add_line, named
 from dovetail_experiments.arena.units import add_unit
@@ -66,7 +66,7 @@ class Season:
     """When its final began, if it did."""
 
 
-class ArenaStore(Entrants, Presences, Requests, Submissions, Closing):
+class ArenaStore(Entrants, Presences, GameRequests, Submissions, Closing):
     """An arena's database.
 
     Args:

@@ -216,9 +216,9 @@ class Submissions(ArenaTables):
                     & (t.version < row.version)
                     & t.state.in_(OPEN)
                 )
-                why = f"replaced by version {row.version}"
+                text = f"replaced by version {row.version}"
                 for each in connection.execute(sa.select(s.submissions).where(earlier)).all():
-                    _retire(connection, Submission(*each), "replaced", why)
+                    _retire(connection, Submission(*each), "replaced", text)
             if state in ("playing", "failed"):
                 text = f"version {row.version}" + (f": {why}" if why else "")
                 add_line(connection, state, f"{row.entrant}/{row.program}", text)
@@ -246,9 +246,7 @@ class Submissions(ArenaTables):
             add_line(connection, "withdrew", name, f"version {row.version}")
 
 
-def _retire(
-    connection: sa.Connection, one: Submission, state: SubmissionState, why: str
-) -> None:
+def _retire(connection: sa.Connection, one: Submission, state: SubmissionState, why: str) -> None:
     """Take a version out of the queue and out of the pairing, as part of a change; its game in
     progress is finished."""
     p = s.players.c

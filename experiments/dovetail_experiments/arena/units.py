@@ -215,7 +215,9 @@ def add_unit(
 ) -> ArenaUnit:
     """Plan a unit, as part of a change; its seed is derived from the season's master."""
     number = 1 + (connection.execute(sa.select(sa.func.max(s.units.c.id))).scalar() or 0)
-    unit = ArenaUnit(number, ladder, derive(master, ladder, "unit", number), list(players), 0, asked)
+    unit = ArenaUnit(
+        number, ladder, derive(master, ladder, "unit", number), list(players), 0, asked
+    )
     connection.execute(
         sa.insert(s.units).values(
             id=number,

@@ -37,6 +37,11 @@ class Unpacked:
         self._most = max(LEAST, RATIO * path.stat().st_size)
         self._left = self._most
 
+    @property
+    def names(self) -> list[str]:
+        """The names of its files."""
+        return self._names
+
     def has(self, name: str) -> bool:
         """Return whether there is a file of this name."""
         return name in self._names

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dovetail_experiments.arena.description import Arena
-    from dovetail_experiments.arena.hosted import Hosted
+    from dovetail_experiments.arena.hosted import SubmittedAgents
     from dovetail_experiments.arena.standings import LadderTable, StandingsRow
     from dovetail_experiments.arena.store import ArenaStore
     from dovetail_experiments.commands.arena_keys import Entrance, Tokens
@@ -179,7 +179,7 @@ def run(
                 if hosted is not None:
                     hosted.tend()
                 referee.step()
-            store.nobody()
+            store.absent()
 
 
 def _cluster(
@@ -472,10 +472,10 @@ def _hosted(
     scratch: Path,
     entrance: Entrance | None,
     tokens: Tokens | None,
-) -> Iterator[Hosted | None]:
+) -> Iterator[SubmittedAgents | None]:
     """Run what entrants have submitted while a context lasts; None where they may not."""
     from dovetail_experiments.arena.description import SOCKET
-    from dovetail_experiments.arena.hosted import LOGS, Hosted
+    from dovetail_experiments.arena.hosted import LOGS, SubmittedAgents
     from dovetail_experiments.arena.sandbox import Sandbox
     from dovetail_experiments.stages.processes import Processes
 
@@ -485,7 +485,7 @@ def _hosted(
     sandbox = Sandbox(arena.submissions)
     print(f"submitted agents are confined by {sandbox.shown}", flush=True)
     with Processes(address=address, logs=where / LOGS) as processes:
-        hosted = Hosted(
+        hosted = SubmittedAgents(
             store,
             arena.submissions,
             sandbox,
@@ -529,9 +529,7 @@ def _read(file: Path) -> Arena:
     return read(file)
 
 
-def _store(
-    file: Path, arena: Arena, *, create: bool = False, by: str = "command"
-) -> ArenaStore:
+def _store(file: Path, arena: Arena, *, create: bool = False, by: str = "command") -> ArenaStore:
     from dovetail_experiments.arena.description import folder
     from dovetail_experiments.arena.store import FILE, ArenaStore
 

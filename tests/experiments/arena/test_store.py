@@ -312,7 +312,7 @@ def test_who_is_there_is_known_until_the_arena_falls_silent(
     store: ArenaStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1e9
-    monkeypatch.setattr(presence.time, "time", lambda: now)
+    monkeypatch.setattr("time.time", lambda: now)
     one, other = store.enter("four", "alice", "a"), store.enter("four", "", "zero")
     assert store.presence("four")[one] == presence.Presence()
     store.present({one: "10.0.0.7", other: ""}, {})
@@ -330,7 +330,7 @@ def test_who_is_there_is_known_until_the_arena_falls_silent(
     assert store.presence()[other].state == "away"  # nothing was written for ten minutes
     store.present({other: ""}, {other: ""})
     assert store.presence()[other].online
-    store.nobody()
+    store.absent()
     assert not store.presence()[other].online
 
 

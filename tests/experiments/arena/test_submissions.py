@@ -18,7 +18,7 @@ import pytest
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.arena import boxed, hosted
 from dovetail_experiments.arena.description import SubmissionLimits
-from dovetail_experiments.arena.hosted import Hosted
+from dovetail_experiments.arena.hosted import SubmittedAgents
 from dovetail_experiments.arena.sandbox import Sandbox
 from dovetail_experiments.arena.store import FILE, ArenaStore
 from dovetail_experiments.arena.submissions import packed
@@ -129,9 +129,10 @@ def test_versions_are_kept_and_the_newest_that_plays_replaces_the_others(store: 
         store.submit("alice", name, FILES, LIMITS)
     with pytest.raises(DovetailError, match="you have 4 agents here"):
         store.submit("alice", "e", FILES, LIMITS)
+    for _ in range(6):
+        store.submit("alice", "a", FILES, LIMITS)
     with pytest.raises(DovetailError, match="10 versions wait already"):
-        for _ in range(7):
-            store.submit("alice", "a", FILES, LIMITS)
+        store.submit("alice", "a", FILES, LIMITS)
 
 
 SUBMITTER = """
@@ -174,6 +175,11 @@ def test_200_submissions_in_a_queue_survive_kill_9(store: ArenaStore) -> None:
     assert 200 <= len(queue) <= 203
 
 
+def tended(run: SubmittedAgents) -> bool:
+    run.tend()
+    return True
+
+
 class Freely:
     """Confines nothing: an agent that only waits."""
 
@@ -204,13 +210,15 @@ def test_the_queue_is_run_in_order_and_up_to_its_limit(
         return {each.program: each.state for each in store.submissions()}
 
     with Processes(address="tcp://127.0.0.1:1", logs=tmp_path / "logs") as processes:
-        run = Hosted(store, limits, freely, processes, tmp_path / "code", tmp_path / "socket")
+        run = SubmittedAgents(
+            store, limits, freely, processes, tmp_path / "code", tmp_path / "socket"
+        )
         run.tend()
         assert freely.begun == ["bad.v1", "a.v1"]
         run.tend()
         assert freely.begun[-1] == "b.v1"
         assert list(run.known.values()) == ["alice:submitted"]
-        until(lambda: (run.tend(), states()["bad"] == "failed")[1])
+        until(lambda: tended(run) and states()["bad"] == "failed")
         assert freely.begun.count("bad.v1") == hosted.TRIES
         assert "no" in store.submissions()[0].why
         run.tend()
@@ -223,12 +231,12 @@ def test_the_queue_is_run_in_order_and_up_to_its_limit(
         assert states()["a"] == "playing"
         store.submit("alice", "a", FILES, limits)
         store.recall(3, "alice")  # b makes room
-        until(lambda: (run.tend(), "d.v1" in freely.begun)[1])
+        until(lambda: tended(run) and "d.v1" in freely.begun)
         store.recall(4, "alice")
-        until(lambda: (run.tend(), "a.v2" in freely.begun)[1])
+        until(lambda: tended(run) and "a.v2" in freely.begun)
         newer = store.enter("four", "alice", "a.v2")
         store.present({player: "", newer: ""}, {player: ""})
-        until(lambda: (run.tend(), len(processes.pids()) == 2)[1])
+        until(lambda: tended(run) and len(processes.pids()) == 2)
         assert [e.state for e in store.submissions() if e.program == "a"] == ["replaced", "playing"]
         store.mark("alice", "banned", "")
         run.tend()
@@ -237,7 +245,9 @@ def test_the_queue_is_run_in_order_and_up_to_its_limit(
     store.mark("alice", "active", "")
     begun = len(freely.begun)
     with Processes(address="tcp://127.0.0.1:1", logs=tmp_path / "logs") as processes:
-        run = Hosted(store, limits, freely, processes, tmp_path / "code", tmp_path / "socket")
+        run = SubmittedAgents(
+            store, limits, freely, processes, tmp_path / "code", tmp_path / "socket"
+        )
         run.tend()
         assert freely.begun[begun:] == ["a.v2", "d.v1"]
 
@@ -247,6 +257,7 @@ def test_a_file_has_one_agent(tmp_path: Path) -> None:
     file = tmp_path / "agent.py"
     file.write_text(AGENT)
     assert boxed.agent_of(file).__name__ == "Middle"
+    file = tmp_path / "other.py"
     file.write_text("from dovetail import Agent")
     with pytest.raises(DovetailError, match="it has none"):
         boxed.agent_of(file)
@@ -322,7 +333,7 @@ def test_a_sandbox_holds_what_the_guide_says(
         "namespaces True",
         "variables True False",
     ]
-    assert not any("t" == word for word in command)
+    assert not any(word == "t" for word in command)
 
 
 @pytest.mark.processes
