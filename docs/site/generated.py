@@ -88,6 +88,7 @@ EXPERIMENT: dict[str, type[Struct]] = {
 ARENA: dict[str, type[Struct]] = {
     "At the top": arena.Arena,
     "`[[seasons]]`": arena.SeasonPlan,
+    "`[submissions]`": arena.SubmissionLimits,
     "`[[ladders]]`": arena.Ladder,
     RULES: GameRules,
     "`clock`": ClockPart,

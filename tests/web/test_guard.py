@@ -48,7 +48,7 @@ def sign_in(client: TestClient, given: str = "of the operator", **headers: str) 
 
 
 def ban(client: TestClient, given: str, **headers: str) -> int:
-    form = {"csrf": given, "do": "ban", "who": "alice"}
+    form = {"csrf": given, "do": "ban", "who": "alice", "sure": "1"}
     return client.post("/operator", data=form, headers=headers).status_code
 
 
@@ -150,7 +150,9 @@ def test_reading_changes_nothing(arena: tuple[Any, ArenaStore]) -> None:
     with TestClient(page, HERE) as client:
         assert sign_in(client) == 200
         for path in ("/operator", "/operator/export", "/arena/mine"):
-            client.get(path, params={"csrf": stamp(client), "do": "ban", "who": "alice"})
+            client.get(
+                path, params={"csrf": stamp(client), "do": "ban", "who": "alice", "sure": "1"}
+            )
         assert (store.entrants(), store.log()) == ({"alice": "active"}, before)
 
 
@@ -234,7 +236,7 @@ def test_an_ipv6_network_is_one_visitor() -> None:
 # -- a browser ------------------------------------------------------------------------------------
 
 ATTACK = """<!doctype html><form method="post" action="{url}operator">
-<input name="csrf" value="{stamp}"><input name="do" value="ban"><input name="who" value="alice"></form>
+<input name="csrf" value="{stamp}"><input name="do" value="ban"><input name="who" value="alice"><input name="sure" value="1"></form>
 <script>document.cookie = "{cookie}; path=/"; document.forms[0].submit();</script>"""
 
 
@@ -265,9 +267,8 @@ def test_a_page_at_another_port_bans_no_one(
             browser.fill("input[name=token]", "of the operator")
             browser.click("button:has-text('Sign in')")
             browser.wait_for_selector("#archive")
-            browser.fill("input[name=who]", "alice")
-            browser.click("button[value=pause]")
-            browser.wait_for_selector("td:has-text('paused')")  # its own forms work
+            browser.click("button[aria-label='Pause all of alice']")
+            browser.wait_for_selector(".badge:has-text('paused')")  # its own forms work
             with httpx.Client(base_url=url) as visitor:
                 shown = visitor.get("arena").text
                 stamp = shown.partition('name="csrf" value="')[2].partition('"')[0]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import json
 import re
+import shutil
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -18,6 +23,7 @@ from dovetail_experiments.reports.numbers import numbers
 from dovetail_experiments.reports.reporting import file_of, replayed
 from dovetail_web.app import application
 from dovetail_web.hub import Hub
+from dovetail_web.result_pages import lasted
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +38,14 @@ def table(browser: TestClient, address: str) -> list[dict[str, str]]:
     answer = browser.get(address)
     assert answer.headers["content-type"].startswith("text/csv")
     return list(csv.DictReader(io.StringIO(answer.text)))
+
+
+DATA = re.compile(r'<script type="application/json">(.*?)</script>')
+
+
+def shown(text: str) -> list[dict[str, Any]]:
+    """Return the data of a page's charts."""
+    return [json.loads(each) for each in DATA.findall(text)]
 
 
 def test_executions_are_listed_and_a_missing_store_is_one_line(browser: TestClient) -> None:
@@ -73,18 +87,23 @@ def test_the_tables_have_the_figures_of_the_report(browser: TestClient, results:
     assert len(links) > 6
     for link in links:
         assert browser.get(link).status_code == 200, link
-    picture = browser.get("/results/0/1/curves/curves.svg")
-    assert "<svg" in picture.text
-    assert picture.headers["content-security-policy"].startswith("default-src 'none'")
+    charts = shown(text)
+    assert {each["title"] for each in charts} == {"Learning curves", "Ratings"}
+    for chart in charts:
+        for line in chart["lines"]:
+            assert len(line["x"]) == len(line["y"]) > 1
+    assert "</b>" not in "".join(DATA.findall(text))
 
 
 def test_two_executions_stand_side_by_side(browser: TestClient) -> None:
     text = browser.get("/results/compare?of=0.1&of=0.2").text
     assert text.index("small, execution 1<") < text.index("small, execution 2<")
     assert "<td>seed</td><td>5</td><td>6</td>" in text
-    for number in (1, 2):
-        assert f"/results/0/{number}/curves/curves.svg" in text
-    assert text.count("/seeds-1/seeds.csv") == 1  # the table of both
+    (curves,) = (each for each in shown(text) if each["title"] == "Learning curves")
+    assert sorted({line["name"].partition(":")[0] for line in curves["lines"]}) == [
+        "small 1",
+        "small 2",
+    ]
     (link,) = re.findall('href="(/results/compare.csv[^"]+)"', text)
     differ = table(browser, link.replace("&amp;", "&"))
     assert {"setting": "seed", "first": "5", "second": "6"} in differ
@@ -103,7 +122,8 @@ def test_two_executions_stand_side_by_side(browser: TestClient) -> None:
         ("/results/1/executions.csv", "does not exist"),
         ("/results/compare?of=0.1&of=x", "does not name an execution"),
         ("/results/0/1/stages/none.csv", "has no table"),
-        ("/results/0/1/none/none.svg", "There is no section"),
+        ("/results/0/1/none/none.csv", "There is no section"),
+        ("/results/0/9/sweep", "has no sweep with an execution 9"),
     ],
 )
 def test_what_is_not_there_is_one_line(browser: TestClient, address: str, what: str) -> None:
@@ -136,14 +156,54 @@ def test_an_execution_that_runs_shows_its_finished_stages(results: Path, tmp_pat
     assert "All stages" not in text
 
 
+def test_a_trial_lasts_from_its_first_stage(results: Path, browser: TestClient) -> None:
+    with Records(results) as records:
+        rows = {each["id"]: each for each in records.rows("executions")}
+        begun = {
+            number: min(
+                each["started"] for each in records.rows("stages") if each["execution"] == number
+            )
+            for number in rows
+        }
+    assert begun[2] >= rows[1]["finished"]  # one after the other
+    text = browser.get("/results/0/1/sweep").text
+    for number, row in rows.items():
+        assert f">{lasted(begun[number], row['finished'])}</td>" in text
+    assert lasted(0.0, 3725.0) == "1 h 2 min"
+
+
+def test_a_sweep_that_goes_on_shows_the_runs_under_way(results: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "part"
+    shutil.copytree(results, copy)
+    with contextlib.closing(sqlite3.connect(copy / "results.sqlite")) as database, database:
+        database.execute("UPDATE executions SET finished = NULL WHERE id = 2")
+    app = application(Hub("tcp://127.0.0.1:9"), stores=[str(copy)])
+    with TestClient(app, "http://127.0.0.1") as client:
+        text = client.get("/results/0/1/sweep").text
+        assert "Running, 1 of 2" in text
+        assert 'data-follow="/results/0/1/sweep/curves.json"' in text
+        (chart,) = shown(text)
+        (line,) = chart["lines"]
+        assert len(line["runs"]) == 2  # one of them is not in the mean
+        assert client.get("/results/0/1/sweep/curves.json").json()["running"]
+
+
 def test_trials_are_shown_over_seeds(browser: TestClient) -> None:
-    text = browser.get("/results/0/1").text
-    assert "Over seeds: one in one &lt;b&gt;" in text
+    assert 'href="/results/0/1/sweep"' in browser.get("/results/0/1").text
+    assert 'href="/results/0/2/sweep"' in browser.get("/results").text
+    text = browser.get("/results/0/1/sweep").text
+    assert "one in one &lt;b&gt;" in text
     assert "mean (95 %)" in text
-    (line,) = table(browser, "/results/0/1/seeds-1/seeds.csv")
+    assert "data-follow" not in text
+    (chart,) = shown(text)  # what dice scored is the same fact
+    (curve,) = chart["lines"]
+    assert (curve["x"], len(curve["runs"])) == ([0, 10, 20], 2)
+    followed = browser.get("/results/0/1/sweep/curves.json").json()
+    assert (followed["running"], followed["progress"]) == (False, "2 runs")
+    assert followed["charts"] == [chart]
+    (line,) = table(browser, "/results/0/1/sweep/seeds.csv")
     assert line["seeds"] == "2"
     assert "" not in line
     assert {"evaluation", "agent", "variant", "measure", "mean", "mean_low", "iqm", "p"} <= {*line}
     for name in ("mean", "mean_low", "mean_high", "iqm", "difference", "p"):
         assert re.fullmatch(r"(-?[0-9.]+(e-?[0-9]+)?)?", line[name]), name
-    assert "<svg" in browser.get("/results/0/1/seeds-1/curves.svg").text

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from jinja2 import Environment as Templates
 from jinja2 import FileSystemLoader, select_autoescape
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -99,10 +100,16 @@ class Page:
             self._more += routes(arena, self.shown, self._posted, hub.whose, self._sessions)
         self._drawing = asyncio.Semaphore(MOST_DRAWN)
         self._reading = asyncio.Semaphore(MOST_READ)
-        self._static = StaticFiles(HERE / "static")
+        folders = [HERE / "static"]
+        if stores:
+            from dovetail_experiments.reports import charts
+
+            folders.append(charts.FOLDER)
+        self._static = StaticFiles(*folders)
         self._templates = Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
         )
+        self._templates.filters["plot"] = _plot
         self._templates.globals |= {"static": self._static.address, "script": self._static.script}
 
     def routes(self) -> list[Route | WebSocketRoute]:
@@ -419,6 +426,11 @@ class Page:
                 await browser.serve()
         finally:
             browser.close()
+
+
+def _plot(chart: Any) -> Markup:
+    """Return a chart's data for an element of a page."""
+    return Markup(msgspec.json.encode(chart).decode().replace("<", "\\u003c"))
 
 
 def _under(start: str, given: dict[str, str]) -> dict[str, str]:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from dovetail.peer.quoting import path
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.reports import charts, over_seeds
+from dovetail_experiments.reports.charts import Chart
+from dovetail_experiments.reports.over_seeds import VariantRow
+from dovetail_experiments.reports.sheets import sheet
 from dovetail_web.files import csv_file
-from dovetail_web.results import Execution, Results, Section, differences
+from dovetail_web.results import Execution, Results, Section, Sweep, differences
 from dovetail_web.routes import Route
 from dovetail_web.shown import Shown
 
 STAGE = ("number", "kind", "name", "trained", "attempt", "started", "finished")
 """What is shown of a stage."""
-PICTURE = "default-src 'none'; style-src 'unsafe-inline'"
-"""The policy of a picture of a chart, whose styles stand in the file."""
+MOST_COMPARED = 12
+"""Executions that one page compares."""
+WIDTH = 240
+"""Of a column of intervals."""
 
 
 class ResultPages:
@@ -46,14 +54,22 @@ class ResultPages:
             Route(one, self.execution),
             Route(f"{one}/run.csv", self.stages),
             Route(f"{one}/episodes.csv", self.episodes),
+            Route(f"{one}/sweep", self.sweep),
+            Route(f"{one}/sweep/curves.json", self.curves),
+            Route(f"{one}/sweep/seeds.csv", self.seeds),
             Route(f"{one}/{{section}}/{{name}}.csv", self.table),
-            Route(f"{one}/{{section}}/{{name}}.svg", self.picture),
         ]
 
     async def listed(self, request: Request) -> Response:
         """The executions of all stores."""
+        return await self._listed(request)
+
+    async def _listed(self, request: Request, problem: str = "") -> Response:
         found = await asyncio.to_thread(lambda: list(self._results.listed()))
-        return self._shown(request, "results", stores=found, when=when)
+        status = 400 if problem else 200
+        return self._shown(
+            request, "results", status, stores=found, when=when, lasted=lasted, problem=problem
+        )
 
     async def executions(self, request: Request) -> Response:
         """The executions of a store as CSV."""
@@ -85,33 +101,80 @@ class ResultPages:
             title=f"{found.file.name}, execution {found.row['id']}",
             sides=[(request.url.path, found)],
             rows=[(each, [each]) for each in found.sections],
+            charts=[],
             differences=None,
             when=when,
         )
 
     async def compare(self, request: Request) -> Response:
-        """Two executions side by side."""
-        names, (one, other) = await self._both(request)
-        keys = dict.fromkeys([each.key for side in (one, other) for each in side.sections])
-        rows: list[tuple[Section, list[Section | None]]] = []
-        for key in keys:
-            both = [one.section(key), other.section(key)]
-            found = [each for each in both if each is not None]
-            # Trials of one sweep have the same table over seeds.
-            same = key.startswith("seeds") and len(found) == 2 and found[0].sheet == found[1].sheet
-            rows.append((found[0], both[:1] if same else both))
+        """Executions in the same charts; two also side by side."""
+        names = request.query_params.getlist("of")
+        if not 2 <= len(names) <= MOST_COMPARED:
+            text = f"Choose two to {MOST_COMPARED} executions to compare; you chose {len(names)}."
+            return await self._listed(request, text)
+        found = [await self._found(each) for each in names]
+        laid: dict[str, dict[str, Chart]] = {}
+        for each in found:
+            for section in each.sections:
+                for chart in section.charts:
+                    laid.setdefault(f"{section.key} {chart.title}", {})[_title(each)] = chart
+        sides = [
+            (path("results", *name.split(".")), each)
+            for name, each in zip(names, found, strict=True)
+        ]
         return self._shown(
             request,
             "execution",
-            title=f"{_title(one)} and {_title(other)}",
-            sides=[
-                (path("results", *name.split(".")), each)
-                for name, each in zip(names, (one, other), strict=True)
-            ],
-            rows=rows,
-            differences=differences(one.file, other.file),
+            title=", ".join(map(_title, found)),
+            sides=sides,
+            rows=self._beside(*found) if len(found) == 2 else [],
+            charts=[chart for each in laid.values() for chart in charts.overlaid(each)],
+            differences=differences(*(each.file for each in found)) if len(found) == 2 else None,
             when=when,
         )
+
+    @staticmethod
+    def _beside(one: Execution, other: Execution) -> list[tuple[Section, list[Section | None]]]:
+        """Return the sections of two executions, those that are alike side by side."""
+        keys = dict.fromkeys([each.key for side in (one, other) for each in side.sections])
+        rows = []
+        for key in keys:
+            both = [one.section(key), other.section(key)]
+            rows.append((next(each for each in both if each is not None), both))
+        return rows
+
+    async def sweep(self, request: Request) -> Response:
+        """All executions of a sweep."""
+        store, found = await self._swept(request)
+        groups = [(over_seeds.tables([group])[0], group) for group in found.groups]
+        return self._shown(
+            request,
+            "sweep",
+            store=store,
+            number=request.path_params["number"],
+            sweep=found,
+            tables=[(sheet(table), bars(group)) for table, group in groups],
+            when=when,
+            lasted=lasted,
+        )
+
+    async def curves(self, request: Request) -> Response:
+        """The charts of a sweep as JSON, for a page that follows it."""
+        _, found = await self._swept(request)
+        body = {"running": found.running, "progress": found.progress, "charts": found.charts}
+        return Response(msgspec.json.encode(body), media_type="application/json")
+
+    async def seeds(self, request: Request) -> Response:
+        """The results over seeds of a sweep as CSV."""
+        _, found = await self._swept(request)
+        return csv_file(f"{found.name}-seeds", found.plain())
+
+    async def _swept(self, request: Request) -> tuple[int, Sweep]:
+        store, number = request.path_params["store"], request.path_params["number"]
+        try:
+            return store, await asyncio.to_thread(self._results.sweep, store, number)
+        except DovetailError as error:
+            raise HTTPException(404, str(error)) from None
 
     async def differences(self, request: Request) -> Response:
         """What the files of two executions do not share, as CSV."""
@@ -141,14 +204,6 @@ class ResultPages:
             raise HTTPException(404, f"This section has no table {name[:80]!r}.")
         return csv_file(name, section.tables[name])
 
-    async def picture(self, request: Request) -> Response:
-        """A picture of a section."""
-        section, name = await self._section(request)
-        if name not in section.pictures:
-            raise HTTPException(404, f"This section has no picture {name[:80]!r}.")
-        policy = {"Content-Security-Policy": PICTURE}
-        return Response(section.pictures[name], media_type="image/svg+xml", headers=policy)
-
     async def _section(self, request: Request) -> tuple[Section, str]:
         path = request.path_params
         found = (await self._found(f"{path['store']}.{path['number']}")).section(path["section"])
@@ -169,6 +224,35 @@ class ResultPages:
 
 def _title(of: Execution) -> str:
     return f"{of.file.name} {of.row['id']}"
+
+
+def lasted(begun: float | None, ended: float | None) -> str:
+    """Return a duration for a reader; `-` while it is not known."""
+    if begun is None or ended is None:
+        return "-"
+    seconds = max(0.0, ended - begun)
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
+
+
+def bars(group: Sequence[VariantRow]) -> list[tuple[float, float, float] | None]:
+    """Return where the mean of each variant and the ends of its interval lie in a column."""
+    ends = [
+        [value if math.isfinite(value) else band.mean for value in (band.mean, band.low, band.high)]
+        for band in (each.band for each in group)
+    ]
+    known = [value for each in ends for value in each if math.isfinite(value)]
+    if not known or min(known) == max(known):
+        return [None] * len(group)
+    low, high = min(known), max(known)
+    return [
+        (place[0], place[1], place[2]) if all(map(math.isfinite, each)) else None
+        for each in ends
+        for place in [[round(WIDTH * (value - low) / (high - low), 1) for value in each]]
+    ]
 
 
 def when(seconds: float | None) -> str:

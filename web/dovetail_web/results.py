@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,7 +15,8 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import Records
-from dovetail_experiments.reports import numbers, over_seeds, plot, report, reporting
+from dovetail_experiments.reports import charts, numbers, over_seeds, report, reporting
+from dovetail_experiments.reports.charts import Chart
 from dovetail_experiments.reports.page import ratings
 from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
 from dovetail_experiments.reports.standings import standings
@@ -42,8 +42,7 @@ class Section:
     """In addresses; sections of two executions with the same key stand side by side."""
     title: str
     sheet: Sheet | None = None
-    pictures: Mapping[str, str] = field(default_factory=dict)
-    """SVG by name."""
+    charts: Sequence[Chart] = ()
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     """By name, what the tables show as plain numbers, for CSV."""
 
@@ -65,6 +64,34 @@ class Execution:
         return next((each for each in self.sections if each.key == key), None)
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """All executions of a sweep, as far as they were played."""
+
+    name: str
+    rows: Sequence[Row]
+    """Of the table ``executions``, with ``began`` and the stages that are ``finished``."""
+    charts: Sequence[Chart]
+    """For each evaluation and agent."""
+    groups: Sequence[Sequence[over_seeds.VariantRow]]
+    """The same, with a row for each variant."""
+
+    @property
+    def running(self) -> bool:
+        """True while an execution is not finished."""
+        return any(row["finished"] is None for row in self.rows)
+
+    @property
+    def progress(self) -> str:
+        """How far it is, for a reader."""
+        done = sum(row["finished"] is not None for row in self.rows)
+        return f"Running, {done} of {len(self.rows)}" if self.running else f"{done} runs"
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return the rows as plain numbers."""
+        return [over_seeds.plain(each) for group in self.groups for each in group]
+
+
 class Results:
     """The stores of a page.
 
@@ -75,8 +102,9 @@ class Results:
     def __init__(self, stores: Sequence[str]) -> None:
         self.stores = tuple(stores)
         self._made: OrderedDict[tuple[int, int], tuple[object, Execution]] = OrderedDict()
+        self._swept: OrderedDict[tuple[int, int], tuple[object, Sweep]] = OrderedDict()
         self._lock = threading.Lock()
-        """Executions are read one at a time; pictures are drawn under settings of the whole process."""
+        """Executions are read one at a time."""
 
     def listed(self) -> Iterator[tuple[str, list[Row], str]]:
         """Yield each store with its executions, the newest first, and what is wrong with it."""
@@ -86,14 +114,28 @@ class Results:
                     names = [each for each in records.columns("executions") if each != "file"]
                     rows = list(records.rows("executions", columns=names))
                     done: dict[int, list[int]] = {}
-                    for each in records.rows("stages", columns=["execution", "finished"]):
-                        count = done.setdefault(each["execution"], [0, 0])
+                    began: dict[int, float] = {}
+                    for each in records.rows(
+                        "stages", columns=["execution", "started", "finished"]
+                    ):
+                        number = each["execution"]
+                        count = done.setdefault(number, [0, 0])
                         count[0] += each["finished"] is not None
                         count[1] += 1
+                        if each["started"] is not None:
+                            began[number] = min(each["started"], began.get(number, math.inf))
             except DovetailError as error:
                 yield database.shown(where), [], str(error)
                 continue
-            found: list[Row] = [{**row, "stages": done.get(row["id"], [0, 0])} for row in rows]
+            # A sweep enters all its trials at once; each begins with its first stage.
+            found: list[Row] = [
+                {
+                    **row,
+                    "stages": done.get(row["id"], [0, 0]),
+                    "started": began.get(row["id"], None if row["trial"] else row["started"]),
+                }
+                for row in rows
+            ]
             yield database.shown(where), found[-MOST_LISTED:][::-1], ""
 
     def execution(self, store: int, number: int) -> Execution:
@@ -114,12 +156,36 @@ class Results:
             if kept is None or kept[0] != state:
                 file = reporting.file_of(row)
                 played, complete = reporting.replayed(records, file, number)
-                sections = list(_seeds(records, row))
-                sections += _sections(file, played) if played else ()
+                sections = list(_sections(file, played)) if played else []
                 kept = state, Execution(row, file, stages, complete, sections)
                 self._made[store, number] = kept
                 while len(self._made) > MOST_KEPT:
                     self._made.popitem(last=False)
+            return kept[1]
+
+    def sweep(self, store: int, number: int) -> Sweep:
+        """Return the last sweep of the experiment of which an execution is; errors as above, or it
+        is of none."""
+        with self._lock, self._records(store) as records:
+            row = next(records.rows("executions", where=[f"id={number}"]), None)
+            if row is None or row["trial"] is None:
+                where = database.shown(self.stores[store])
+                raise DovetailError(f"{where} has no sweep with an execution {number}")
+            rows = reporting.shown(records, row["name"])
+            ids = {each["id"] for each in rows}
+            state: dict[int, list[Row]] = {each: [] for each in ids}
+            names = ["execution", "started", "finished"]
+            for stage in records.rows("stages", columns=names):
+                if stage["execution"] in ids:
+                    state[stage["execution"]].append(stage)
+            finished = [sum(s["finished"] is not None for s in each) for each in state.values()]
+            key = [each["finished"] for each in rows], finished
+            kept = self._swept.get((store, number))
+            if kept is None or kept[0] != key:
+                kept = key, _sweep(records, rows, state)
+                self._swept[store, number] = kept
+                while len(self._swept) > MOST_KEPT:
+                    self._swept.popitem(last=False)
             return kept[1]
 
     def episodes(self, store: int, number: int) -> str:
@@ -161,11 +227,10 @@ def _sections(file: ExperimentFile, played: Sequence[StageResult]) -> Iterator[S
     found = numbers.numbers(file, played)
     for number, tournament in enumerate(file.tournaments):
         shown = standings(file, tournament, played)
-        drawn = {}
+        drawn = []
         curves = ratings(file, played, tournament)
         if curves:
-            title = f"{tournament.name}: ratings as games were played"
-            drawn["ratings"] = _svg(plot.lines, title, "share of the games", "Elo", curves)
+            drawn.append(charts.plain("Ratings", "share of the games", "Elo", curves))
         plain = found["tournaments"][number]
         yield Section(
             f"tournament-{number + 1}",
@@ -185,7 +250,7 @@ def _sections(file: ExperimentFile, played: Sequence[StageResult]) -> Iterator[S
             for label, each in points.items()
             for point in each
         ]
-        drawn = {"curves": _svg(plot.learning_curves, file.name, measure, points)}
+        drawn = [charts.learning(measure, points)]
         yield Section("curves", "Learning curves", None, drawn, {"curves": rows})
     lines = [(each.stage, tally) for each in played for tally in tallies(each)]
     yield Section(
@@ -202,36 +267,32 @@ def _sections(file: ExperimentFile, played: Sequence[StageResult]) -> Iterator[S
         yield Section(key, title, each, tables={key: rows})
 
 
-def _seeds(records: Records, row: Row) -> Iterator[Section]:
-    """Yield what the trials of a sweep say together, if the execution is one of them."""
-    if row["trial"] is None:
-        return
-    rows = [each for each in reporting.shown(records, row["name"]) if each["finished"]]
-    if len(rows) < 2:
-        return
-    series = over_seeds.series(records, [each["id"] for each in rows])
-    for number, group in enumerate(over_seeds.rows(series), 1):
-        (table,) = over_seeds.tables([group])
-        with tempfile.TemporaryDirectory() as folder:
-            mine = [each.series for each in group]
-            paths = over_seeds.pictures(mine, Path(folder), row["name"], ("svg",))
-            drawn = {path.stem: path.read_text(encoding="utf-8") for path in paths}
-        found = sheet(table)
-        title = f"Over seeds: {found.title}"
-        yield Section(
-            f"seeds-{number}",
-            title,
-            found,
-            drawn,
-            {"seeds": [over_seeds.plain(each) for each in group]},
-        )
-
-
-def _svg(draw: Any, *given: Any) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "picture.svg")
-        draw([path], *given)
-        return path.read_text(encoding="utf-8")
+def _sweep(records: Records, rows: Sequence[Row], stages: Mapping[int, Sequence[Row]]) -> Sweep:
+    """Read a sweep's series: those of finished runs make means, the others are lines of their own."""
+    ids = [each["id"] for each in rows]
+    done = [each["id"] for each in rows if each["finished"] is not None]
+    begun = [each for each in ids if each not in done and stages[each]]
+    series = over_seeds.series(records, done, among=ids) if done else []
+    partial = over_seeds.series(records, begun, among=ids) if begun else []
+    groups = {(each[0].evaluation, each[0].agent): each for each in over_seeds.grouped(series)}
+    others = {(each[0].evaluation, each[0].agent): each for each in over_seeds.grouped(partial)}
+    if groups:
+        others = {key: each for key, each in others.items() if key in groups}
+    shown = []
+    for row in rows:
+        of = stages[row["id"]]
+        times = [each["started"] for each in of if each["started"] is not None]
+        count = sum(each["finished"] is not None for each in of)
+        shown.append({**row, "began": min(times, default=None), "stages": [count, len(of)]})
+    return Sweep(
+        rows[-1]["name"],
+        shown,
+        [
+            charts.over_seeds(groups.get(key, []), others.get(key, []))
+            for key in dict.fromkeys([*groups, *others])
+        ],
+        over_seeds.rows(series),
+    )
 
 
 def _spread(rows: Sequence[Row]) -> list[Row]:

@@ -20,14 +20,15 @@ COMPRESSED = (".js", ".css", ".svg")
 
 
 class StaticFiles:
-    """The files of a folder.
+    """The files of some folders.
 
     Args:
-        folder: with the files, which are read now.
+        folders: with the files, which are read now.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._plain = {each.name: each.read_bytes() for each in sorted(folder.iterdir())}
+    def __init__(self, *folders: Path) -> None:
+        files = [each for folder in folders for each in sorted(folder.iterdir())]
+        self._plain = {each.name: each.read_bytes() for each in files}
         self._packed = {
             name: gzip.compress(data, 9, mtime=0)
             for name, data in self._plain.items()

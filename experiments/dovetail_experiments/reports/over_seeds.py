@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich import box
@@ -20,6 +20,9 @@ from dovetail_experiments.records.records import Records
 from dovetail_experiments.reports import aggregate
 from dovetail_experiments.reports.aggregate import Band, Comparison
 from dovetail_experiments.reports.plot import SeedCurves, curves_over_runs
+
+if TYPE_CHECKING:
+    from dovetail_experiments.files.file import ExperimentFile
 
 COLUMNS = (
     "mean: 95 % by Student's t over seeds; IQM: interquartile mean, 95 % by bootstrap over seeds"
@@ -128,11 +131,11 @@ def series(
         among: those with which they are compared; ``executions`` if None.
     """
     compared = {*executions, *(among or ())}
-    learners = {
-        row["id"]: _learners(row["file"])
-        for row in records.rows("executions")
-        if row["id"] in compared
+    files = {
+        row["id"]: _file(row["file"]) for row in records.rows("executions") if row["id"] in compared
     }
+    learners = {number: [] if file is None else file.learners() for number, file in files.items()}
+    order = [name for file in files.values() if file is not None for name in file.agents]
     made_by: dict[int, dict[str, None]] = {}
     for row in records.rows("stages", columns=["execution", "software"]):
         made_by.setdefault(row["execution"], {})[row["software"]] = None
@@ -173,7 +176,48 @@ def series(
             for text in made_by.get(cell["execution"], ())
         )
         made.append(Series(variant, evaluation, agent, measure, values, left, tuple(software)))
-    return made
+    return _distinct(made, order)
+
+
+def _distinct(made: Sequence[Series], order: Sequence[str]) -> list[Series]:
+    """Return series without those that say what another does: where two share each point, the score
+    of the agent that comes later in ``order`` is 1 less the other's."""
+    kept: list[list[Series]] = []
+    for group in sorted(grouped(made), key=lambda each: _place(each, order)):
+        if not any(_complementary(each, group) for each in kept):
+            kept.append(group)
+    names = {(each[0].evaluation, each[0].agent) for each in kept}
+    return [each for each in made if (each.evaluation, each.agent) in names]
+
+
+def _place(group: Sequence[Series], order: Sequence[str]) -> int:
+    agent = group[0].agent
+    return order.index(agent) if agent in order else len(order)
+
+
+def _complementary(one: Sequence[Series], other: Sequence[Series]) -> bool:
+    """Return whether the scores of two agents in the same evaluation always sum to 1."""
+    if one[0].evaluation != other[0].evaluation or len(one) != len(other):
+        return False
+    for each, same in zip(one, other, strict=True):
+        if each.measure != "score" or same.measure != "score" or each.variant != same.variant:
+            return False
+        if {seed: [*run] for seed, run in each.runs.items()} != {
+            seed: [*run] for seed, run in same.runs.items()
+        }:
+            return False
+        for seed, run in each.runs.items():
+            if any(abs(run[at] + same.runs[seed][at] - 1.0) > 1e-9 for at in run):
+                return False
+    return True
+
+
+def grouped(found: Sequence[Series]) -> list[list[Series]]:
+    """Return series by evaluation and agent."""
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for each in found:
+        groups.setdefault((each.evaluation, each.agent), []).append(each)
+    return [*groups.values()]
 
 
 def _value(found: float | None) -> float:
@@ -183,10 +227,7 @@ def _value(found: float | None) -> float:
 
 def rows(found: Sequence[Series], level: float | None = None) -> list[list[VariantRow]]:
     """Return final results, a list for each evaluation and agent; the first variant is the base."""
-    groups: dict[tuple[str, str], list[Series]] = {}
-    for each in found:
-        groups.setdefault((each.evaluation, each.agent), []).append(each)
-    return [_group(group, level) for group in groups.values()]
+    return [_group(group, level) for group in grouped(found)]
 
 
 def _group(group: Sequence[Series], level: float | None) -> list[VariantRow]:
@@ -347,13 +388,11 @@ def _interval(low: float, high: float) -> str:
 def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[str]) -> list[Path]:
     """Write learning curves over seeds, a picture for each evaluation and agent; return the
     files."""
-    groups: dict[tuple[str, str], list[Series]] = {}
-    for each in found:
-        if len(each.trained) > 1:
-            groups.setdefault((each.evaluation, each.agent), []).append(each)
+    groups = grouped([each for each in found if len(each.trained) > 1])
     made = []
-    for number, ((evaluation, agent), group) in enumerate(groups.items(), 1):
+    for number, group in enumerate(groups, 1):
         stem = "curves" if len(groups) == 1 else f"curves-{number}"
+        evaluation, agent = group[0].evaluation, group[0].agent
         paths = [folder / f"{stem}.{form}" for form in forms]
         runs = {each.variant or agent: curve(each) for each in group}
         few = min(len(each.runs) for each in group) < aggregate.ENOUGH
@@ -377,10 +416,11 @@ def curve(each: Series) -> SeedCurves:
     )
 
 
-def _learners(text: str) -> list[str]:
+def _file(text: str) -> ExperimentFile | None:
+    """Return the file of an execution; None if another version wrote it."""
     from dovetail_experiments.files.file import ExperimentFile
 
     try:
-        return msgspec.json.decode(text, type=ExperimentFile).learners()
-    except msgspec.DecodeError:  # a file of another version
-        return []
+        return msgspec.json.decode(text, type=ExperimentFile)
+    except msgspec.DecodeError:
+        return None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seats import seated
 from dovetail_experiments.files.file import ExperimentFile, Tournament
 from dovetail_experiments.files.sweep import Objective
-from dovetail_experiments.reports import games, kept, numbers, over_seeds, plot, report
+from dovetail_experiments.reports import charts, games, kept, numbers, over_seeds, report
 from dovetail_experiments.reports.drawing import svg
 from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
 from dovetail_experiments.reports.standings import standings
@@ -38,19 +36,22 @@ CUTS = 8
 """Points of a curve of ratings."""
 
 STYLE = """
+:root { color-scheme: light dark; --text: light-dark(#1b2024, #eceff1);
+  --muted: light-dark(#555d64, #a8b1b8); --line: light-dark(#dfdcd3, #353c42);
+  --sunken: light-dark(#eceae3, #0f1214); }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
-  color: #1d2430; }
-h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #d5dae1; }
+  background: light-dark(#f6f5f1, #14171a); color: var(--text); }
+h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--line); }
 table { border-collapse: collapse; margin: .6rem 0 .2rem; font-size: 14px; }
 th, td { padding: .2rem .7rem; text-align: right; white-space: nowrap; }
-th { border-bottom: 1px solid #8892a0; } tr:nth-child(even) td { background: #f5f7f9; }
+th { border-bottom: 1px solid var(--muted); } td { border-bottom: 1px solid var(--line); }
 td:first-child, th:first-child, td.text, th.text { text-align: left; }
 caption { text-align: left; font-weight: 600; }
-.note { color: #5a6472; font-size: 13px; white-space: pre-line; }
-pre { background: #f5f7f9; padding: .6rem .8rem; overflow-x: auto; }
+.note { color: var(--muted); font-size: 13px; white-space: pre-line; }
+pre { background: var(--sunken); padding: .6rem .8rem; overflow-x: auto; }
 .scroll { overflow-x: auto; } .frames { display: flex; flex-wrap: wrap; gap: 1rem; }
-figure { margin: 0; } figcaption { font-size: 13px; color: #5a6472; }
-@media (prefers-color-scheme: dark) { body { background: #fff; } }
+figure { margin: 0; } figcaption { font-size: 13px; color: var(--muted); }
+.frames svg { background: #fff; border-radius: 8px; }
 """
 
 
@@ -99,7 +100,9 @@ def page(
     Xml.SubElement(head, "meta", {"charset": "utf-8"})
     Xml.SubElement(head, "meta", {"name": "viewport", "content": "width=device-width"})
     Xml.SubElement(head, "title").text = file.name
-    Xml.SubElement(head, "style").text = STYLE
+    Xml.SubElement(head, "meta", {"name": "color-scheme", "content": "light dark"})
+    styles = [(charts.FOLDER / each).read_text(encoding="utf-8") for each in charts.STYLES]
+    Xml.SubElement(head, "style").text = "\n".join([STYLE, *styles])
     body = Xml.SubElement(html, "body")
     _add(body, "h1", file.name)
     if file.description:
@@ -112,9 +115,8 @@ def page(
         best = over_seeds.best(series, aim)
         if best:
             _add(body, "p", best.plain)
-        with tempfile.TemporaryDirectory() as folder:
-            for picture in over_seeds.pictures(series, Path(folder), file.name, ("svg",)):
-                _picture(body, picture)
+        for group in over_seeds.grouped(series):
+            _chart(body, charts.over_seeds(group))
         _add(body, "p", f"What follows is the last execution, with seed {file.seed}.", "note")
     _results(body, last)
     _kept(body, last, exact)
@@ -124,6 +126,9 @@ def page(
     _add(body, "h2", "The file")
     shown = msgspec.json.format(msgspec.json.encode(file), indent=2).decode()
     _add(body, "pre", shown)
+    if any(body.iter("figure")):
+        for name in charts.SCRIPTS:
+            _add(body, "script", (charts.FOLDER / name).read_text(encoding="utf-8"))
     return "<!DOCTYPE html>\n" + Xml.tostring(html, encoding="unicode", method="html") + "\n"
 
 
@@ -186,18 +191,10 @@ def _results(body: Xml.Element, last: PageSource) -> None:
         _sheet(body, sheet(standings_table(standings(file, tournament, played), full=True)))
         curves = ratings(file, played, tournament)
         if curves:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder, "ratings.svg")
-                title = f"{tournament.name}: ratings as games were played"
-                plot.lines([path], title, "share of the games", "Elo", curves)
-                _picture(body, path)
+            _chart(body, charts.plain("Ratings", "share of the games", "Elo", curves))
     measure, found = report.curves(file, played)
     if any(len(points) > 1 for points in found.values()):
-        _add(body, "h2", "Learning curves")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "curves.svg")
-            plot.learning_curves([path], file.name, measure, found)
-            _picture(body, path)
+        _chart(body, charts.learning(measure, found))
     _add(body, "h2", "All stages")
     rows = [(each.stage, t) for each in played for t in tallies(each)]
     _sheet(body, sheet(summary("", rows, full=True)))
@@ -266,11 +263,8 @@ def _measures(body: Xml.Element, last: PageSource) -> None:
     names: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for label, points in found.items():
         names.setdefault(label.partition(" of ")[0], {})[label] = _thinned(points)
-    with tempfile.TemporaryDirectory() as folder:
-        for number, (name, curves) in enumerate(names.items()):
-            path = Path(folder, f"{number}.svg")
-            plot.lines([path], name, "learning episodes", f"{name} (mean)", curves)
-            _picture(body, path)
+    for name, curves in names.items():
+        _chart(body, charts.plain(name, "learning episodes", f"{name} (mean)", curves))
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -375,29 +369,9 @@ def _sheet(body: Xml.Element, found: Sheet) -> None:
         _add(body, "p", found.note, "note")
 
 
-def _picture(body: Xml.Element, path: Path) -> None:
-    """Put an SVG file into the page; its identifiers get a prefix, so that pictures do not mix."""
-    count = sum(1 for _ in body.iter("figure"))
-    text = path.read_text(encoding="utf-8")
-    for name in set(re.findall(r'\bid="([^"]+)"', text)):
-        text = re.sub(rf'(id="|#){re.escape(name)}(?=["\)])', rf"\1p{count}-{name}", text)
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
-    for space in ("http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"):
-        Xml.register_namespace("" if space.endswith("svg") else "xlink", space)
-    figure = Xml.SubElement(body, "figure", {"class": "picture"})
-    figure.append(_bare(Xml.fromstring(text[text.index("<svg") :])))
-
-
-def _bare(element: Xml.Element) -> Xml.Element:
-    """Return an SVG element with the plain names that HTML wants."""
-    for each in element.iter():
-        if "}" in each.tag:
-            each.tag = each.tag.rpartition("}")[2]
-        for key in list(each.attrib):
-            if "}" in key:
-                each.attrib[f"xlink:{key.rpartition('}')[2]}"] = each.attrib.pop(key)
-    element.attrib["xmlns:xlink"] = "http://www.w3.org/1999/xlink"
-    return element
+def _chart(body: Xml.Element, chart: charts.Chart) -> None:
+    figure = Xml.SubElement(body, "figure", {"class": "plot"})
+    Xml.SubElement(figure, "script", {"type": "application/json"}).text = charts.written(chart)
 
 
 def _json(value: Any) -> str:

@@ -92,24 +92,6 @@ def curves_over_runs(
     save(figure, paths)
 
 
-def lines(
-    paths: Sequence[Path],
-    title: str,
-    across: str,
-    measure: str,
-    curves: Mapping[str, Sequence[tuple[float, float]]],
-) -> None:
-    """Write pictures with a line for each label; ``across`` and ``measure`` name the axes."""
-    figure, axes = _axes()
-    for label, points in curves.items():
-        axes.plot(
-            [x for x, _ in points], [y for _, y in points], marker="o", ms=3, label=_label(label)
-        )
-    _finish(axes, title, measure, share=False)
-    axes.set_xlabel(across)
-    save(figure, paths)
-
-
 def save(figure: Any, paths: Sequence[Path]) -> None:
     """Write a figure; equal figures give equal files."""
     import matplotlib
