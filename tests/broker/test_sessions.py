@@ -18,7 +18,7 @@ from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 
 
-def answer(core: Core, address: str, hello: m.Hello, now: float = 0.0) -> Any:
+def answer(core: Core, address: str, hello: m.Message, now: float = 0.0) -> Any:
     """Say hello; return the one answer that comes back to it."""
     core.receive(address, hello, now)
     [found] = [message for to, message in core.take()[1] if to == address]
@@ -83,7 +83,7 @@ def test_no_entrant_takes_a_name_that_another_needs(core: Core) -> None:
     body = answer(core, "e", m.Catalogue(1)).body
     assert [each["agent"] for each in body["instances"]] == ["ann/deep", "bob/deep"]
     assert all("address" not in each for each in body["peers"])
-    core.broker.origin = {"a": "10.0.0.7"}.get
+    core.broker.origin = lambda address: "10.0.0.7" if address == "a" else ""
     peers = answer(core, "e", m.Catalogue(2)).body["peers"]
     assert {each["name"]: each.get("address") for each in peers}["ann/north"] == "10.0.0.7"
 

@@ -44,6 +44,12 @@ class Lines:
     def authenticate(self, name: bytes) -> None:
         pass
 
+    def origin(self, name: bytes) -> str:
+        return ""
+
+    def add(self, bind: str) -> None:
+        pass
+
     def charge(self, seconds: float) -> None:
         pass
 

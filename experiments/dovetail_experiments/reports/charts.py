@@ -1,7 +1,7 @@
 """Interactive charts: their data, and the files that draw it on a page.
 
-uPlot (MIT licence, ``chart/uPlot.LICENSE``) draws; ``chart.js`` gives it a legend that filters, a tip,
-smoothing and a logarithmic axis.  The page serves the files, a report contains them.
+uPlot (MIT licence, ``chart/uPlot.LICENSE``) draws; ``chart.js`` gives it a legend that filters, a
+tip, smoothing and a logarithmic axis.  The page serves the files, a report contains them.
 """
 
 from __future__ import annotations
