@@ -151,10 +151,10 @@ def arena(browser: Any) -> None:
         with running(folder, "arena", "arena.toml"), running(folder, "web", *options) as said:
             page = browser.new_page(viewport={"width": 1200, "height": 640})
             page.set_default_timeout(120_000)
-            page.goto(f"{said.split()[-1]}arena/connect4/wall")
-            # Each agent has played often enough for its interval to say something.
-            page.wait_for_selector(f"#leaders tr:last-child td:last-child:text-matches('{MANY}')")
-            page.wait_for_selector("#games li:nth-child(9) .piece")
+            page.goto(f"{said.split()[-1]}arena/hall")
+            # The agents have played often enough for their intervals to say something.
+            page.wait_for_selector(f"#about:text-matches('{MANY} units')")
+            page.wait_for_selector("#games .piece")
             page.screenshot(path=str(IMAGES / "arena_wall.png"))
 
 

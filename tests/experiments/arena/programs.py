@@ -19,7 +19,7 @@ class Programs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._running: list[subprocess.Popen[str]] = []
+        self.running: list[subprocess.Popen[str]] = []
         self._env = {**os.environ, "PYTHONUNBUFFERED": "1"}
         for name in [each for each in self._env if each.startswith("DOVETAIL_")]:
             del self._env[name]
@@ -34,7 +34,7 @@ class Programs:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self._running.append(process)
+        self.running.append(process)
         assert process.stdout is not None
         process.stdout.readline()
         return process
@@ -62,7 +62,7 @@ class Programs:
         return {key: value for key, _, value in found if key.startswith("DOVETAIL_")}
 
     def end(self) -> None:
-        for process in self._running:
+        for process in self.running:
             if process.poll() is None:
                 process.kill()
             process.communicate()
