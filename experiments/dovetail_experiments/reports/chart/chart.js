@@ -68,7 +68,7 @@
       });
       this.bar.append(element("label", "", "Smoothing", range, said), log, this.names);
       this.title = element("h3", "");
-      this.note = element("p", "muted small note");
+      this.note = element("p", "muted small");
       this.place = element("div", "");
       this.tip = element("div", "tip");
       this.tip.hidden = true;
