@@ -47,9 +47,6 @@ class Lines:
     def origin(self, name: bytes) -> str:
         return ""
 
-    def add(self, bind: str) -> None:
-        pass
-
     def charge(self, seconds: float) -> None:
         pass
 

@@ -1,6 +1,6 @@
 """Interactive charts: their data, and the files that draw it on a page.
 
-uPlot (MIT licence, ``chart/uPlot.LICENSE``) draws; ``chart.js`` gives it a legend that filters, a
+uPlot (MIT licence, ``chart/uPlot.LICENSE``) draws; ``plots.js`` gives it a legend that filters, a
 tip, smoothing and a logarithmic axis.  The page serves the files, a report contains them.
 """
 
@@ -19,8 +19,8 @@ from dovetail_experiments.reports.plot import CurvePoint
 
 FOLDER = Path(__file__).parent / "chart"
 """The files, under names that stay."""
-SCRIPTS = ("uPlot.min.js", "chart.js")
-STYLES = ("uPlot.css", "chart.css")
+SCRIPTS = ("uPlot.min.js", "plots.js")
+STYLES = ("uPlot.css", "plots.css")
 
 Points = tuple[list[float], list[float | None]]
 """Places and values."""

@@ -132,7 +132,9 @@ def listen(
         return libzmq.Router(bind, most) if guard is None else libzmq.Guarded(bind, most, guard)
     from dovetail.transport.router import Router
 
-    return Router(bind, most, first=min(most, FIRST), guard=guard, inside=inside, owner=owner, also=also)
+    return Router(
+        bind, most, first=min(most, FIRST), guard=guard, inside=inside, owner=owner, also=also
+    )
 
 
 def connect(address: str, greet: Callable[[], bytes], key: Key | None = None) -> AnyDealer:

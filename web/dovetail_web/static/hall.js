@@ -49,7 +49,13 @@ function cells(leader) {
   const state = /** @type {keyof typeof SIGNS} */ (leader.state in SIGNS ? leader.state : "away");
   const mark = svg("svg", { viewBox: "0 0 12 12", role: "img", "aria-label": state });
   mark.append(svg("path", { class: CLASSES[state], d: SIGNS[state] }));
-  const who = element("td", "who", element("span", "on", mark), " ", element("strong", "", leader.name));
+  const who = element(
+    "td",
+    "who",
+    element("span", "on", mark),
+    " ",
+    element("strong", "", leader.name),
+  );
   const bar = element("td", "bars");
   if (leader.bar) {
     const [value, low, high] = leader.bar;
@@ -57,7 +63,14 @@ function cells(leader) {
       svg(
         "svg",
         { class: "ci", viewBox: "0 0 240 20", preserveAspectRatio: "none", "aria-hidden": "true" },
-        svg("rect", { class: "range", x: low, y: 7, width: Math.max(0, high - low), height: 6, rx: 3 }),
+        svg("rect", {
+          class: "range",
+          x: low,
+          y: 7,
+          width: Math.max(0, high - low),
+          height: 6,
+          rx: 3,
+        }),
         svg("rect", { class: "dot", x: value - 2, y: 5, width: 4, height: 10, rx: 2 }),
       ),
     );
@@ -69,7 +82,10 @@ function cells(leader) {
 function table(leaders) {
   const body = of("leaders");
   const height = body.firstElementChild?.clientHeight || 54;
-  const fit = Math.max(3, Math.floor((innerHeight - body.getBoundingClientRect().top - 16) / height));
+  const fit = Math.max(
+    3,
+    Math.floor((innerHeight - body.getBoundingClientRect().top - 16) / height),
+  );
   const pages = Math.ceil(leaders.length / fit);
   const first = (Math.floor(page++ / PATIENCE) % Math.max(1, pages)) * fit;
   const rows = new Map([...body.children].map((row) => [row.id, /** @type {HTMLElement} */ (row)]));
@@ -84,7 +100,11 @@ function table(leaders) {
   if (still.matches) return;
   for (const row of next) {
     const moved = (before.get(row.id) ?? NaN) - row.getBoundingClientRect().top;
-    if (moved) row.animate([{ transform: `translateY(${moved}px)` }, { transform: "none" }], { duration: MOVE, easing: "ease" });
+    if (moved)
+      row.animate([{ transform: `translateY(${moved}px)` }, { transform: "none" }], {
+        duration: MOVE,
+        easing: "ease",
+      });
   }
 }
 
@@ -92,7 +112,12 @@ function table(leaders) {
 function results(found) {
   of("results").replaceChildren(
     ...found.map(({ first, how, others, end }) =>
-      element("li", "", element("span", "grow", element("strong", "", first), ` ${how} ${others}`), element("strong", "", end)),
+      element(
+        "li",
+        "",
+        element("span", "grow", element("strong", "", first), ` ${how} ${others}`),
+        element("strong", "", end),
+      ),
     ),
   );
 }
@@ -101,7 +126,11 @@ function results(found) {
 function left(seconds) {
   const minutes = seconds === null ? -1 : Math.round((seconds * 1000 - Date.now()) / 60000);
   if (minutes < 0) return "";
-  const [days, hours, rest] = [Math.floor(minutes / 1440), Math.floor(minutes / 60) % 24, minutes % 60];
+  const [days, hours, rest] = [
+    Math.floor(minutes / 1440),
+    Math.floor(minutes / 60) % 24,
+    minutes % 60,
+  ];
   return `ends in ${days ? `${days} d ${hours} h` : hours ? `${hours} h ${rest} min` : `${rest} min`}`;
 }
 
@@ -111,7 +140,8 @@ async function leaders() {
     const found = await (await fetch(`/arena/${encodeURIComponent(name)}/wall.json`)).json();
     if (name !== ladders[at][0]) return;
     of("ladder").textContent = name;
-    of("about").textContent = `season ${found.season} · ${found.online} of ${found.agents} online · ${found.played} units`;
+    of("about").textContent =
+      `season ${found.season} · ${found.online} of ${found.agents} online · ${found.played} units`;
     of("ends").textContent = left(found.ends);
     of("none").hidden = found.rows.length > 0;
     of("ticks").replaceChildren(

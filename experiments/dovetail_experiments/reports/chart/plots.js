@@ -23,8 +23,16 @@
     probe.remove();
     return `rgba(${parts.slice(0, 3).join(",")},${alpha})`;
   };
-  const style = (at) => ({ colour: 1 + (at % COLOURS), dash: DASHES[(at + Math.floor(at / COLOURS)) % DASHES.length] });
-  const short = (value) => (value === null || value === undefined ? "" : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(4)).toString());
+  const style = (at) => ({
+    colour: 1 + (at % COLOURS),
+    dash: DASHES[(at + Math.floor(at / COLOURS)) % DASHES.length],
+  });
+  const short = (value) =>
+    value === null || value === undefined
+      ? ""
+      : Math.abs(value) >= 1000
+        ? Math.round(value).toLocaleString("en")
+        : Number(value.toPrecision(4)).toString();
 
   /** An exponential moving average without the bias of its beginning. */
   function smoothed(values, weight) {
@@ -77,7 +85,9 @@
         if (this.shown && this.shown.width !== this.place.clientWidth) this.draw();
       }).observe(this.place);
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
-      new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+      new MutationObserver(() => this.draw()).observe(document.documentElement, {
+        attributeFilter: ["data-theme"],
+      });
     }
 
     set(chart) {
@@ -106,7 +116,8 @@
           made.type = "button";
           made.setAttribute("aria-pressed", String(!this.hidden.has(line.name)));
           made.addEventListener("click", () => {
-            const alone = this.chart.lines.length - this.hidden.size === 1 && !this.hidden.has(line.name);
+            const alone =
+              this.chart.lines.length - this.hidden.size === 1 && !this.hidden.has(line.name);
             if (alone) this.hidden.clear();
             else if (!this.hidden.delete(line.name)) this.hidden.add(line.name);
             this.legend();
@@ -121,14 +132,19 @@
       const chart = this.chart;
       const width = this.place.clientWidth;
       if (!chart || !width) return;
-      const lines = chart.lines.map((line, at) => ({ ...line, ...style(at) })).filter((line) => !this.hidden.has(line.name));
+      const lines = chart.lines
+        .map((line, at) => ({ ...line, ...style(at) }))
+        .filter((line) => !this.hidden.has(line.name));
       const tables = [];
       const series = [{}];
       const bands = [];
       const ends = [];
       const keep = (xs, ...columns) => {
         const at = xs.map((_, place) => place).filter((place) => !this.log || xs[place] > 0);
-        tables.push([at.map((place) => xs[place]), ...columns.map((column) => at.map((place) => column[place] ?? null))]);
+        tables.push([
+          at.map((place) => xs[place]),
+          ...columns.map((column) => at.map((place) => column[place] ?? null)),
+        ]);
       };
       const add = (given) => {
         series.push({ spanGaps: true, points: { show: false }, ...given });
@@ -147,8 +163,16 @@
           if (this.weight) columns.push(smoothed(line.y, this.weight));
         } else if (this.weight) columns.push(smoothed(line.y, this.weight));
         keep(line.x, ...columns);
-        const thick = { label: line.name, stroke, width: 2.5, dash: line.dash, points: { show: line.x.length < 40, size: 5, fill: stroke } };
-        const at = add(this.weight ? { stroke: colour(this.figure, line.colour, 0.4), width: 1 } : thick);
+        const thick = {
+          label: line.name,
+          stroke,
+          width: 2.5,
+          dash: line.dash,
+          points: { show: line.x.length < 40, size: 5, fill: stroke },
+        };
+        const at = add(
+          this.weight ? { stroke: colour(this.figure, line.colour, 0.4), width: 1 } : thick,
+        );
         if (line.high.length) {
           const low = add({ stroke: "transparent", width: 0 });
           bands.push({ series: [low + 1, low], fill: colour(this.figure, line.colour, 0.14) });
@@ -161,8 +185,18 @@
       this.place.replaceChildren();
       if (!tables.length) return;
       const room = width >= WIDE && ends.length > 1 ? 150 : 12;
-      const axis = { stroke: colour(this.figure, "5"), grid: { stroke: colour(this.figure, "line"), width: 1 }, ticks: { stroke: colour(this.figure, "line") }, font: `${LETTER}px sans-serif` };
-      const labelled = (label) => ({ ...axis, label, labelFont: `${LETTER}px sans-serif`, labelSize: 22 });
+      const axis = {
+        stroke: colour(this.figure, "5"),
+        grid: { stroke: colour(this.figure, "line"), width: 1 },
+        ticks: { stroke: colour(this.figure, "line") },
+        font: `${LETTER}px sans-serif`,
+      };
+      const labelled = (label) => ({
+        ...axis,
+        label,
+        labelFont: `${LETTER}px sans-serif`,
+        labelSize: 22,
+      });
       this.shown = new uPlot(
         {
           width,
@@ -174,19 +208,30 @@
           cursor: { y: false, drag: { setScale: true, x: true, y: false } },
           series,
           bands,
-          hooks: { setCursor: [(plot) => this.point(plot, ends)], draw: [(plot) => this.name(plot, ends, room)] },
+          hooks: {
+            setCursor: [(plot) => this.point(plot, ends)],
+            draw: [(plot) => this.name(plot, ends, room)],
+          },
         },
         uPlot.join(tables),
         this.place,
       );
       this.shown.root.setAttribute("role", "img");
-      this.shown.root.setAttribute("aria-label", `${chart.title}: ${chart.measure} by ${chart.across}, ${lines.map((line) => line.name).join(", ")}; the figures are in the table or the CSV file`);
+      this.shown.root.setAttribute(
+        "aria-label",
+        `${chart.title}: ${chart.measure} by ${chart.across}, ${lines.map((line) => line.name).join(", ")}; the figures are in the table or the CSV file`,
+      );
     }
 
     /** Say what all lines are at the pointer. */
     point(plot, ends) {
       const { idx, left, top } = plot.cursor;
-      const found = idx === null || idx === undefined ? [] : ends.filter(({ at }) => plot.data[at][idx] !== null && plot.data[at][idx] !== undefined);
+      const found =
+        idx === null || idx === undefined
+          ? []
+          : ends.filter(
+              ({ at }) => plot.data[at][idx] !== null && plot.data[at][idx] !== undefined,
+            );
       this.tip.hidden = found.length === 0 || left < 0;
       if (this.tip.hidden) return;
       this.tip.replaceChildren(
@@ -194,7 +239,12 @@
         ...found.map(({ at, name, stroke }) => {
           const mark = element("span", "", `● `);
           mark.style.color = stroke;
-          return element("div", "", element("span", "", mark, name), element("span", "", short(plot.data[at][idx])));
+          return element(
+            "div",
+            "",
+            element("span", "", mark, name),
+            element("span", "", short(plot.data[at][idx])),
+          );
         }),
       );
       const box = plot.over.getBoundingClientRect();
@@ -228,7 +278,8 @@
         context.fillStyle = stroke;
         const most = (room - 14) * ratio;
         let text = name;
-        while (text.length > 4 && context.measureText(text).width > most) text = `${text.slice(0, -2)}…`;
+        while (text.length > 4 && context.measureText(text).width > most)
+          text = `${text.slice(0, -2)}…`;
         context.fillText(text, plot.bbox.left + plot.bbox.width + 8 * ratio, at);
       }
       context.restore();
