@@ -1,4 +1,7 @@
-"""100 agents in 20 ladders, and 1,000 browsers: python -m bench.watched_arena FOLDER [SECONDS of each phase]."""
+"""100 agents in 20 ladders, without and with 1,000 browsers.
+
+Usage: python -m bench.watched_arena FOLDER [SECONDS], which each of two phases lasts.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,18 @@ from pathlib import Path
 
 import websockets
 from tests.experiments.arena.programs import DOVETAIL, Programs
+from websockets.typing import Origin
 
 from dovetail.client.client import Experiment
 
 LADDERS, ENTRANTS, BROWSERS, BROKER = 20, 5, 1000, "tcp://127.0.0.1:5959"
 LADDER = '[[ladders]]\nname = "l{}"\ngame = "connect_four"\nopenings = 4\n'
-AGENT = "class L{0}(Agent):\n    name = 'l{0}@l{0}'\n    def step(self, decision):\n        return decision.legal[0]\n"
+AGENT = """
+class L{0}(Agent):
+    name = "l{0}@l{0}"
+    def step(self, decision):
+        return decision.legal[0]
+"""
 
 
 def cost(arena: int, token: str, seconds: float) -> tuple[float, float]:
@@ -37,9 +46,9 @@ def cost(arena: int, token: str, seconds: float) -> tuple[float, float]:
 
 async def browse(url: str, number: int) -> None:
     """Watch as a browser does: answer each message, then get the newest."""
-    own, origin = (f"127.0.1.{1 + number // 200}", 0), url.rstrip("/")
+    own, origin = (f"127.0.1.{1 + number // 200}", 0), Origin(url.rstrip("/"))
     live = f"ws{url[4:]}live"
-    async with websockets.connect(live, origin=origin, local_addr=own) as socket:  # type: ignore[arg-type]
+    async with websockets.connect(live, origin=origin, local_addr=own) as socket:
         await socket.send('{"about": "wall:connect_four"}')
         async for text in socket:
             await socket.send('{"here":true}' if text == "{}" else '{"got":true}')
