@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
 import re
 import shlex
@@ -96,6 +97,16 @@ def test_the_links_of_a_page_lead_to_files_and_headings(page: str) -> None:
             or "<!-- from the code" in there.read_text(encoding="utf-8")
             or anchor in anchors(there)
         ), target
+
+
+def test_the_code_says_all_that_the_reference_takes_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A key without a docstring, for example, is an error."""
+    monkeypatch.syspath_prepend(str(DOCS / "site"))
+    generated = importlib.import_module("generated")
+    for name, text in generated.TEXTS.items():
+        assert len(text().splitlines()) > 30, name
 
 
 def test_examples_that_are_not_run_name_things_that_exist() -> None:

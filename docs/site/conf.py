@@ -69,10 +69,10 @@ nb_execution_show_tb = True
 
 autodoc_default_options = {
     "members": True,
-    "show-inheritance": True,
     "member-order": "bysource",
     "ignore-module-all": True,
 }
+add_module_names = False
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True

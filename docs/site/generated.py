@@ -97,8 +97,12 @@ ARENA: dict[str, type[Struct]] = {
 
 
 def sections(tables: dict[str, type[Struct]]) -> Iterator[str]:
-    """Yield a section for each table of a file."""
-    for heading, struct in tables.items():
+    """Yield a section for each table of a file; tables that no heading names come last."""
+    tables = dict(tables)
+    done: set[str] = set()
+    while left := [heading for heading in tables if heading not in done]:
+        done.add(heading := left[0])
+        struct = tables[heading]
         yield f"## {heading}\n"
         lines = inspect.cleandoc(struct.__doc__ or "").replace("``", "`")
         if words := re.sub(r"^`[^`]*`(: |\.$)", "", lines):
@@ -172,7 +176,7 @@ def _default(field: kinds.Field) -> str:
 
 
 def _words(kind: kinds.Type, tables: dict[str, type[Struct]]) -> str:
-    """Return the values that a type allows, in words."""
+    """Return the values that a type allows, in words; a table that is new joins the others."""
     match kind:
         case kinds.Metadata():
             return str((kind.extra or {}).get("form") or _words(kind.type, tables))
@@ -185,7 +189,10 @@ def _words(kind: kinds.Type, tables: dict[str, type[Struct]]) -> str:
         case kinds.DictType(value_type=value):
             return f"table of {_words(value, tables)}"
         case kinds.StructType(cls=cls):
-            (heading,) = (name for name, each in tables.items() if issubclass(each, cls))
+            known = (heading for heading, each in tables.items() if issubclass(each, cls))
+            if (heading := next(known, None)) is None:
+                heading = inspect.cleandoc(cls.__doc__ or cls.__name__).split("``")[1]
+                tables[heading := f"`{heading}`"] = cls
             return f"[{heading}](#{_anchor(heading)})"
         case kinds.IntType() | kinds.FloatType():
             word = "integer" if isinstance(kind, kinds.IntType) else "number"

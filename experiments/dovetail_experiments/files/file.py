@@ -332,11 +332,14 @@ class Resources(Struct, frozen=True, forbid_unknown_fields=True):
     """``resources``: of a trial, a shard or a learner on a cluster."""
 
     cpus: Annotated[float, Meta(gt=0)] = 1.0
+    """The number of cores."""
     gpus: Annotated[float, Meta(ge=0)] = 0.0
+    """The number of graphics processors."""
     memory: Annotated[
         str,
         Meta(pattern="^([0-9]+(\\.[0-9]+)? ?[kMGT]?B)?$", extra={"form": "bytes such as 2GB"}),
     ] = ""
+    """The memory that is reserved; empty to ask for none."""
 
     @property
     def bytes(self) -> int:

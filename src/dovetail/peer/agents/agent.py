@@ -69,8 +69,11 @@ class Seat(Struct, frozen=True):
     """A seat in a match, as the agent sees it."""
 
     match: int
+    """The match's number."""
     seat: int
+    """The seat's number in the game, from 0."""
     spec: Spec
+    """The game: ``seats``, ``observation_spaces``, ``action_spaces``, ``reward_range`` and more."""
     lookahead: bool = False
     """True if the run allows the agent to ask with ``Lookahead``."""
 
@@ -79,10 +82,13 @@ class Decision(Struct, gc=False):
     """One decision of one seat."""
 
     seat: Seat
+    """The seat that decides."""
     episode: int
+    """The broker's number of the episode."""
     turn: int
     """The number of this decision point within the episode, from 0."""
     observation: Any
+    """The observation of the seat, of its space."""
     legal: list[int] | None
     """Action numbers in rising order; None if every action of the space is legal."""
     reward: float
@@ -100,6 +106,7 @@ class Decision(Struct, gc=False):
     scene: Any = None
     """The position to be drawn, as ``dovetail.protocol.scenes`` says (if ``wants`` asks)."""
     clock: Clock | None = None
+    """The time that the seat has, in seconds; None without a clock."""
     seed: int = 0
     """The seed of ``rng``, for agents that use their own generators."""
     memory: Any = None
@@ -117,20 +124,29 @@ class End(Struct, gc=False):
     """The end of an episode for one seat; it comes exactly once, whatever happened."""
 
     seat: Seat
+    """The seat whose episode ends."""
     episode: int
+    """The broker's number of the episode."""
     reward: float
     """The sum of what the seat earned since its last decision."""
     observation: Any
+    """The last observation of the seat; None if it has none."""
     outcome: list[float] | None
     """A score per seat: 1 won, 0 lost, shared when drawn; None if there are none."""
     reason: Reason
+    """The reason why the episode ended; ``truncated`` if a limit ended it in place of the rules."""
     blame: int | None
+    """The seat at fault; None if none is."""
     total: float
     """The return: all rewards of the seat in this episode."""
     decisions: int
+    """The number of decisions of the seat."""
     mode: Mode
+    """In ``evaluate`` an agent must not change."""
     text: str | None = None
+    """The last position for a person to read (if ``wants`` asks)."""
     scene: Any = None
+    """The last position to be drawn (if ``wants`` asks)."""
     memory: Any = None
     """As in the seat's decisions; a new one if it had none."""
 
