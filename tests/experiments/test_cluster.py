@@ -5,8 +5,10 @@ Their results are compared with those of one machine.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -330,6 +332,45 @@ def end_of(process: int) -> None:
     while Path(f"/proc/{process}").exists():
         assert time.monotonic() < end, "a program outlives its host"
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("DOVETAIL_KILLS", "0"))))
+def test_shards_whose_brokers_are_killed_at_random_lose_and_double_nothing(
+    folder: Path, seed: int
+) -> None:
+    """``DOVETAIL_KILLS=10``: schedules; with ``DOVETAIL_SHARDS=100`` each on a hundredth of a CPU."""
+    draw = random.Random(seed)
+    count = int(os.environ.get("DOVETAIL_SHARDS", "6"))
+    file = folder / "cup.toml"
+    file.write_text(CUP.replace("episodes = 600", "episodes = 2000"))
+    share = 3 / count / 2
+    more = [f"--shards={count}", "--set", f"processes.resources.cpus={share:.3f}"]
+    more += ["--set", "environment.hosted=true"]
+    more += [w for a in ("dice", "other", "net") for w in ("--set", f"agents.{a}.hosted=true")]
+    out = folder.parent / "cluster" / "cup"
+    with cluster() as nodes:
+        on = ["--on", f"ray:{nodes.address}", "--out", str(out.parent), *more]
+        with subprocess.Popen(
+            command(file, *on),
+            cwd=folder.parent,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as program:
+            assert program.stdout is not None
+            brokers: list[int] = []
+            while len(brokers) < count:
+                brokers += map(int, re.findall(r"broker \((\d+)\)", program.stdout.readline()))
+            for _ in range(count // 3):
+                time.sleep(draw.uniform(0.0, 2.0))
+                victim = brokers.pop(draw.randrange(len(brokers)))
+                with contextlib.suppress(OSError):  # it has ended
+                    os.kill(draw.choice([victim, parent(victim)]), signal.SIGKILL)
+            _, wrong = program.communicate()
+    assert program.returncode == 0, wrong
+    here = run(file, "--in-process", "--out", str(folder.parent / "here"))
+    assert here.returncode == 0, here.stderr
+    assert account(out) == account(folder.parent / "here" / "cup")
 
 
 def test_a_study_row_is_done_on_nodes(nodes: Nodes, tmp_path: Path) -> None:

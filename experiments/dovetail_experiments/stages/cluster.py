@@ -4,6 +4,7 @@ agents, and environments that join it from other nodes.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -41,6 +42,8 @@ from dovetail_experiments.stages.places import (
     steps_of,
 )
 from dovetail_experiments.stages.shards import Coming, Shard, Shards, longest
+
+log = logging.getLogger("dovetail")
 
 START = 60.0
 """Seconds in which a host must be placed and its programs started."""
@@ -176,6 +179,12 @@ class _Placing:
         actors = [each for each in programs if steps_of(each.name) == ("environment",)]
         if len(actors) == 1:
             actors = []
+        if len(actors) > 2 and any(each.stacked for each in self._file.phases):
+            log.warning(
+                "a stacked run plays in at most two environments at a time, so %d of the %d have "
+                "nothing to do in it",
+                *(len(actors) - 2, len(actors)),
+            )
         mine = [each for each in programs if each not in actors]
         number, host = self._ask(msgspec.structs.replace(self._plan, programs=mine), pinned=False)
         place = self._placed(number, host, START)
