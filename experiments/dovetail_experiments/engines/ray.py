@@ -72,7 +72,7 @@ def opened(where: str, outfit: Outfit) -> Iterator[RayEngine]:
     address = where or _current()
     _reach(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
     ray = needed("ray")
     handlers = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM)]
     try:
