@@ -72,6 +72,8 @@ def node() -> str:
 
 
 _scratch: list[Scratch] = []
+_checked: set[str] = set()
+"""The outfits that this process has."""
 
 
 @cache
@@ -99,8 +101,11 @@ def fit_out(outfit: Outfit) -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join(
             filter(None, (str(folder), os.environ.get("PYTHONPATH")))
         )
+    if outfit.identity in _checked:
+        return
     try:
         for text in outfit.experiments:
             check_file(files.stored(text))
     except DovetailError as error:
         raise DovetailError(f"node {node()}: {error}") from None
+    _checked.add(outfit.identity)

@@ -335,6 +335,8 @@ class RayPool:
             event = PieceFailed(piece, DovetailError(_last(error)))
         except exceptions.RayError as error:
             event = PieceLost(piece, _line(error))
+            with suppress(Exception):  # it may have lost only what it yielded
+                self._ray.cancel(generator, force=True)
         del self._running[generator]
         self._events.append(event)
 

@@ -21,6 +21,7 @@ from dovetail_experiments.stages.scratch import Scratch
 
 CHUNK = 8 << 20
 """Bytes of a file that go at once."""
+BROKER_KEY = "access.key"
 LIMITS = (
     "limits = { peers = 100000, offers = 100000, requests = 1000000, matches = 1000000, "
     "states = 1000000, state_bytes = 1000000000000, rate = 1000000000.0 }"
@@ -62,6 +63,7 @@ class Station:
                     outside=f"tcp://{machine}:{_port(machine, order.ports)}",
                     access=_access(folder, order.keys),
                 )
+                (folder / BROKER_KEY).unlink()  # it was read; no death of this process leaves it
             try:
                 start(self._processes, plan, key)
             except BaseException:
@@ -139,7 +141,7 @@ def _access(folder: Path, made: HostKeys) -> Path:
     """Write the access file of a broker, and its key, for this user alone."""
     path = folder / "access.toml"
     public, secret = made.broker
-    keys.write(path.with_suffix(".key"), Key(public, secret), "broker")
+    keys.write(folder / BROKER_KEY, Key(public, secret), "broker")
     inside = keys.make().public  # no one has its other half
 
     def grant(name: str, public: str, more: str) -> str:

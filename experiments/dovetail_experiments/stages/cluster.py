@@ -260,8 +260,8 @@ class _Placing:
             host.stop()
 
         self._stack.callback(stop)
-        link = connected(host, self._give_up, self._driver, REACH)
         try:
+            link = connected(host, self._give_up, self._driver, REACH)
             experiment = self._stack.enter_context(link)
         except HostLost:
             raise

@@ -273,7 +273,6 @@ class _All:
         assert self._options.on is not None
         shipping = Shipping(self._plan.source.path.parent)
         shipped = [shipping.add(task.trial.file) for task in tasks]
-        states = [first_states(task.trial.file) for task in tasks]
         outfit = outfit_of(shipped[:1], shipping)
         resources = self._plan.base.processes.resources
         shown = _Shown(self._console, tasks)
@@ -283,7 +282,8 @@ class _All:
 
             def arguments(piece: int) -> tuple[bytes]:
                 task, writer = tasks[piece], writers[piece]
-                more = (task.trial.title, writer.parts(), states[piece], self._options)
+                states = first_states(task.trial.file)
+                more = (task.trial.title, writer.parts(), states, self._options)
                 return (order(shipped[piece], task.entry, *more),)
 
             with (
