@@ -29,6 +29,8 @@ from dovetail_bridges.choices import about, choices, chosen, is_legal, position,
 
 log = logging.getLogger("dovetail.table")
 
+LONGEST_RULES = 20_000
+"""Characters of a game's rules at most."""
 PULSE = 0.1
 """Seconds between two looks at the broker while a seat must act; its caller wakes the table at
 once."""
@@ -105,6 +107,7 @@ class OpenTable:
             )
         self.game, self.games = game, games
         self.description = ""
+        self.rules_of_game = plugins.rules(game, configuration)[:LONGEST_RULES]
         self._against, self._parameters = list(against), dict(parameters or {})
         self._configuration, self._seed = dict(configuration or {}), seed
         self._clock, self._connect, self._token = clock, connect, token
@@ -154,6 +157,8 @@ class OpenTable:
         found: dict[str, Any] = {"game": seated.spec.name, "seat": seat, "seats": seated.spec.seats}
         if self.description:
             found["description"] = self.description
+        if self.rules_of_game:
+            found["rules"] = self.rules_of_game
         found["about"] = about(seated.spec, seat)
         if self._clock is not None:
             found["seconds_for_a_decision"] = self._clock

@@ -271,6 +271,8 @@ def test_list_shows_one_of_them(dovetail: Any) -> None:
     (found,) = json.loads(dovetail("list", "connect_four", "--json").out)
     assert (found["kind"], found["name"]) == ("environment", "connect_four")
     assert "rows" in found["options"]
+    assert found["rules"].startswith("# Connect Four: the rules\n")
+    assert "The board stands upright" in dovetail("list", "connect_four").out
     wrong = dovetail("list", "conect_four")
     assert wrong.code == 2
     assert "is installed; did you mean 'connect_four'?" in wrong.err

@@ -24,6 +24,7 @@ from starlette.routing import WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from dovetail.peer import plugins
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
@@ -214,13 +215,17 @@ class Page:
         )
 
     def _rules(self, name: str) -> str:
+        """Return the rules of a game, or what its program says of it."""
+        return plugins.rules(name) or self._said(name)[:300]
+
+    def _said(self, name: str) -> str:
         """Return what a game is about; empty if no connected program offers it."""
         offers = self.hub.catalogue.get("environments", [])
         return next((each.get("description", "") for each in offers if each["name"] == name), "")
 
     def _title(self, name: str) -> str:
         """Return a game's name for people: the one in its description, if it begins with one."""
-        title, colon, _ = self._rules(name).partition(":")
+        title, colon, _ = self._said(name).partition(":")
         return title if colon and len(title) <= LONGEST_TITLE else name[:LONGEST_NAME]
 
     async def form(self, request: Request) -> Response:
@@ -237,6 +242,7 @@ class Page:
             "form",
             400 if problem else 200,
             offer=offer,
+            rules_of_game=plugins.rules(offer["name"]),
             fields=forms.fields(parameters),
             rules=forms.fields(RULES),
             agents={name: forms.fields(each) for name, each in agents.items()},

@@ -118,6 +118,12 @@ class GDL(Environment[Configuration]):
             "with `base` and `input`; use observe=text"
         )
 
+    @classmethod
+    def rules(cls, configuration: Configuration | None = None) -> str:
+        """Return the description itself."""
+        given = configuration or cls.Configuration()
+        return f"```\n{_text(given, cls.Configuration).strip()}\n```\n"
+
     def rewind(self) -> None:
         """Return to the state in which the game begins."""
         self.state = self.game.start()

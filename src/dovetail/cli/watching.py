@@ -112,6 +112,10 @@ def list_(
         for kind, each, made in found:
             show(table(kind, each, made))
             show(_plain(f"  {_summary(made)}\n"))
+            if kind == "environment" and (rules := made.rules()):
+                from rich.markdown import Markdown
+
+                show(Markdown(rules))
     else:
         _names(found)
 
@@ -164,6 +168,7 @@ def _described(kind: str, name: str, found: type[Any]) -> dict[str, Any]:
         "name": name,
         "description": _summary(found),
         "options": options.describe(struct),
+        **({"rules": found.rules()} if kind == "environment" else {}),
     }
 
 

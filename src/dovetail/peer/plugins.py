@@ -15,7 +15,7 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -61,6 +61,25 @@ def find(kind: Kind, name: str) -> type[Any]:
         raise DovetailError(f"{name!r} is not a subclass of {kind.title()}")
     complete(found, name)
     return found
+
+
+def rules(name: str, configuration: Mapping[str, Any] | None = None) -> str:
+    """Return the rules of an installed or registered game for players to read; empty if unknown.
+
+    Args:
+        name: may come from a peer: nothing else than what is installed is imported.
+        configuration: the game's options, by name.
+    """
+    if name not in names("environment"):
+        return ""
+    from dovetail.peer import options
+
+    try:
+        kind = find("environment", name)
+        given = options.read(kind.Configuration, dict(configuration or {}), f"environment {name}")
+        return str(kind.rules(given))
+    except DovetailError:  # a package is missing, or an option wrong; who plays is told elsewhere
+        return ""
 
 
 def offered_name(name: str, kind: Kind = "agent") -> str:

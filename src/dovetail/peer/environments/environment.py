@@ -7,8 +7,10 @@ The verbs are RL-Glue's.  After each transition an environment says which seats 
 from __future__ import annotations
 
 import copy
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from msgspec import Struct
@@ -143,6 +145,20 @@ class Environment(ABC, Generic[C]):
             NoLookahead: that is not possible, now or ever.
         """
         return copy.deepcopy(self)
+
+    @classmethod
+    def rules(cls, configuration: C | None = None) -> str:
+        """Return the rules for players to read, in Markdown: ``rules.md`` beside the class's module.
+
+        Empty if there is none.
+        """
+        for kind in cls.__mro__:
+            package = getattr(sys.modules.get(kind.__module__), "__package__", None)
+            if package and issubclass(kind, Environment) and kind is not Environment:
+                page = resources.files(package) / "rules.md"
+                if page.is_file():
+                    return page.read_text("utf-8")
+        return ""
 
     def place(self, seat: int, observation: Any) -> None:
         """Set this environment to the position in which ``seat`` must act and sees ``observation``.
