@@ -22,7 +22,7 @@ from dovetail_agents.general.td import TD
 from dovetail_bridges.openspiel import players
 from dovetail_bridges.openspiel.environment import OpenSpiel, Options
 from dovetail_bridges.openspiel.players import OpenSpielMCTS, OpenSpielPolicy
-from dovetail_bridges.openspiel.to_openspiel import bot
+from dovetail_bridges.openspiel.to_openspiel import bot, policy
 
 pytestmark = pytest.mark.learners
 
@@ -409,3 +409,24 @@ def test_a_bot_that_raises_loses_its_game(monkeypatch: pytest.MonkeyPatch) -> No
         [episode] = experiment.run("openspiel", agents, configuration=configuration)
     assert (episode.reason, episode.blame, episode.scored) == ("stalled", 0, True)
     assert "openspiel-mcts raised MemoryError: no room for the tree" in episode.message
+
+
+def test_an_agent_is_a_policy_whose_exploitability_openspiel_computes() -> None:
+    from open_spiel.python.algorithms import exploitability
+
+    game = pyspiel.load_game("kuhn_poker")
+    uniform = OpenSpielPolicy(players.PolicyParameters(solver="uniform"))
+    solved = OpenSpielPolicy(players.PolicyParameters(solver="cfr+", iterations=200))
+    for agent, exact in ((uniform, 11 / 24), (solved, 0.0)):
+        its = policy(agent, game, observe="string")
+        assert exploitability.exploitability(game, its) == pytest.approx(exact, abs=0.005)
+    drawn = exploitability.exploitability(game, policy(Random(), game, draws=400))
+    assert drawn == pytest.approx(11 / 24, abs=0.1)
+    its = policy(Random(), game, draws=50)
+    state = game.new_initial_state()
+    state.apply_action(0)
+    state.apply_action(1)
+    shares = its.action_probabilities(state)
+    assert set(shares) == {0, 1}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert its(state, 0) is shares

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
 from dovetail.peer.agents.saving import become, pack, unpack
 from dovetail.protocol.errors import DovetailError, Forfeit
+from dovetail.protocol.messages import Thoughts
 from dovetail.protocol.spaces import Sequence, Text
 from dovetail_bridges.openspiel import games
 
@@ -116,8 +117,13 @@ class OpenSpielPolicy(Agent[PolicyParameters]):
         assert decision.legal is not None
         row = self._table.table.get(decision.observation)
         if row is None:
-            return decision.rng.choice(decision.legal)
+            row = [(action, 1 / len(decision.legal)) for action in decision.legal]
         actions, weights = zip(*row, strict=True)
+        if decision.think:
+            shares = dict(row)
+            decision.thoughts = Thoughts(
+                probabilities=[shares.get(each, 0.0) for each in decision.legal]
+            )
         return decision.rng.choices(actions, weights)[0]
 
     def save(self) -> bytes:

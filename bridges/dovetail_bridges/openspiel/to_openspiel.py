@@ -1,12 +1,15 @@
-"""Our agents as OpenSpiel's bots, for its evaluators.
+"""Our agents as OpenSpiel's bots and policies, for its evaluators.
 
 >>> bots = [bot(Random(), game, 0), bot(QLearning(), game, 1)]
 >>> returns = pyspiel.evaluate_bots(game.new_initial_state(), bots, seed=1)
+>>> exploitability.exploitability(game, policy(QLearning(), game))
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from dovetail.peer.agents.agent import Agent, Decision, End, Seat
@@ -116,3 +119,90 @@ def bot(
             )
 
     return DovetailBot()
+
+
+def policy(
+    agent: Agent,
+    game: Any,
+    players: Sequence[int] | None = None,
+    *,
+    observe: games.Observe = "auto",
+    draws: int = 200,
+    seed: int = 0,
+) -> Any:
+    """Return an OpenSpiel ``Policy`` with the probabilities of an agent's actions.
+
+    They are those that the agent says (``Thoughts.probabilities``), else the shares of ``draws``
+    answers, each as if it were the first of an episode: an agent that remembers its episode has no
+    policy.  What the player knows is asked about once.
+
+    Args:
+        agent: the player, in mode ``evaluate``.
+        game: a game that pyspiel loaded.
+        players: its seats; all if None.
+        observe: what it sees; as the environment's option.
+        draws: answers at each state where the agent does not say its probabilities.
+        seed: of its choices.
+
+    Raises:
+        DovetailError: the agent cannot play this game, or plays an action that is not legal.
+    """
+    games.library()  # says what to install
+    from open_spiel.python import policy as theirs
+
+    spec = OpenSpiel(Options(str(game), observe)).init()
+    views = games.Views(game, observe)
+    agent.needs.check(type(agent).name or type(agent).__name__, spec)
+    seats = {each: Seat(0, each, spec) for each in players or range(spec.seats)}
+    for seat in seats.values():
+        agent.init(seat)
+
+    def answer(state: Any, player: int, number: int) -> tuple[int, Decision]:
+        chance = derive(derive(seed, "agents"), "seat", number, player)
+        decision = Decision(
+            seats[player],
+            number,
+            state.move_number(),
+            views.see(state, player),
+            list(state.legal_actions(player)),
+            0.0,
+            "evaluate",
+            random.Random(chance),
+            text=views.text(state, player) if "text" in agent.wants else None,
+            seed=chance,
+            memory=agent.Memory(),
+            think=True,
+        )
+        action = agent.start(decision)
+        if type(action) is not int or action not in decision.legal:  # type: ignore[operator]
+            raise DovetailError(f"{type(agent).__name__} plays {action!r}, which is not legal")
+        return action, decision
+
+    class DovetailPolicy(theirs.Policy):
+        """An agent of Dovetail."""
+
+        def __init__(self) -> None:
+            super().__init__(game, list(seats))
+            self._known: dict[tuple[int, str], dict[int, float]] = {}
+
+        def action_probabilities(
+            self, state: Any, player_id: int | None = None
+        ) -> dict[int, float]:
+            """Return the probability of each legal action."""
+            player = state.current_player() if player_id is None else player_id
+            key = player, views.text(state, player)
+            found = self._known.get(key)
+            if found is None:
+                found = self._known[key] = self._asked(state, player)
+            return found
+
+        def _asked(self, state: Any, player: int) -> dict[int, float]:
+            legal = state.legal_actions(player)
+            action, decision = answer(state, player, 0)
+            said = decision.thoughts.probabilities if decision.thoughts else []
+            if len(said) == len(legal):
+                return dict(zip(legal, said, strict=True))
+            counts = Counter([action, *(answer(state, player, n)[0] for n in range(1, draws))])
+            return {each: counts[each] / draws for each in legal}
+
+    return DovetailPolicy()
