@@ -221,7 +221,9 @@ class Stack(Batch):
             slot, seat = int(rows[row]), int(seats[row])
             if slot in self.ending:
                 continue
-            if row in read.faults:
+            if row in read.faults and read.faults[row].code == "timeout":
+                found += self._breach(int(asked.rows[row]), "timeout", read.faults[row].message)
+            elif row in read.faults:
                 found.append(self._over(slot, self._crash(slot, seat, read.faults[row])))
             elif late:
                 what = f"answered after {took:.3f} s"

@@ -37,10 +37,6 @@ def others_win(seats: int, loser: int) -> list[float] | None:
     return [0.0 if each == loser else 1.0 / others for each in range(seats)] if others else None
 
 
-PLAYERS: dict[str, m.Reason] = {"timeout": "timeout", "unavailable": "stalled"}
-"""Reason of an ending by the code with which an agent reports that its player failed."""
-
-
 def crash(
     price: m.Crash,
     seat: int,
@@ -49,9 +45,7 @@ def crash(
 ) -> Ending:
     """Return the ending of an episode in which a seat's agent failed at its decision."""
     message = error.message
-    if error.code in PLAYERS:
-        return forfeit(seat, PLAYERS[error.code], message)
-    if price == "forfeit":
+    if price == "forfeit" or error.code == "unavailable":  # the player behind the agent is gone
         return forfeit(seat, "stalled", message)
     if price == "truncate":
         return Ending("truncated", seat, message=message)

@@ -253,10 +253,19 @@ class Episode:
             self.wait()
         return ending
 
-    def crashed(self, seat: int, error: m.Error) -> Ending:
-        """Handle an agent that crashed on its decision."""
-        self.seats[seat].crash()
-        return crash(self.rules.on_crash, seat, error, self.forfeit)
+    def crashed(self, seat: int, error: m.Error, now: float) -> Ending | None:
+        """Handle an agent that crashed on its decision, or whose player was too slow."""
+        account = self.seats[seat]
+        if error.code != "timeout":
+            account.crash()
+            return crash(self.rules.on_crash, seat, error, self.forfeit)
+        account.machine.move(ACTED)
+        account.clock.answer(now)
+        ending = self._breach(account, "timeout", error.message)
+        self.owing -= 1
+        if self.owing:
+            self.wait()
+        return ending
 
     def overdue(self, now: float) -> Ending | None:
         """Act upon the answers of seats that are overdue."""

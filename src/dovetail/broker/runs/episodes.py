@@ -160,6 +160,11 @@ class Episodes(BrokerPart):
                 f"its actions have {play.size:,} bytes; the broker keeps {ACTIONS:,} of an episode"
             )
             ending = Ending("truncated", message=text)
+        self._answered(run, play, ending, now)
+
+    def _answered(self, run: RunState, play: Play, ending: Ending | None, now: float) -> None:
+        """Follow an answer of a seat."""
+        episode = play.episode
         if ending is not None:
             self._end(run, play, ending)
             return
@@ -183,8 +188,9 @@ class Episodes(BrokerPart):
             self._broker.events.append(Silent(run, play.match, error.message))
             return
         if isinstance(asked, m.AgentStart | m.AgentStep):
-            ending = episode.crashed(asked.seat, error)
-        elif error.code == "illegal":
+            self._answered(run, play, episode.crashed(asked.seat, error, now), now)
+            return
+        if error.code == "illegal":
             ending = episode.refused(error.seat, error.message)
         else:
             ending = episode.failed(error.message)
