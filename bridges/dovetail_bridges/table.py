@@ -77,6 +77,7 @@ class OpenTable:
         seed: the master seed of the games.
         games: how many may be played, one after another.
         clock: seconds for each decision; None for no limit.
+        on_timeout: the cost of a late answer, as in a run.
         connect: the broker's address; None plays in this program.
         token: the broker's access token.
         together: a game begins, the first one included, when every open seat has asked for it;
@@ -97,6 +98,7 @@ class OpenTable:
         seed: int = 0,
         games: int = 1,
         clock: float | None = None,
+        on_timeout: m.Breach = "forfeit",
         connect: str | None = None,
         token: str | None = None,
         together: bool = False,
@@ -111,6 +113,7 @@ class OpenTable:
         self._against, self._parameters = list(against), dict(parameters or {})
         self._configuration, self._seed = dict(configuration or {}), seed
         self._clock, self._connect, self._token = clock, connect, token
+        self._on_timeout: m.Breach = on_timeout
         self._players = {seat: _Player(seat) for seat in sorted(seats)}
         self._changed = threading.Condition()
         self._answers: queue.SimpleQueue[tuple[int, Answer]] = queue.SimpleQueue()
@@ -416,6 +419,7 @@ class OpenTable:
                 lookahead=True,
                 check=not index,  # the first game, as stages do
                 clock={"decision": self._clock} if self._clock is not None else {},
+                on_timeout=self._on_timeout,
             )
             index += 1
             while not self._stop.is_set():

@@ -183,9 +183,13 @@ def test_a_game_that_is_not_installed_is_named(
     assert minari.load_dataset("own/one-v0").total_steps > 0
 
 
-def test_what_cannot_be_a_dataset_is_one_line(datasets: Path) -> None:
+def test_what_cannot_be_a_dataset_is_one_line(
+    datasets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = played(datasets, "connect_four", "{ rows = 4, columns = 4, connect = 3 }")
     assert "no games of 'nobody'" in said(out, "four/nobody-v0", "--agent", "nobody")
     said(out, "four/two-v0", "--agent", "two", "--seat", 1)
     assert minari.load_dataset("four/two-v0").total_episodes == 3
     assert "cannot create 'four/two-v0'" in said(out, "four/two-v0", "--agent", "two")
+    monkeypatch.setattr("dovetail_bridges.gymnasium.datasets.LARGEST", 100)
+    assert "choose fewer" in said(out, "four/three-v0", "--agent", "two")

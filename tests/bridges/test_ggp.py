@@ -179,6 +179,9 @@ def test_a_manager_plays_for_players_that_are_wrong_dead_or_silent() -> None:
         assert len(result.errors) == len(result.moves)
         assert "(jump 1) is not legal" in result.errors[0]
         assert sum(result.goals.values()) == 100
+        result = play(rules_of("tic_tac_toe"), [wrong, right], seed=1, fault="forfeit")
+        assert (len(result.errors), result.moves) == (1, [])
+        assert list(result.goals.values()) == [0, 100]
         with socket.create_server(("127.0.0.1", 0)) as silent:
             address = f"http://127.0.0.1:{silent.getsockname()[1]}"
             with pytest.raises(DovetailError, match="does not accept the match"):

@@ -132,6 +132,17 @@ def test_a_bad_file_loses_its_seat(register: object, source: str, reason: str, t
     assert text in game.message
 
 
+def test_a_file_that_is_too_long_is_refused(
+    register: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    small = tmp_path / "worker.py"
+    source = Path(worker.__file__).read_text("utf-8")
+    small.write_text(source.replace("LARGEST = 64 << 20", "LARGEST = 100"), "utf-8")
+    monkeypatch.setattr(worker, "__file__", str(small))
+    with pytest.raises(DovetailError, match="the file has more than 100 characters"):
+        play("def agent(o, c): return 0" + " " * 100, register, 1, retries=0)
+
+
 def test_a_file_that_hangs_is_ended_in_time_with_all_that_it_started(
     register: object, tmp_path: Path
 ) -> None:

@@ -207,6 +207,16 @@ def test_a_clock_that_runs_out_loses_the_game() -> None:
         assert (seen["reason"], seen["result"]) == ("timeout", "lost")
 
 
+def test_a_late_answer_may_cost_a_random_action_instead() -> None:
+    with OpenTable("2048", [0], seed=1, clock=1.0, on_timeout="random") as table:
+        turn = table.observe(0, 10)["turn"]
+        end = time.monotonic() + 20
+        while (seen := table.observe(0))["turn"] == turn:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert not seen["over"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

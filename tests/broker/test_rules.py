@@ -331,7 +331,7 @@ def test_a_run_says_what_an_error_in_a_decision_costs(
 @pytest.mark.rule("S6.13")
 @pytest.mark.parametrize("price", ["interrupt", "forfeit", "truncate"])
 @pytest.mark.parametrize(("code", "reason"), [("timeout", "timeout"), ("unavailable", "stalled")])
-def test_a_player_behind_an_agent_that_fails_costs_the_game_in_any_case(
+def test_a_player_behind_an_agent_that_fails_costs_the_game_whatever_a_crash_costs(
     price: str, code: str, reason: str
 ) -> None:
     table = begun(on_crash=price, retries=1)
@@ -340,7 +340,8 @@ def test_a_player_behind_an_agent_that_fails_costs_the_game_in_any_case(
     table.agents[0].says(m.Error(code, "the engine has ended", answers=asked.seq))
     over(table, reason=reason, blame=0, outcome=[0.0, 1.0])
     result = table.records[0].result
-    assert (result.message, result.scored) == ("the engine has ended", True)
+    assert result.message.endswith("the engine has ended")
+    assert result.scored
     assert [seat.breaches for seat in result.seats] == [1, 0]
 
 

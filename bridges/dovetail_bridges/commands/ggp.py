@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -97,6 +97,10 @@ def match(
     seed: Annotated[
         int, typer.Option(min=0, help="Seed of chance; one higher for each match.")
     ] = 0,
+    on_fault: Annotated[
+        Literal["random", "forfeit"],
+        typer.Option(help="The cost of a late or illegal answer: a random move, or the match."),
+    ] = "random",
 ) -> int:
     """Play matches between players that answer over HTTP.
 
@@ -110,7 +114,12 @@ def match(
     faults = 0
     for number in range(games):
         result = play(
-            text, players, start_clock=start_clock, play_clock=play_clock, seed=seed + number
+            text,
+            players,
+            start_clock=start_clock,
+            play_clock=play_clock,
+            seed=seed + number,
+            fault=on_fault,
         )
         for error in result.errors:
             print(f"match {number}: {error}")

@@ -24,6 +24,7 @@ from dovetail.cli.common import (
     warn,
 )
 from dovetail.cli.standard_streams import conversation
+from dovetail.protocol import messages as m
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -64,10 +65,14 @@ def mcp(
     ] = None,
     clock: Annotated[
         float | None,
-        typer.Option(
-            min=1.0, metavar="SECONDS", help="Time for each decision; a late answer loses the game."
-        ),
+        typer.Option(min=1.0, metavar="SECONDS", help="Time for each decision; see --on-timeout."),
     ] = None,
+    on_timeout: Annotated[
+        m.Breach,
+        typer.Option(
+            help="The cost of a late answer: the game, a random action, or a game without a result."
+        ),
+    ] = "forfeit",
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP, not over stdio.")] = False,
     host: Annotated[
         str, typer.Option(help="With --http: loopback address to listen on.")
@@ -116,6 +121,7 @@ def mcp(
                 seed=secrets.randbelow(1 << 53) if seed is None else seed,
                 games=games,
                 clock=clock,
+                on_timeout=on_timeout,
                 connect=connect,
                 token=token,
             )

@@ -20,6 +20,7 @@ from dovetail.cli.common import (
     register,
     settings,
 )
+from dovetail.protocol import messages as m
 from dovetail_bridges.commands.mcp import LOOPBACK
 
 FOREVER = 1 << 40
@@ -84,8 +85,14 @@ def openenv(
     ] = 10.0,
     clock: Annotated[
         float | None,
-        typer.Option(min=1.0, metavar="SECONDS", help="Time for each decision; late loses."),
+        typer.Option(min=1.0, metavar="SECONDS", help="Time for each decision; see --on-timeout."),
     ] = None,
+    on_timeout: Annotated[
+        m.Breach,
+        typer.Option(
+            help="The cost of a late answer: the game, a random action, or a game without a result."
+        ),
+    ] = "forfeit",
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed; the same seed gives the same games.")
     ] = None,
@@ -140,6 +147,7 @@ def openenv(
             seed=secrets.randbelow(1 << 53) if seed is None else seed,
             games=FOREVER,
             clock=clock,
+            on_timeout=on_timeout,
             connect=connect,
             token=token,
             together=True,

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Literal
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_bridges.gdl.game import RANDOM, Game
@@ -16,6 +17,7 @@ from dovetail_bridges.gdl.http import post
 from dovetail_bridges.gdl.kif import Term, one, show
 
 Post = Callable[[str, str, float], str]
+Fault = Literal["random", "forfeit"]
 LATE = 1.0
 """Seconds beyond the clock that an answer may take on its way."""
 
@@ -41,6 +43,7 @@ def play(
     seed: int = 0,
     match: str = "",
     max_steps: int = 10_000,
+    fault: Fault = "random",
     send: Post = post,
 ) -> MatchResult:
     """Play a match.
@@ -53,6 +56,8 @@ def play(
         seed: for chance, and for the moves of players that fail.
         match: its name; made from the seed if empty.
         max_steps: joint moves at most.
+        fault: what a late, illegal or missing answer costs: a random legal move is made for the
+            player, or it loses the match, with goal 0 and 100 for the others.
         send: sends one message; ``post``.
 
     Raises:
@@ -116,6 +121,10 @@ def play(
                     moves[role] = _move(answers[role], legal)
                 except DovetailError as error:
                     result.errors.append(f"step {step + 1}, {show(role)}: {error}")
+                    if fault == "forfeit":
+                        each(dict.fromkeys(game.roles, f"(ABORT {name})"), 1)
+                        result.goals = {other: 100 * (other != role) for other in game.roles}
+                        return result
             state, seen = state.after(moves)
             result.moves.append([moves[role] for role in game.everyone])
             joint = show(tuple(result.moves[-1]))

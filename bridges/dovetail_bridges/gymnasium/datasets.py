@@ -7,6 +7,7 @@ an opening or for a late or illegal answer, are not steps.  A forfeit's reward i
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ from dovetail_bridges.gymnasium.ids import ids
 if TYPE_CHECKING:
     import minari
 
+LARGEST = 4 << 30
+"""Bytes of a dataset at most: Minari takes it as a whole."""
 ENVIRONMENT = "dovetail_bridges.gymnasium.to_gymnasium:DovetailEnv"
 
 
@@ -71,7 +74,15 @@ def create(
                 )
             yield _episode(each, at, spec)
 
-    acted = [each for each in columns() if each is not None]
+    acted, size = [], 0
+    for each in columns():
+        if each is not None:
+            acted.append(each)
+            size += len(each["rewards"]) * _bytes(each)
+            if size > LARGEST:
+                raise DovetailError(
+                    f"the games have more than {LARGEST >> 30} GiB; choose fewer, with --stage or --seat"
+                )
     if not acted:
         raise DovetailError(
             f"{agent!r} never acted in its games, so there is nothing to learn from"
@@ -164,6 +175,15 @@ def _episode(record: EpisodeRecord, seat: int, spec: Spec) -> dict[str, Any] | N
         "truncations": [*ends, cut],
         "infos": infos,
     }
+
+
+def _bytes(episode: dict[str, Any]) -> int:
+    """Return how many bytes a step of an episode takes, about."""
+    masks = (episode["infos"] or {}).get("action_mask")
+    row = 0 if masks is None else masks[0].nbytes
+    return len(pickle.dumps((episode["observations"], episode["actions"]))) // len(
+        episode["rewards"]
+    ) + int(row)
 
 
 def _columns(space: spaces.Space, values: Sequence[Any]) -> Any:

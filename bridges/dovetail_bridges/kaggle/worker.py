@@ -16,6 +16,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+LARGEST = 64 << 20
+"""Characters of an agent file at most: some have their weights in them."""
+
 
 class Struct(dict):  # type: ignore[type-arg]
     """A dictionary whose keys are attributes, too."""
@@ -37,7 +40,9 @@ def structure(value: Any) -> Any:
 def load(path: str) -> Callable[..., Any]:
     """Run a file; return the last callable that it defined."""
     with open(path, encoding="utf-8") as file:
-        source = file.read()
+        source = file.read(LARGEST + 1)
+    if len(source) > LARGEST:
+        raise ValueError(f"the file has more than {LARGEST:,} characters")
     names: dict[str, Any] = {"__name__": "submission", "__file__": path}
     exec(compile(source, path, "exec"), names)
     found = [each for name, each in names.items() if callable(each) and name != "__builtins__"]

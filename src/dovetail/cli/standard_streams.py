@@ -12,7 +12,29 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import TextIO
+from typing import TextIO, cast
+
+LONGEST = 8 << 20
+"""Characters of a line of a protocol at most."""
+
+
+class BoundedLines(io.TextIOBase):
+    """The lines of a stream; one that never ends costs no memory.
+
+    Args:
+        stream: text.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        """Return the next line; an empty one in place of one that is too long."""
+        line = part = self._stream.readline(LONGEST)
+        while len(part) == LONGEST and not part.endswith("\n"):
+            part = self._stream.readline(LONGEST)
+            line = "\n"
+        return line
 
 
 def forgiving() -> None:
@@ -52,15 +74,18 @@ def reserved() -> Iterator[TextIO]:
 
 @contextmanager
 def conversation() -> Iterator[tuple[TextIO, TextIO]]:
-    """Yield standard input and output for a protocol; user code finds an empty input."""
+    """Yield standard input and output for a protocol; user code finds an empty input.
+
+    A line of more than ``LONGEST`` characters is read as an empty one.
+    """
     with reserved() as out:
         if _descriptor(sys.stdin) != 0:
-            yield sys.stdin, out
+            yield cast(TextIO, BoundedLines(sys.stdin)), out
             return
         lines = open(os.dup(0), encoding="utf-8", errors="replace")  # noqa: SIM115
         _divert(0, os.O_RDONLY)
         try:
-            yield lines, out
+            yield cast(TextIO, BoundedLines(lines)), out
         finally:
             os.dup2(lines.fileno(), 0)
             lines.close()
