@@ -28,8 +28,8 @@ def check(kind: type[Environment], given: Mapping[str, Any]) -> None:
     found = reserved(foreign)
     if found is not None:
         raise DovetailError(
-            f"environment {kind.name}, option 'arguments': only the program that serves the environment "
-            f"may choose {found!r}, with --set arguments=..."
+            f"environment {kind.name}, option 'arguments': only the program that serves the "
+            f"environment may choose {found!r}, with --set arguments=..."
         )
 
 

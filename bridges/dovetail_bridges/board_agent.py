@@ -1,4 +1,5 @@
-"""An agent that answers for whichever side is to move on a board that a foreign program controls."""
+"""An agent that answers for whichever side is to move on a board that a foreign program
+controls."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class BoardAgent:
         return int(self._player.decide(self._turn, [seat], board.observation(seat), legal, clock))
 
     def value(self, action: int) -> float | None:
-        """Return the reward that the agent's last answer expects of an action; None if it says none."""
+        """Return the reward that the agent's last answer expects of an action; None if it says
+        none."""
         thoughts = self._player.thoughts
         if thoughts is None or len(thoughts.values) != len(self._legal):
             return None

@@ -92,7 +92,8 @@ class Child:
         return line
 
     def heard(self, found: Callable[[str], bool], timeout: float) -> str | None:
-        """Do what ``until`` does, but return None after ``timeout`` seconds; the program still runs.
+        """Do what ``until`` does, but return None after ``timeout`` seconds; the program still
+        runs.
 
         Raises:
             DovetailError: the program has ended.
@@ -148,7 +149,8 @@ class Child:
         return Forfeit("unavailable", f"{self.name} has ended {how}")
 
     def close(self) -> None:
-        """Ask the program to leave; end it and what it has started.  In a forked child nothing happens."""
+        """Ask the program to leave; end it and what it has started.  In a forked child nothing
+        happens."""
         if not self._owner.here:
             return
         with suppress(OSError, ValueError):

@@ -30,7 +30,8 @@ class Named(Struct, frozen=True):
 
 
 def choices(decision: Decision) -> list[Named] | None:
-    """Return the legal actions with the names that the game's scene gives them; None if they cannot be listed."""
+    """Return the legal actions with the names that the game's scene gives them; None if they
+    cannot be listed."""
     names = labels(decision.scene, decision.legal)
     legal: Sequence[int] | None = decision.legal
     if legal is None:

@@ -126,9 +126,9 @@ def from_space(space: gymnasium.Space[Any], what: str = "the space") -> spaces.S
     if isinstance(space.sample(), str):  # such as MiniGrid's missions
         return spaces.Text(LONGEST)
     raise DovetailError(
-        f"{what} is a {type(space).__name__}, which Dovetail cannot describe; leave it out (`ignore`, if "
-        "it is a key of a Dict), or wrap the environment (`wrappers`) so that it uses Discrete, Box, "
-        "MultiDiscrete, MultiBinary, Text, Tuple, Dict or Sequence"
+        f"{what} is a {type(space).__name__}, which Dovetail cannot describe; leave it out "
+        "(`ignore`, if it is a key of a Dict), or wrap the environment (`wrappers`) so that it "
+        "uses Discrete, Box, MultiDiscrete, MultiBinary, Text, Tuple, Dict or Sequence"
     )
 
 
@@ -254,7 +254,8 @@ def to_action(foreign: gymnasium.Space[Any], space: spaces.Space, action: Any) -
 
 
 def zeros(space: spaces.Space) -> Any:
-    """Return the plainest value of a space in Gymnasium's form: zeros, or the values nearest to them."""
+    """Return the plainest value of a space in Gymnasium's form: zeros, or the values nearest to
+    them."""
     match space:
         case spaces.Discrete():
             return np.int64(space.start)
@@ -294,7 +295,8 @@ def numbers(legal: Legal, space: spaces.Space) -> list[int] | None:
 
 
 def to_mask(legal: Legal, space: spaces.Space) -> NDArray[np.int8] | None:
-    """Return the mask that Gymnasium's and PettingZoo's users expect; None if the actions are no numbers.
+    """Return the mask that Gymnasium's and PettingZoo's users expect; None if the actions are no
+    numbers.
 
     int8, shape (n,), counted from 0 even if the space starts elsewhere: ``space.sample(mask)`` and
     MaskablePPO take it as it is.

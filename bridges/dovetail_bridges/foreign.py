@@ -27,7 +27,7 @@ class Foreign(Environment[C]):
 
     env: Any
     _copies: bool | None = None
-    """Whether copies work; None as long as that was not tried."""
+    """True if copies work; None as long as that was not tried."""
     _actions: Sequence[spaces.Space]
     """The action space of each seat."""
 
@@ -118,14 +118,14 @@ class Foreign(Environment[C]):
             with suppress(Exception):
                 made.cleanup()
             raise NoLookahead(
-                f"{type(self).name} can neither be copied nor played again, so there is no lookahead: "
-                f"{one_line(error)}"
+                f"{type(self).name} can neither be copied nor played again, so there is no "
+                f"lookahead: {one_line(error)}"
             ) from None
         if not _same(_shown(turn), self._shown):
             made.cleanup()
             raise NoLookahead(
-                f"{type(self).name} cannot be copied, and went another way when it was played again "
-                "from its seed; there is no lookahead"
+                f"{type(self).name} cannot be copied, and went another way when it was played "
+                "again from its seed; there is no lookahead"
             )
         return made
 

@@ -42,7 +42,7 @@ class LocalAgent:
         self._decisions = 0
         self._reward = 0.0
         self.thoughts: m.Thoughts | None = None
-        """What the agent thought at its last answer, if it says."""
+        """The agent's thoughts at its last answer, if it says them."""
 
     def sit(self, environment: Environment, spec: m.Spec, seat: int) -> None:
         """Take a seat for one episode.
@@ -96,8 +96,9 @@ class LocalAgent:
         message: m.Message
         if self._decisions == 0:
             message = m.AgentStart(
-                self._episode, self._episode, self._seat, turn, self._seed + self._episode, self.mode,
-                observation, legal, clock=clock, reward=reward, seq=seq, think=True, **more,
+                self._episode, self._episode, self._seat, turn,
+                self._seed + self._episode, self.mode, observation, legal, clock=clock,
+                reward=reward, seq=seq, think=True, **more,
             )  # fmt: skip
         else:
             message = m.AgentStep(

@@ -168,7 +168,8 @@ class OpenTable:
         return found
 
     def observe(self, seat: int, wait: float = 0.0) -> dict[str, Any]:
-        """Return what a seat sees, as soon as it must act or its game is over, or after ``wait`` seconds.
+        """Return what a seat sees, as soon as it must act or its game is over, or after ``wait``
+        seconds.
 
         Raises:
             CallRefused: the table has failed.
@@ -501,7 +502,8 @@ class OpenTable:
 
     @contextmanager
     def _place(self) -> Iterator[tuple[Experiment, str, list[str]]]:
-        """Give an experiment, the game's name in it, and the agents of the seats that are not open."""
+        """Give an experiment, the game's name in it, and the agents of the seats that are not
+        open."""
         if self._connect is not None:
             with Experiment.connect(self._connect, token=self._token) as experiment:
                 experiment.catalogue()  # brings the experiment's name
@@ -543,8 +545,8 @@ class OpenTable:
             return against * missing
         if len(against) != missing:
             raise DovetailError(
-                f"{self.game} has {count} seats, {open_} of them open; name {missing} agents with --against, "
-                f"not {len(against)}"
+                f"{self.game} has {count} seats, {open_} of them open; name {missing} agents with "
+                f"--against, not {len(against)}"
             )
         return against
 

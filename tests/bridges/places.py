@@ -1,4 +1,4 @@
-"""What the tests of the bridges share: a broker, and small forms of the games."""
+"""Shared by the tests of the bridges: a broker, and small forms of the games."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ from dovetail_games.connect_four.rules import ConnectFourBoard
 
 pytestmark = pytest.mark.learners
 
-# -- syntax and checks ---------------------------------------------------------------------------------
+# -- syntax and checks
+# ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -122,8 +123,10 @@ def test_rules_that_never_finish_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 @given(
     st.lists(
-        st.sampled_from(["(", ")", "<=", "role", "init", "next", "true", "legal", "not", "or", "and",
-                         "distinct", "does", "a", "?x", "?y", "terminal", "goal", "100", "sees"]),
+        st.sampled_from(
+            ["(", ")", "<=", "role", "init", "next", "true", "legal", "not", "or", "and", "sees",
+             "distinct", "does", "a", "?x", "?y", "terminal", "goal", "100"]
+        ),
         max_size=40,
     )
 )  # fmt: skip
@@ -261,7 +264,8 @@ def test_moves_and_facts_are_found_where_the_description_lists_none() -> None:
     assert game.propositions == [("s", str(n)) for n in range(4)]
 
 
-# -- against other implementations ---------------------------------------------------------------------------
+# -- against other implementations
+# ---------------------------------------------------------------------------
 
 
 def play(
@@ -358,7 +362,8 @@ def test_connect_four_is_the_native_one() -> None:
         )
 
 
-# -- as an environment ---------------------------------------------------------------------------------
+# -- as an environment
+# ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("game", [each for each in bundled() if each != "othello"])

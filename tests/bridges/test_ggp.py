@@ -229,8 +229,11 @@ def test_a_manager_waits_for_no_player_after_its_clock(monkeypatch: pytest.Monke
 def test_rubbish_over_http_is_refused_and_the_player_lives_on() -> None:
     with served(Protocol(Random())) as address:
         host, port = address.removeprefix("http://").split(":")
-        for rubbish in (b"\x00\xff" * 50 + b"\r\n\r\n", b"POST / HTTP/1.0\r\nContent-Length: -5\r\n\r\n",
-                        b"POST / HTTP/1.0\r\nContent-Length: 99999999999\r\n\r\n", b""):  # fmt: skip
+        head = b"POST / HTTP/1.0\r\nContent-Length: "
+        for rubbish in (
+            *(b"\x00\xff" * 50 + b"\r\n\r\n", head + b"-5\r\n\r\n"),
+            *(head + b"99999999999\r\n\r\n", b""),
+        ):
             with socket.create_connection((host, int(port)), 5) as link:
                 link.sendall(rubbish)
                 link.shutdown(socket.SHUT_WR)

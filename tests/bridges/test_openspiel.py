@@ -1,4 +1,5 @@
-"""OpenSpiel's games pay here what they pay there, its solvers reach known values, and our agents serve as its bots."""
+"""OpenSpiel's games pay here what they pay there, its solvers reach known values, and our agents
+serve as its bots."""
 
 from __future__ import annotations
 
@@ -204,7 +205,8 @@ def test_an_action_that_is_not_legal_changes_nothing() -> None:
 
 
 def value_of_kuhn(games: int) -> tuple[float, float]:
-    """Return the mean return of seat 0 and its standard error, with an equilibrium in both seats."""
+    """Return the mean return of seat 0 and its standard error, with an equilibrium in both
+    seats."""
     configuration = {"game": "kuhn_poker", "observe": "string"}
     with InProcess([OpenSpiel], [OpenSpielPolicy]) as experiment:
         player = experiment.create("openspiel-policy", parameters={"iterations": 2000})

@@ -121,7 +121,8 @@ def test_cycles_are_limited(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_with_a_limit_every_seat_is_asked_once_a_cycle() -> None:
-    """Dominion's seats decide several times in a turn: meanwhile the other one is asked for nothing."""
+    """Dominion's seats decide several times in a turn: meanwhile the other one is asked for
+    nothing."""
     env = dovetail_bridges.pettingzoo.env("dominion", max_cycles=40)
     free = dovetail_bridges.pettingzoo.env("dominion")
     env.reset(seed=1)

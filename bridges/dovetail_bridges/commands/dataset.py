@@ -71,5 +71,6 @@ def dataset(
 
     made = create(name, agent, chosen())
     print(
-        f"{name}: {made.total_episodes:,} episodes with {made.total_steps:,} steps in {made.storage.data_path}"
+        f"{name}: {made.total_episodes:,} episodes with {made.total_steps:,} steps in "
+        f"{made.storage.data_path}"
     )

@@ -97,8 +97,8 @@ def mcp(
         raise UsageError("stdio serves one seat; add --http for several")
     if host not in LOOPBACK:
         raise UsageError(
-            f"--host {host}: there is no access control, so only loopback addresses are served; put a "
-            "proxy that authenticates in front"
+            f"--host {host}: there is no access control, so only loopback addresses are served; "
+            "put a proxy that authenticates in front"
         )
     if register_ and connect is not None:
         raise UsageError("--register works only within this program; remove --connect")

@@ -88,7 +88,8 @@ class Options:
             min=0,
             max=65535,
             envvar="RLGLUE_PORT",
-            help="Where legacy programs connect; each further agent gets the next port. 0 takes free ports.",
+            help="Where legacy programs connect; each further agent gets the next port. 0 takes "
+            "free ports.",
         ),
     ] = PORT
     host: Annotated[
@@ -104,14 +105,15 @@ class Options:
         list[str] | None,
         typer.Option(
             metavar="HOW",
-            help="What agents observe: plain, index[:SIZE] (numbered in order of appearance), mask or mask-ints "
-            "(with the legal actions); may be repeated.",
+            help="What agents observe: plain, index[:SIZE] (numbered in order of appearance), mask "
+            "or mask-ints (with the legal actions); may be repeated.",
         ),
     ] = None
     illegal: Annotated[
         Literal["retry", "judge", "random", "nearest", "modulo"],
         typer.Option(
-            help="An illegal action of an agent: ask again after a penalty, leave it to the run, or replace it."
+            help="An illegal action of an agent: ask again after a penalty, leave it to the run, "
+            "or replace it."
         ),
     ] = "retry"
     penalty: Annotated[

@@ -1,4 +1,4 @@
-"""What an evaluation of rules may cost."""
+"""The budget of an evaluation of rules."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     file: Annotated[
         str,
         Meta(
-            description="a file with the description, instead of `game`; only for the program that serves "
-            "the environment: dovetail env gdl --set file=FILE"
+            description="a file with the description, instead of `game`; only for the program that "
+            "serves the environment: dovetail env gdl --set file=FILE"
         ),
     ] = ""
     observe: Annotated[
@@ -57,8 +57,8 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     afterstates: Annotated[
         bool,
         Meta(
-            description="offer afterstates, for games without hidden information and chance in which one "
-            "role at a time has a choice"
+            description="offer afterstates, for games without hidden information and chance in "
+            "which one role at a time has a choice"
         ),
     ] = False
     max_steps: Annotated[
@@ -95,7 +95,8 @@ class GDL(Environment[Configuration]):
             self.game.hidden or self.game.chance or not self._bits
         ):
             raise DovetailError(
-                "gdl: afterstates=true needs observe=bits, and a game without `sees` and without chance"
+                "gdl: afterstates=true needs observe=bits, and a game without `sees` and without "
+                "chance"
             )
         self._rng = random.Random(0)
         self.rewind()
@@ -114,8 +115,8 @@ class GDL(Environment[Configuration]):
         if kind == "auto":
             return False
         raise DovetailError(
-            "gdl: what can become true is too much to work out, so observe=bits needs a description "
-            "with `base` and `input`; use observe=text"
+            "gdl: what can become true is too much to work out, so observe=bits needs a "
+            "description with `base` and `input`; use observe=text"
         )
 
     @classmethod
@@ -165,7 +166,8 @@ class GDL(Environment[Configuration]):
     def step(self, actions: Mapping[int, Any]) -> Turn:
         if sorted(actions) != self.to_act or not self.to_act:
             raise IllegalAction(
-                f"the seats {self.to_act} are to act, and only they; got actions of {sorted(actions)}"
+                f"the seats {self.to_act} are to act, and only they; got actions of "
+                f"{sorted(actions)}"
             )
         chosen = {self.roles[seat]: self._move(seat, actions[seat]) for seat in self.to_act}
         self._apply(chosen)
@@ -428,8 +430,8 @@ def _text(options: Configuration, own: type[Configuration]) -> str:
         return rules_of(options.game)
     if options.file != own().file:
         raise DovetailError(
-            "gdl: only the program that serves the environment can name a file (dovetail env gdl --set "
-            "file=FILE); send its text as `rules`"
+            "gdl: only the program that serves the environment can name a file (dovetail env gdl "
+            "--set file=FILE); send its text as `rules`"
         )
     return read_file(options.file)
 

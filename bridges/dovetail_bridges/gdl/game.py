@@ -1,4 +1,5 @@
-"""A game and its states, as a description defines them.  Knows nothing of Dovetail but its errors."""
+"""A game and its states, as a description defines them.  Knows nothing of Dovetail but its
+errors."""
 
 from __future__ import annotations
 

@@ -143,7 +143,8 @@ class Protocol:
             self._end("cancelled")
             return "aborted"
         raise DovetailError(
-            f"{show(message):.60} is not a message of the protocol; expected INFO, START, PLAY, STOP or ABORT"
+            f"{show(message):.60} is not a message of the protocol; expected INFO, START, PLAY, "
+            "STOP or ABORT"
         )
 
     def close(self) -> None:
@@ -202,7 +203,8 @@ class Protocol:
         )
 
     def _run(self, limit: float, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Call the agent, behind whatever it still does; raise TimeoutError after ``limit`` seconds."""
+        """Call the agent, behind whatever it still does; raise TimeoutError after ``limit``
+        seconds."""
         if self._pool is None:
             return call(*arguments)
         return self._pool.submit(call, *arguments).result(limit)

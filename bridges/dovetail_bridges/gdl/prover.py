@@ -53,7 +53,7 @@ class _Answers:
 
 
 class Proof:
-    """What is true in a state, and what has been worked out from that.
+    """The facts of a state, and all that has been worked out from them.
 
     Args:
         prover: the rules.

@@ -51,7 +51,8 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A head that holds where all conditions hold.  ``distinct`` is a negated relation of that name."""
+    """A head that holds where all conditions hold.  ``distinct`` is a negated relation of that
+    name."""
 
     head: Literal
     body: tuple[Literal, ...] = ()
@@ -196,7 +197,8 @@ def reachable(rules: Iterable[Rule], start: str) -> set[str]:
 
 
 def _components(needs: dict[str, set[str]]) -> list[set[str]]:
-    """Return the strongly connected components, what is needed first (Tarjan, without recursion)."""
+    """Return the strongly connected components, what is needed first (Tarjan, without
+    recursion)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

@@ -15,7 +15,8 @@ from dovetail_bridges.gtp.go import COLORS, Position, action, played, vertex
 from dovetail_bridges.gtp.protocol import GtpEngine
 
 ENGINES = {
-    # OpenSpiel scores stones that were not captured as alive, so the engine must capture the dead before it passes;
+    # OpenSpiel scores stones that were not captured as alive, so the engine must capture the dead
+    # before it passes;
     # no position may occur twice.
     "gnugo": [
         *("gnugo", "--mode", "gtp", "--chinese-rules", "--capture-all-dead", "--never-resign"),
@@ -35,7 +36,8 @@ class GtpParameters(Struct, frozen=True, forbid_unknown_fields=True):
     engine: Annotated[
         str,
         Meta(
-            description="An engine that the serving program knows; --register engine:NAME=COMMAND adds one."
+            description="An engine that the serving program knows; --register engine:NAME=COMMAND "
+            "adds one."
         ),
     ] = "gnugo"
     level: (
@@ -84,7 +86,8 @@ class Gtp(Agent[GtpParameters]):
             log.warning("%s: %s", gtp.engine.name, error)
             return answer  # text is never a legal action
         if isinstance(decision.legal, list) and chosen not in decision.legal:
-            # Its rules differ from the referee's, such as that of ko: it passes, and the result counts it.
+            # Its rules differ from the referee's, such as that of ko: it passes, and the result
+            # counts it.
             log.warning("%s plays %s, which the referee refuses", gtp.engine.name, answer)
             decision.refused += 1
             gtp.ask("undo")
@@ -111,7 +114,8 @@ class Gtp(Agent[GtpParameters]):
         self._stones = (frozenset(), frozenset())
 
     def _follow(self, gtp: GtpEngine, position: Position, other: int) -> None:
-        """Tell the engine the other's move since its own, or the whole position if that does not explain it."""
+        """Tell the engine the other's move since its own, or the whole position if that does not
+        explain it."""
         size = position.size
         if position.stones == self._stones:
             if any(self._stones):

@@ -134,7 +134,8 @@ def _group(point: int, own: set[int], others: set[int], size: int) -> tuple[set[
 
 
 def score(position: Position, komi: float) -> float:
-    """Return Black's lead by area: stones, and empty points that touch one colour alone; every stone counts as alive."""
+    """Return Black's lead by area: stones, and empty points that touch one colour alone; every
+    stone counts as alive."""
     size = position.size
     black, white = position.stones
     lead = float(len(black) - len(white))

@@ -80,7 +80,8 @@ class Front:
         self._set_up(size, komi)
 
     def handle(self, line: str) -> str | None:
-        """Return the answer to a line, with the empty line that ends it; None if the line says nothing."""
+        """Return the answer to a line, with the empty line that ends it; None if the line says
+        nothing."""
         text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", line).replace("\t", " ").partition("#")[0]
         words = text.split()
         if not words:
@@ -169,7 +170,8 @@ class Front:
         self._played.append(chosen)
 
     def _begin_again(self) -> None:
-        """Put the same stones on a fresh board, where no move is forbidden by what was played before."""
+        """Put the same stones on a fresh board, where no move is forbidden by what was played
+        before."""
         black, white = Position(self._board.text()).stones
         nothing = self._size * self._size
         played: list[int] = []
@@ -297,7 +299,7 @@ class Front:
 
 
 class Clocks:
-    """The time of both sides: main time, then a time for every so many stones (Canadian byo-yomi).
+    """The time of both sides: main time, then periods for a number of stones (Canadian byo-yomi).
 
     Args:
         main: seconds of main time.

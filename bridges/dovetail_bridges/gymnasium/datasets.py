@@ -65,8 +65,8 @@ def create(
         for each, at in games:
             if (each.environment, each.configuration) != (record.environment, record.configuration):
                 raise DovetailError(
-                    f"the games are of several environments or configurations; one dataset has one: "
-                    f"choose a stage that plays only {record.environment}"
+                    "the games are of several environments or configurations; one dataset has "
+                    f"one: choose a stage that plays only {record.environment}"
                 )
             if _spaces(spec, at) != of_seat:
                 raise DovetailError(
@@ -81,7 +81,8 @@ def create(
             size += len(each["rewards"]) * _bytes(each)
             if size > LARGEST:
                 raise DovetailError(
-                    f"the games have more than {LARGEST >> 30} GiB; choose fewer, with --stage or --seat"
+                    f"the games have more than {LARGEST >> 30} GiB; choose fewer, with --stage or "
+                    "--seat"
                 )
     if not acted:
         raise DovetailError(
@@ -187,7 +188,8 @@ def _bytes(episode: dict[str, Any]) -> int:
 
 
 def _columns(space: spaces.Space, values: Sequence[Any]) -> Any:
-    """Return values of a space as Minari takes them: a column of values for each part of the space."""
+    """Return values of a space as Minari takes them: a column of values for each part of the
+    space."""
     match space:
         case spaces.Dict():
             return {

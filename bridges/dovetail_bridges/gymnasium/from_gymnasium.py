@@ -37,8 +37,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     wrappers: Annotated[
         tuple[str, ...],
         Meta(
-            description="Wrappers, innermost first, such as minigrid.wrappers:ImgObsWrapper; only for "
-            "the program that serves the environment."
+            description="Wrappers, innermost first, such as minigrid.wrappers:ImgObsWrapper; only "
+            "for the program that serves the environment."
         ),
     ] = ()
     mask: Annotated[
@@ -95,7 +95,8 @@ class Gymnasium(Foreign[Options]):
             )
         except Exception as error:
             raise DovetailError(
-                f"environment gymnasium, option 'id': {options.id} cannot be made: {one_line(error)}"
+                f"environment gymnasium, option 'id': {options.id} cannot be made: "
+                f"{one_line(error)}"
                 f"{'' if where else MODULE}"
             ) from error
         for name in options.wrappers:
@@ -125,8 +126,8 @@ class Gymnasium(Foreign[Options]):
 
         if name not in (local(type(self), "wrappers") or ()):
             raise DovetailError(
-                f"wrapper {name!r} is imported, which only the program that serves the environment may "
-                f"choose: {command('env', self.name, '--set', f'wrappers={name}')}"
+                f"wrapper {name!r} is imported, which only the program that serves the environment "
+                f"may choose: {command('env', self.name, '--set', f'wrappers={name}')}"
             )
         try:
             return plugins.function(name, "environment gymnasium, option 'wrappers'")(self.env)
@@ -151,7 +152,8 @@ class Gymnasium(Foreign[Options]):
             if key not in keys:
                 there = f"there are {', '.join(map(str, keys))}" if keys else "it is not a Dict"
                 raise DovetailError(
-                    f"environment gymnasium: the observation of {options.id} has no key {key!r}; {there}"
+                    f"environment gymnasium: the observation of {options.id} has no key {key!r}; "
+                    f"{there}"
                 )
         names = {key: options.rename.get(key, key) for key in keys if key not in options.ignore}
         if len(set(names.values())) < len(names):

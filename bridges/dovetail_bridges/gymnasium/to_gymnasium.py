@@ -102,7 +102,8 @@ class DovetailEnv(gymnasium.Env):
             if seat == "alternate" and any(each != spaces[0] for each in spaces):
                 self._sitting.close()
                 raise DovetailError(
-                    f"the seats of {spec.name} have different spaces; name one seat instead of alternate"
+                    f"the seats of {spec.name} have different spaces; name one seat instead of "
+                    "alternate"
                 )
         self._observations = self._sitting.observation_space
         self._actions = self._sitting.action_space
@@ -155,11 +156,12 @@ class DovetailEnv(gymnasium.Env):
         self._sitting.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what copies and pickles are made of: the episode is played again, to the same position."""
+        """Return what copies and pickles are made of: the episode is played again, to the same
+        position."""
         if self._made["connect"] is not None or self._made["mode"] == "learn":
             raise DovetailError(
-                "an environment at a broker, or whose opponents learn, cannot be copied or pickled; "
-                "make another with gymnasium.make"
+                "an environment at a broker, or whose opponents learn, cannot be copied or "
+                "pickled; make another with gymnasium.make"
             )
         random = (self._np_random, self._np_random_seed, self._seeded)
         position = (self._sitting.place, self._actions_taken, self._seen)
@@ -177,8 +179,8 @@ class DovetailEnv(gymnasium.Env):
         if not data_equivalence(self._seen, seen):
             self.close()
             raise DovetailError(
-                "this episode cannot be copied or pickled: it went another way when it was played again; "
-                "a game or an opponent does not follow its seed"
+                "this episode cannot be copied or pickled: it went another way when it was played "
+                "again; a game or an opponent does not follow its seed"
             )
 
     def _observed(self, observation: Any) -> Any:

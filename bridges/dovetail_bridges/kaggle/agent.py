@@ -23,8 +23,8 @@ class KaggleParameters(Struct, frozen=True, forbid_unknown_fields=True):
     policy: Annotated[
         str,
         Meta(
-            description="The name of a registered file with the agent: dovetail agent kaggle --register "
-            "policy:NAME=FILE.py."
+            description="The name of a registered file with the agent: dovetail agent kaggle "
+            "--register policy:NAME=FILE.py."
         ),
     ]
     timeout: Annotated[

@@ -1,4 +1,5 @@
-"""The process that runs an agent file: JSON there and back, with a limit on its time and its answers."""
+"""The process that runs an agent file: JSON there and back, with a limit on its time and its
+answers."""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ MARGIN = 0.2
 
 
 class LanguageModelParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``LanguageModel``.  Address and key are environment variables of its program."""
+    """The parameters of ``LanguageModel``.  Address and key are environment variables of its
+    program."""
 
     model: Annotated[
         str, Meta(description="The model's name at the server; default: DOVETAIL_MODEL.")
@@ -53,7 +54,8 @@ class LanguageModelParameters(Struct, frozen=True, forbid_unknown_fields=True):
     fallback: Annotated[
         Literal["random", "fail"],
         Meta(
-            description="Without a legal answer in time and budget: a random legal action, or the episode ends as crashed."
+            description="Without a legal answer in time and budget: a random legal action, or the "
+            "episode ends as crashed."
         ),
     ] = "random"
 
@@ -207,7 +209,8 @@ class LanguageModel(Agent[LanguageModelParameters]):
 
 
 def _fresh(folder: Path, name: str) -> IO[str]:
-    """Open a file that was not there: with a new broker, the numbers of episodes begin at 1 again."""
+    """Open a file that was not there: with a new broker, the numbers of episodes begin at 1
+    again."""
     number, path = 1, folder / f"{name}.json"
     while True:
         with suppress(FileExistsError):

@@ -52,8 +52,8 @@ def settings() -> Settings:
     url = os.environ.get("DOVETAIL_MODEL_URL", "").rstrip("/")
     if not url.startswith(("http://", "https://")):
         raise DovetailError(
-            f"DOVETAIL_MODEL_URL is {url!r}; expected the address of an OpenAI-style server, such as "
-            "http://127.0.0.1:8080/v1"
+            f"DOVETAIL_MODEL_URL is {url!r}; expected the address of an OpenAI-style server, such "
+            "as http://127.0.0.1:8080/v1"
         )
     given = os.environ.get("DOVETAIL_MODEL_TOKENS", "")
     if given and not given.isdecimal():

@@ -26,9 +26,9 @@ AT_ONCE = 256
 LONGEST = 50.0
 """Seconds that one call waits at most; clients give up after 30 to 60."""
 INSTRUCTIONS = (
-    "You have a seat in a game. Call rules once. Then repeat: call observe, which waits until it is your turn; "
-    "choose one of its legal_actions; call act with that action and the turn. When observe says that the "
-    "game is over, stop, or call new_game if games are left."
+    "You have a seat in a game. Call rules once. Then repeat: call observe, which waits until it "
+    "is your turn; choose one of its legal_actions; call act with that action and the turn. When "
+    "observe says that the game is over, stop, or call new_game if games are left."
 )
 
 T = TypeVar("T")
@@ -55,7 +55,8 @@ def server(table: OpenTable, seat: int) -> MCPServer[Any]:
 
     @made.tool()
     async def rules() -> dict[str, Any]:
-        """Return which game it is, which seat is yours, and what you should know before you play."""
+        """Return which game it is, which seat is yours, and what you should know before you
+        play."""
         return await call(table.rules)
 
     @made.tool()

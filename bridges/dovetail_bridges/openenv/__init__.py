@@ -1,1 +1,2 @@
-"""Dovetail's games as OpenEnv servers: clients and trainers that speak OpenEnv take seats in them."""
+"""Dovetail's games as OpenEnv servers: clients and trainers that speak OpenEnv take seats in
+them."""

@@ -308,7 +308,8 @@ async def _last(websocket: WebSocket, code: str, text: str) -> None:
 
 
 def local(host: str) -> bool:
-    """Return whether a Host header names this machine: other names may be a page's (DNS rebinding)."""
+    """Return whether a Host header names this machine: other names may be a page's (DNS
+    rebinding)."""
     name = urlsplit(f"//{host}").hostname
     return name in ("127.0.0.1", "localhost", "::1")
 

@@ -1,4 +1,5 @@
-"""OpenEnv's messages over a WebSocket: requests as they are read, answers as they are written. Pure.
+"""OpenEnv's messages over a WebSocket: requests as they are read, answers as they are written.
+Pure.
 
 One answer follows each request, in order; nothing is numbered.  A client of 0.3 sees ``metadata``
 only inside the observation, a later one beside it, so the end of an episode has it in both places.

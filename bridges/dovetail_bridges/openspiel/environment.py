@@ -31,8 +31,8 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True):
     observe: Annotated[
         games.Observe,
         Meta(
-            description="What seats see: the observation or information-state tensor, the string, the "
-            "history of actions, or the first of these that the game has."
+            description="What seats see: the observation or information-state tensor, the string, "
+            "the history of actions, or the first of these that the game has."
         ),
     ] = "auto"
     outcome: Annotated[
@@ -150,7 +150,8 @@ class OpenSpiel(Environment[Options]):
         return np.stack(rows)
 
     def text(self, seat: int | None = None) -> str:
-        """Return the position as OpenSpiel prints it, or what the seat knows where something is hidden."""
+        """Return the position as OpenSpiel prints it, or what the seat knows where something is
+        hidden."""
         if self._perfect:
             return str(self.state)
         if seat is None:
@@ -186,7 +187,8 @@ class OpenSpiel(Environment[Options]):
             made.state = self.state.resample_from_infostate(seat, made.rng.random)
         except Exception:
             raise NoLookahead(
-                f"{self.configuration.game} cannot draw what a seat does not know; there is no lookahead"
+                f"{self.configuration.game} cannot draw what a seat does not know; there is no "
+                "lookahead"
             ) from None
         return made
 

@@ -68,7 +68,8 @@ def load(text: str, *, local: bool = False) -> Any:
         raise DovetailError(f"game {text!r} cannot be loaded: {one_line(error)}") from None
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.MEAN_FIELD:
         raise DovetailError(
-            f"{short} is a mean-field game, which has a population and no players; it has no episodes to play"
+            f"{short} is a mean-field game, which has a population and no players; it has no "
+            "episodes to play"
         )
     return game
 

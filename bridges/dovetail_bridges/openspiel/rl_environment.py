@@ -109,7 +109,8 @@ class Environment:
         return self._step(self._theirs.StepType.FIRST, None, None)
 
     def step(self, actions: list[int]) -> Any:
-        """Apply actions, one for the seat to act or one for each seat of the game; return a ``TimeStep``.
+        """Apply actions, one for the seat to act or one for each seat of the game; return a
+        ``TimeStep``.
 
         After the end, and before the first ``reset``, this begins an episode instead, as in
         OpenSpiel.
@@ -122,7 +123,8 @@ class Environment:
         to_act = self._turn.to_act
         if len(actions) != self.num_actions_per_step:
             raise DovetailError(
-                f"{len(actions)} actions; expected {self.num_actions_per_step}, since seats {to_act} act"
+                f"{len(actions)} actions; expected {self.num_actions_per_step}, since seats "
+                f"{to_act} act"
             )
         legal = self._legal()
         chosen = {}

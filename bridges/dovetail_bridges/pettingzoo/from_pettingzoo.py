@@ -73,7 +73,8 @@ class PettingZoo(Foreign[Options]):
             raise
         except Exception as error:
             raise DovetailError(
-                f"environment pettingzoo, option 'id': {options.id} cannot be made: {one_line(error)}"
+                f"environment pettingzoo, option 'id': {options.id} cannot be made: "
+                f"{one_line(error)}"
             ) from error
         self.agents = list(self.env.possible_agents)
         self.seat_of = {agent: seat for seat, agent in enumerate(self.agents)}
@@ -104,8 +105,9 @@ class PettingZoo(Foreign[Options]):
             return pettingzoo.make(options.api, options.id, **options.arguments)
         if options.id != local(type(self), "id"):
             raise DovetailError(
-                f"id {options.id!r} names a module, which only the program that serves the environment "
-                f"may import: {command('env', 'pettingzoo', '--set', f'id={options.id}')}"
+                f"id {options.id!r} names a module, which only the program that serves the "
+                "environment may import: "
+                f"{command('env', 'pettingzoo', '--set', f'id={options.id}')}"
             )
         from dovetail.peer import plugins
 

@@ -151,7 +151,8 @@ class RulesTable:
         return {"observation": self._seen[seat], "action_mask": mask}
 
     def info(self) -> dict[str, Any]:
-        """Return what everyone may know of the end: ``reason``, and ``outcome`` if there is one; empty before."""
+        """Return what everyone may know of the end: ``reason``, and ``outcome`` if there is one;
+        empty before."""
         if not self.over:
             return {}
         scores = {} if self.outcome is None else {"outcome": self.outcome}

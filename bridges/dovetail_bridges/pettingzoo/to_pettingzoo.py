@@ -53,7 +53,8 @@ class _Shown:
         self._seeds = Seeds()
 
     def observation_space(self, agent: str) -> Any:
-        """Return an agent's observation space: ``observation`` and ``action_mask`` where actions are numbers."""
+        """Return an agent's observation space: ``observation`` and ``action_mask`` where actions
+        are numbers."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Any:

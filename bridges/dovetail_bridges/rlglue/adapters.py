@@ -404,7 +404,8 @@ class NativeAgent:
 
 
 def experiments(table: NativeSide) -> tuple[Make, list[str]]:
-    """Return how worlds are made in which a native game or agent takes part, and the roles that are legacy."""
+    """Return how worlds are made in which a native game or agent takes part, and the roles that
+    are legacy."""
     roles = ["experiment"]
     if not table.player:
         roles.append("agent")

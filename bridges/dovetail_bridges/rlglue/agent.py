@@ -98,7 +98,8 @@ class Joined(Agent):
         here = (decision.episode, decision.seat.seat)
         if self._playing is not None and self._playing[0] == decision.episode:
             raise DovetailError(
-                "a legacy agent holds one seat of an episode at a time; seat another program beside it"
+                "a legacy agent holds one seat of an episode at a time; seat another program "
+                "beside it"
             )
         self._playing = None
         view = self._view(decision.seat)
@@ -254,7 +255,8 @@ class Joined(Agent):
     def _policy(self, what: str, template: str, file: Path) -> str:
         if "{file}" not in template:
             raise DovetailError(
-                f"a legacy agent has no way to {what} unless --{what} gives its message, with {{file}} for the path"
+                f"a legacy agent has no way to {what} unless --{what} gives its message, with "
+                f"{{file}} for the path"
             )
         agent = LegacyAgent(self._found())
         return wire.text_of(agent.message(wire.text(template.replace("{file}", str(file)))))

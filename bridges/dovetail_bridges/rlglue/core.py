@@ -76,7 +76,8 @@ class EnvironmentSide(Protocol):
 
 
 class World(Protocol):
-    """An agent in an environment, as an experiment drives both; payloads as in the experiment's frames."""
+    """An agent in an environment, as an experiment drives both; payloads as in the experiment's
+    frames."""
 
     def init(self) -> bytes:
         """Return the task spec (a text)."""

@@ -1,4 +1,5 @@
-"""A core between three legacy programs, in place of the original; or an experiment over any world."""
+"""A core between three legacy programs, in place of the original; or an experiment over any
+world."""
 
 from __future__ import annotations
 

@@ -67,7 +67,8 @@ class Hosted(Environment[MatchOptions]):
     def init(self) -> Spec:
         if self.taken:
             raise DovetailError(
-                f"{self.name} is one legacy program and plays one match at a time; use concurrency 1"
+                f"{self.name} is one legacy program and plays one match at a time; use concurrency "
+                "1"
             )
         claimed = self.port.claim(["environment"], self.options.grace)
         if claimed is None:
@@ -101,7 +102,8 @@ class Hosted(Environment[MatchOptions]):
         elif not self._warned:
             self._warned = True
             log.warning(
-                "RL-Glue has no seeds: episodes of %s do not repeat (--seed-message if it knows one)",
+                "RL-Glue has no seeds: episodes of %s do not repeat (--seed-message if it knows "
+                "one)",
                 self.name,
             )
         self._over = False

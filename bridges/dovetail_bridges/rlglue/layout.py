@@ -47,7 +47,8 @@ class Layout(Protocol):
 
 
 class _Numbers:
-    """One number of ``Discrete``, from 0: tabular legacy agents size their tables by the maximum."""
+    """One number of ``Discrete``, from 0: tabular legacy agents size their tables by the
+    maximum."""
 
     def __init__(self, space: spaces.Discrete) -> None:
         if space.n - 1 > INT_RANGE[1]:

@@ -1,4 +1,5 @@
-"""A TCP port at which legacy programs announce their roles: one agent, one environment, one experiment at most.
+"""A TCP port at which legacy programs announce their roles: one agent, one environment, one
+experiment at most.
 
 A thread accepts connections and reads their first frames, so that a silent or talkative program
 holds up no other.
@@ -123,8 +124,8 @@ class Port:
                             [each for each in found if each not in present],
                         )
                         log.warning(
-                            "port %d: %s connected, still waiting for a legacy %s; if it is not legacy, "
-                            "name the roles that are (dovetail rlglue --help)",
+                            "port %d: %s connected, still waiting for a legacy %s; if it is not "
+                            "legacy, name the roles that are (dovetail rlglue --help)",
                             *(self.number, " and ".join(here), " and ".join(missing)),
                         )
                 left = 0.5 if end is None else min(0.5, end - time.monotonic())
@@ -134,7 +135,8 @@ class Port:
         return None
 
     def release(self, peer: Peer) -> None:
-        """Free a program's role for the next one, which may have come already; say ``RLTerm`` to this one."""
+        """Free a program's role for the next one, which may have come already; say ``RLTerm`` to
+        this one."""
         with self._changed:
             if self._peers.get(peer.role) is peer:
                 del self._peers[peer.role]

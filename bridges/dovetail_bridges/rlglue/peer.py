@@ -140,7 +140,8 @@ class Peer:
         return found
 
     def _short(self) -> tuple[int, bytes] | None:
-        """Return the next frame if it comes as nearly all do: in one piece, or in two, its header before the rest.
+        """Return the next frame if it comes as nearly all do: in one piece, or in two, its header
+        before the rest.
 
         What arrives of another frame is kept for ``receive``.
         """

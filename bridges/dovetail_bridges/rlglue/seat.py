@@ -1,4 +1,5 @@
-"""How a seat of a Dovetail game looks to a legacy agent: its task spec, observations, actions, and what is illegal.
+"""How a seat of a Dovetail game looks to a legacy agent: its task spec, observations, actions, and
+what is illegal.
 
 Pure.  The agent's own habits are RL-Glue's: it has never heard of legal actions, so an illegal one
 is answered as an RL-Glue environment would, by a penalty and the same observation.
@@ -85,7 +86,8 @@ class Numbering:
         if found is None:
             if len(self.known) >= self.size:
                 raise DovetailError(
-                    f"the game showed more than {self.size:,} observations; give --observe index:SIZE a larger SIZE"
+                    f"the game showed more than {self.size:,} observations; give --observe "
+                    "index:SIZE a larger SIZE"
                 )
             found = self.known[key] = len(self.known)
         return found

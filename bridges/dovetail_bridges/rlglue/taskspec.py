@@ -131,13 +131,15 @@ class _Reader:
         self.expect(")")
         if len(numbers) not in (2, 3):
             raise DovetailError(
-                f"the task spec has a range of {len(numbers)} numbers; expected (low high) or (count low high)"
+                f"the task spec has a range of {len(numbers)} numbers; expected (low high) or "
+                "(count low high)"
             )
         count = numbers.pop(0) if len(numbers) == 3 else 1.0
         if count is None or not (0 <= count < math.inf and count == int(count)):
             shown = "UNSPEC" if count is None else f"{count:g}"
             raise DovetailError(
-                f"the task spec counts {shown} numbers of a range; expected a whole number, as in (3 0 1)"
+                f"the task spec counts {shown} numbers of a range; expected a whole number, as in "
+                "(3 0 1)"
             )
         return int(count), Range(*numbers)
 
@@ -154,7 +156,8 @@ class _Reader:
                 continue
             if keyword not in found:
                 raise DovetailError(
-                    f"the task spec has {keyword[:40]!r} where INTS, DOUBLES, CHARCOUNT or {end} should be"
+                    f"the task spec has {keyword[:40]!r} where INTS, DOUBLES, CHARCOUNT or {end} "
+                    "should be"
                 )
             while self.left and self._tokens[self._at] == "(":
                 count, each = self.range()

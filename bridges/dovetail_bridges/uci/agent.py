@@ -35,7 +35,8 @@ class UciParameters(Struct, frozen=True, forbid_unknown_fields=True):
     engine: Annotated[
         str,
         Meta(
-            description="An engine that the serving program knows; --register engine:NAME=COMMAND adds one."
+            description="An engine that the serving program knows; --register engine:NAME=COMMAND "
+            "adds one."
         ),
     ] = "stockfish"
     nodes: Annotated[int, Meta(ge=1, description="Positions to search at a move.")] | None = None

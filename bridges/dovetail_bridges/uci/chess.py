@@ -13,7 +13,8 @@ WORTH = {"P": 100, "N": 300, "B": 300, "R": 500, "Q": 900}
 """Centipawns of a piece."""
 
 FEN = re.compile(
-    r"(?:[pnbrqkPNBRQK1-8]{1,8}/){7}[pnbrqkPNBRQK1-8]{1,8} [wb] (?:-|[KQkqA-Ha-h]{1,4}) (?:-|[a-h][36]) \d+ \d+"
+    r"(?:[pnbrqkPNBRQK1-8]{1,8}/){7}[pnbrqkPNBRQK1-8]{1,8} [wb] (?:-|[KQkqA-Ha-h]{1,4}) "
+    r"(?:-|[a-h][36]) \d+ \d+"
 )
 
 
@@ -44,7 +45,8 @@ def checked(position: str) -> str:
 
 
 def moves(state: Any) -> dict[str, int]:
-    """Return the legal actions of an OpenSpiel chess state by their moves in UCI, such as ``e7e8q``."""
+    """Return the legal actions of an OpenSpiel chess state by their moves in UCI, such as
+    ``e7e8q``."""
     chess = library().chess
     board = state.board()
     return {

@@ -48,11 +48,13 @@ class UciEngine:
         known = self.options.get(name.lower())
         if known is None:
             raise DovetailError(
-                f"{self.engine.name} has no option {name!r}; it has {', '.join(sorted(self.options))}"
+                f"{self.engine.name} has no option {name!r}; it has "
+                f"{', '.join(sorted(self.options))}"
             )
         if known[1] not in HARMLESS:
             raise DovetailError(
-                f"the option {known[0]!r} is of type {known[1]}; only {', '.join(HARMLESS)} can be set"
+                f"the option {known[0]!r} is of type {known[1]}; only {', '.join(HARMLESS)} can be "
+                "set"
             )
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if "\n" in text or "\r" in text:
@@ -90,7 +92,8 @@ class UciEngine:
             self.engine.end()
             raise Forfeit(
                 "timeout",
-                f"{self.engine.name} gave no move within {seconds:g} s, and none when it was told to stop",
+                f"{self.engine.name} gave no move within {seconds:g} s, and none when it was told "
+                "to stop",
             )
         return line.partition(" ")[2].split(" ")[0]
 

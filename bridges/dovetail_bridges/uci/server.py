@@ -236,7 +236,8 @@ def _numbers(words: Sequence[str]) -> dict[str, int]:
 
 
 def _clock(movetime: int | None, left: int | None, added: int) -> tuple[Clock, float | None]:
-    """Return the agent's clock, and the seconds after which a move must be said; times come in milliseconds."""
+    """Return the agent's clock, and the seconds after which a move must be said; times come in
+    milliseconds."""
     if movetime is not None:
         limit = max(0.01, movetime / 1000 - MARGIN)
         return Clock(decision=limit), limit

@@ -45,7 +45,8 @@ def _clean_registry() -> Iterator[None]:
     registry._registered.update(before)
 
 
-# -- chess ------------------------------------------------------------------------------------------
+# -- chess
+# ------------------------------------------------------------------------------------------
 
 
 def test_stockfish_beats_random_in_both_seats() -> None:
@@ -121,7 +122,8 @@ def test_a_peer_cannot_name_a_command_or_a_file(tmp_path: Path) -> None:
     assert "not go(board_size=5" in refused({}, SMALL_GO)
 
 
-# -- Go ---------------------------------------------------------------------------------------------
+# -- Go
+# ---------------------------------------------------------------------------------------------
 
 
 def test_gnugo_and_the_referee_agree_on_a_game() -> None:
@@ -135,7 +137,8 @@ def test_gnugo_and_the_referee_agree_on_a_game() -> None:
 
 
 def winners(game: str, seed: int) -> tuple[str, str]:
-    """Play gnugo against itself from a random opening; return whom the referee and gnugo call the winner."""
+    """Play gnugo against itself from a random opening; return whom the referee and gnugo call the
+    winner."""
     rng = random.Random(seed)
     rules = pyspiel.load_game(game)
     state = rules.new_initial_state()

@@ -1,4 +1,5 @@
-"""Agents as engines: what a GUI or tournament manager says to them, and real games under their protocols."""
+"""Agents as engines: what a GUI or tournament manager says to them, and real games under their
+protocols."""
 
 from __future__ import annotations
 
@@ -404,7 +405,8 @@ def test_an_agent_that_fails_still_moves() -> None:
     engine.front.close()
 
 
-# -- GTP ------------------------------------------------------------------------------------------------
+# -- GTP
+# ------------------------------------------------------------------------------------------------
 
 
 def test_gtp_commands() -> None:
@@ -522,8 +524,11 @@ def test_gtp_handicaps() -> None:
 def test_gtp_time_is_the_agents() -> None:
     agent = Noted()
     front = gtp.Front(agent, 5, 0.5)
-    for line in ("time_settings 60 30 5", "genmove b", "time_left w 20 4", "genmove w",
-                 "time_settings 0 30 5", "genmove b", "time_settings 0 10 0", "genmove w"):  # fmt: skip
+    lines = [
+        *("time_settings 60 30 5", "genmove b", "time_left w 20 4", "genmove w"),
+        *("time_settings 0 30 5", "genmove b", "time_settings 0 10 0", "genmove w"),
+    ]
+    for line in lines:
         assert (front.handle(line) or "").startswith("=")
     front.close()
     clocks = [each[2] for each in agent.heard if isinstance(each, tuple)]
@@ -590,11 +595,13 @@ def test_the_score_is_the_referees(seed: int) -> None:
     assert (lead > 0) == (state.returns()[0] > 0)
 
 
-# -- whole programs -----------------------------------------------------------------------------------------
+# -- whole programs
+# -----------------------------------------------------------------------------------------
 
 
 def test_our_engines_play_under_their_protocols() -> None:
-    """Each program is driven by our own end of its protocol; illegal moves and lost games on time would be crashes."""
+    """Each program is driven by our own end of its protocol; illegal moves and lost games on time
+    would be crashes."""
     for kind in ("uci", "gtp"):
         register(f"engine:mine={sys.executable} -m dovetail {kind} --agent random --seed 5")
         with InProcess([OpenSpiel], [Uci, Gtp, Random]) as experiment:

@@ -54,7 +54,8 @@ def join(port: Port, role: int, timeout: float = 20.0) -> socket.socket:
 
 
 class Program(threading.Thread):
-    """A legacy agent or environment: ``answers`` maps a code to the payload of its answer, or to a function."""
+    """A legacy agent or environment: ``answers`` maps a code to the payload of its answer, or to a
+    function."""
 
     def __init__(
         self, port: Port, role: int, answers: Mapping[int, bytes | Callable[[bytes], bytes]]

@@ -51,7 +51,7 @@ def table(options: JoinOptions | None = None) -> Iterator[tuple[Port, Experiment
 
 
 def takes(*numbers: int) -> dict[int, Any]:
-    """Answers that take so many in turn, then one each time."""
+    """Answers that take these numbers in turn, then one each time."""
     left = list(numbers)
 
     def act(_: bytes) -> bytes:

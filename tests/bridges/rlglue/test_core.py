@@ -1,4 +1,5 @@
-"""A core between three legacy programs: what each hears, byte for byte, and what happens when one is broken."""
+"""A core between three legacy programs: what each hears, byte for byte, and what happens when one
+is broken."""
 
 from __future__ import annotations
 
@@ -205,7 +206,8 @@ def test_a_second_program_replaces_the_first_before_the_game_and_is_refused_in_i
         assert 5 in second.codes()
 
 
-# -- broken programs ---------------------------------------------------------------------------------
+# -- broken programs
+# ---------------------------------------------------------------------------------
 
 OVER = struct.pack(">id", 1, 0.0)
 

@@ -129,7 +129,8 @@ def takes(*numbers: int) -> dict[int, Any]:
     return {5: act, 6: act, 10: lambda body: body}
 
 
-# -- environment and experiment legacy, agent native ---------------------------------------------------
+# -- environment and experiment legacy, agent native
+# ---------------------------------------------------
 
 
 def test_a_native_agent_in_a_legacy_environment_and_experiment() -> None:
@@ -175,7 +176,8 @@ def test_a_native_agent_that_fails_ends_the_experiment_in_one_line(
         assert "no more" in caplog.text
 
 
-# -- agent and experiment legacy, game native ------------------------------------------------------------
+# -- agent and experiment legacy, game native
+# ------------------------------------------------------------
 
 
 def game(address: str, **options: Any) -> NativeSide:
@@ -217,7 +219,8 @@ def test_an_illegal_action_is_answered_as_an_environment_would() -> None:
         e.leave()
 
 
-# -- experiment legacy, agent and game native ---------------------------------------------------------------
+# -- experiment legacy, agent and game native
+# ---------------------------------------------------------------
 
 
 def test_a_legacy_experiment_alone() -> None:
@@ -236,7 +239,8 @@ def test_a_legacy_experiment_alone() -> None:
             e.leave()
 
 
-# -- agent and environment legacy, experiment native -----------------------------------------------------------
+# -- agent and environment legacy, experiment native
+# -----------------------------------------------------------
 
 
 def test_a_native_experiment_drives_a_legacy_agent_in_a_legacy_environment() -> None:

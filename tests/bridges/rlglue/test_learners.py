@@ -1,4 +1,5 @@
-"""Two learners in C, each believing that it is alone, play each other; real programs and sockets throughout."""
+"""Two learners in C, each believing that it is alone, play each other; real programs and sockets
+throughout."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What the test programs of the original codecs check, said again: contents, messages, limits, empty values, size.
+"""The checks of the original codecs' test programs, said again: contents, messages, limits,
+empty values, size.
 
-The programs send as the codecs do, a frame's header by a call of its own, or each frame in one piece, or byte by byte.
+The programs send as the codecs do, a frame's header by a call of its own, or each frame in one
+piece, or byte by byte.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ def _said(payload: bytes) -> str:
 
 
 def counting() -> tuple[Answers, Answers]:
-    """Programs that answer a message with the number of their step, as often as its rest by three."""
+    """Programs that answer a message with the number of their step, as often as its rest by
+    three."""
     made = {AGENT: 0, ENVIRONMENT: 0}
 
     def message(role: int) -> Callable[[bytes], bytes]:

@@ -52,8 +52,9 @@ def test_a_spec_is_read_and_written() -> None:
     ("text", "expected"),
     [
         (
-            "version rl-glue-3.0 problemtype continuing discountfactor .9 observations ints (0 1)(5   -1 1) "
-            "doubles ( 2 NEGINF UNSPEC ) charcount 4 actions  rewards(UNSPEC POSINF) extra",
+            "version rl-glue-3.0 problemtype continuing discountfactor .9 observations ints (0 "
+            "1)(5   -1 1) doubles ( 2 NEGINF UNSPEC ) charcount 4 actions  rewards(UNSPEC POSINF) "
+            "extra",
             TaskSpec(
                 Arrays([Range(0, 1), *[Range(-1, 1)] * 5], [Range(-math.inf, None)] * 2, 4),
                 Arrays(),
@@ -63,8 +64,8 @@ def test_a_spec_is_read_and_written() -> None:
             ),
         ),
         (
-            "VERSION RL-Glue-3.0 PROBLEMTYPE episodic DISCOUNTFACTOR 1 OBSERVATIONS INTS (0 107) ACTIONS "
-            "INTS (0 3)  REWARDS (-100.0 10.0)",
+            "VERSION RL-Glue-3.0 PROBLEMTYPE episodic DISCOUNTFACTOR 1 OBSERVATIONS INTS (0 107) "
+            "ACTIONS INTS (0 3)  REWARDS (-100.0 10.0)",
             TaskSpec(Arrays([Range(0, 107)]), Arrays([Range(0, 3)]), Range(-100, 10)),
         ),
     ],

@@ -148,9 +148,9 @@ class Environment(ABC, Generic[C]):
 
     @classmethod
     def rules(cls, configuration: C | None = None) -> str:
-        """Return the rules for players to read, in Markdown: ``rules.md`` beside the class's module.
+        """Return the rules for players to read, in Markdown.
 
-        Empty if there is none.
+        They are in ``rules.md`` beside the class's module; empty if there is none.
         """
         for kind in cls.__mro__:
             package = getattr(sys.modules.get(kind.__module__), "__package__", None)
