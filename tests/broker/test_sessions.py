@@ -59,6 +59,28 @@ def test_a_frame_at_which_the_broker_fails_costs_its_sender_the_session(
     assert "c" in core.broker.dropped
 
 
+@pytest.mark.rule("S4.9", "S4.10")
+def test_the_pings_of_a_crowd_grow_slower_than_the_crowd(core: Core) -> None:
+    told = {
+        address: answer(core, address, m.Hello(1, "agent", address))
+        for address in (f"{number}" for number in range(4000))
+    }
+    assert [told[each].heartbeat for each in ("0", "62", "255", "3999")] == [1.0, 1.0, 4.0, 30.0]
+    assert [told[each].peer_timeout for each in ("0", "255", "3999")] == [30.0, 30.0, 90.0]
+    heard = dict.fromkeys(told, 0)
+    for now in range(1, 90):
+        core.tick(float(now))
+        out = core.take()[1]
+        for to, message in out:
+            if isinstance(message, m.Ping):
+                heard[str(to)] += 1
+                if to != "255":
+                    core.receive(to, m.Pong(message.number), float(now))
+    assert [heard[each] for each in ("0", "62", "3999")] == [89, 89, 3]
+    assert heard["255"] == 8  # given up after 30 s of silence
+    assert sum(heard.values()) < 89 * len(told) / 10
+
+
 AGENT = m.Hello(1, "agent", "north", [m.Offer("deep", instance=True)])
 
 

@@ -13,6 +13,12 @@ from dovetail.protocol.states import SESSION, Machine, SessionPhase
 
 COMPLAINTS = 100
 """Maximum errors about no request that a peer is told before its next ``pong``."""
+CROWD = 64
+"""Peers from which on those that come later have longer heartbeats: twice as many, twice as long."""
+LONGEST = 30.0
+"""Seconds of the longest heartbeat in a crowd."""
+PATIENCE = 3.0
+"""Heartbeats in a crowd for which a peer may be silent at least."""
 BEFORE_ANY = -(1 << 63) - 1
 AT_WORK = 10
 """How many times longer than others a peer may be silent that is at work on a request."""
@@ -61,6 +67,10 @@ class Peer:
     machine: Machine[SessionPhase] = field(default_factory=_new)
     lost: float = 0.0
     """When its connection went, while it is away."""
+    heartbeat: float = 0.0
+    """Seconds between two pings, as its `welcome` says."""
+    due: float = 0.0
+    """When it is pinged next."""
     ping: int = 0
     request: int = BEFORE_ANY
     """The highest ``id`` of a request that it has made."""
@@ -115,6 +125,25 @@ class Peer:
         self.complaints += 1
         if self.complaints <= COMPLAINTS:
             self.outbox.tell(m.Error(code, text))
+
+
+def heartbeat(usual: float, peers: int) -> float:
+    """Return the seconds between two pings of a peer that comes when there are so many.
+
+    So the pings of all together grow with the logarithm of their number, up to ``LONGEST``.
+    """
+    return max(usual, min(usual * peers / CROWD, LONGEST))
+
+
+def timeout(beat: float, usual: float, patience: float) -> float:
+    """Return the seconds for which a peer may be silent.
+
+    Args:
+        beat: its heartbeat.
+        usual: that of a peer that is not in a crowd.
+        patience: for such a peer.
+    """
+    return max(patience, PATIENCE * beat) if beat > usual else patience
 
 
 def silent(peer: Peer, silence: float, patience: float) -> bool:

@@ -10,7 +10,7 @@ from dovetail.broker.peers import handshake as greeting
 from dovetail.broker.peers import limits
 from dovetail.broker.peers.access import Access, public_key
 from dovetail.broker.peers.outbox import Address, Outbox
-from dovetail.broker.peers.peers import Peer, silent
+from dovetail.broker.peers.peers import Peer, heartbeat, silent, timeout
 from dovetail.broker.peers.state import BrokerState
 from dovetail.broker.requests.agent_recovery import AgentRecovery
 from dovetail.broker.requests.requests import Requests
@@ -186,13 +186,15 @@ class Sessions:
 
     def _welcome(self, peer: Peer, *, resumed: bool) -> None:
         settings = self._broker.settings
+        if not peer.outbox.reliable:
+            peer.heartbeat = heartbeat(settings.heartbeat, len(self._broker.sessions))
         peer.outbox.tell(
             m.Welcome(
                 session=peer.session,
                 name=peer.name,
                 resumed=resumed,
-                heartbeat=0.0 if peer.outbox.reliable else settings.heartbeat,
-                peer_timeout=settings.peer_timeout,
+                heartbeat=peer.heartbeat,
+                peer_timeout=timeout(peer.heartbeat, settings.heartbeat, settings.peer_timeout),
                 limits=settings.limits,
             )
         )
@@ -230,13 +232,16 @@ class Sessions:
         self._runs.revive(peer, now)
 
     def beat(self, now: float) -> None:
-        """Ping every peer; give up those that were silent or away for too long."""
+        """Ping every peer that is due; give up those that were silent or away for too long."""
+        usual, patience = self._broker.settings.heartbeat, self._broker.settings.peer_timeout
         for peer in list(self._broker.sessions.values()):
             if peer.away:
                 if now - peer.lost >= self._broker.settings.grace:
                     self._forget(peer, "grace over", "did not come back", now)
-            elif not peer.outbox.reliable and peer.machine.state == "ready":
-                if silent(peer, now - peer.heard, self._broker.settings.peer_timeout):
+            elif now >= peer.due and not peer.outbox.reliable and peer.machine.state == "ready":
+                peer.due = now + peer.heartbeat
+                allowed = timeout(peer.heartbeat, usual, patience)
+                if silent(peer, now - peer.heard, allowed):
                     self.lost(peer.outbox.address, now)
                     continue
                 if peer.outbox.unseen() > limits.KEPT:
