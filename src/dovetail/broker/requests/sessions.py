@@ -187,7 +187,8 @@ class Sessions:
     def _welcome(self, peer: Peer, *, resumed: bool) -> None:
         settings = self._broker.settings
         if not peer.outbox.reliable:
-            peer.heartbeat = heartbeat(settings.heartbeat, len(self._broker.sessions))
+            crowd = len(self._broker.sessions) if peer.role != "experiment" else 0
+            peer.heartbeat = heartbeat(settings.heartbeat, crowd)
         peer.outbox.tell(
             m.Welcome(
                 session=peer.session,
