@@ -18,7 +18,8 @@ from bench.groups import GROUPS
 from bench.report import Result
 
 HERE = Path(__file__).resolve().parent
-RESULTS, PICTURE, HISTORY = HERE / "results.md", HERE / "results.svg", HERE / "history.jsonl"
+RESULTS, HISTORY = HERE / "results.md", HERE / "history.jsonl"
+PICTURE, CURVES = HERE / "results.svg", HERE / "curves.svg"
 MINUTES = 13.0
 """For a whole run."""
 
@@ -73,12 +74,13 @@ def main(
     target = out or (None if rows else RESULTS)
     if target is not None:
         command = shlex.join(["python", "-m", "bench", *sys.argv[1:]])
-        picture = ""
+        pictures: tuple[str, ...] = ("",)
         if target == RESULTS:
             report.draw(found, PICTURE)
+            report.draw_curves(found, CURVES)
             report.remember(found, HISTORY)
-            picture = PICTURE.name
-        target.write_text(report.as_markdown(found, notes, command, picture), encoding="utf-8")
+            pictures = PICTURE.name, CURVES.name
+        target.write_text(report.as_markdown(found, notes, command, *pictures), encoding="utf-8")
         shown.print(f"written to {target}", markup=False)
     if all(row.ratio is None for row in found):
         raise typer.Exit(1)

@@ -7,10 +7,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from bench.measure import BenchError, steady
 from bench.references import Transport
@@ -33,6 +33,7 @@ class Game:
     player: str
     programs: tuple[tuple[str, ...], ...] = ()
     """The peers, instead of ``dovetail env`` and ``dovetail agent``; they find the broker in DOVETAIL_BROKER."""
+    configuration: dict[str, Any] = field(default_factory=dict)
 
 
 STACKED_TRIVIAL = Game(
@@ -40,6 +41,7 @@ STACKED_TRIVIAL = Game(
 )
 """The trivial game again, as arrays."""
 TRIVIAL = Game("bench.peers:Trivial", "trivial", "bench.peers:First", "first")
+FRAMES = Game("bench.peers:Frames", "frames", "bench.peers:First", "first")
 CONNECT_FOUR = Game("connect_four", "connect_four", "random", "random")
 GAMES = {"trivial": TRIVIAL, "connect_four": CONNECT_FOUR}
 
@@ -53,12 +55,14 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(game: Game, transport: Transport, *, hosted: bool = False) -> Iterator[Running]:
+def running(
+    game: Game, transport: Transport, options: Sequence[str] = (), *, hosted: bool = False
+) -> Iterator[Running]:
     """Start broker, environment and agent as processes; stop them afterwards.
 
     A ``hosted`` environment runs in the broker's process.
 
-    The broker keeps its journal, and checks and clocks are on.
+    The broker keeps its journal, and checks and clocks are on; it has ``options`` besides.
 
     Raises:
         BenchError: one of them does not start.
@@ -85,7 +89,7 @@ def running(game: Game, transport: Transport, *, hosted: bool = False) -> Iterat
         bind = "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://{directory}/broker"
         journal = ("--journal", str(directory / "bench.journal"))
         inside = ("--env", game.environment) if hosted else ()
-        broker = start("broker", "--bind", bind, *journal, *inside)
+        broker = start("broker", "--bind", bind, *journal, *inside, *options)
         assert broker.stdout is not None
         ready = broker.stdout.readline()
         if "://" not in ready:
@@ -137,6 +141,7 @@ def playing(
         concurrency=concurrency,
         seed=1,
         clock={"decision": clock},
+        configuration=game.configuration,
         stacked=stacked,
     )
 

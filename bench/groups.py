@@ -5,6 +5,7 @@ The bars are those of the plan for speed; the base is the commit from which it s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,6 +15,11 @@ Python = Literal["here", "compiled", "base"]
 BASE = "5fb4682"
 GLUE = "core in C, raw Python peers"
 ORIGINAL = "RL-Glue's own core, raw Python peers"
+RELAY = "bare pyzmq relay"
+OPEN_ENV = "OpenEnv server, its client"
+DM_ENV_RPC = "dm_env_rpc server, its adaptor"
+VECTOR = "Gymnasium's AsyncVectorEnv"
+KAGGLE = "kaggle-environments' Connect X"
 
 
 @dataclass(frozen=True)
@@ -66,15 +72,44 @@ def _against_base(count: int, bar: float) -> Group:
         {
             "ours": Subject(f"matches tcp {count}"),
             "base": Subject(f"matches tcp {count}", "base"),
-            "bare pyzmq relay": Subject(f"relay tcp {count}"),
+            RELAY: Subject(f"relay tcp {count}"),
             "bare pyzmq relay, bundled": Subject(f"relay tcp {count} bundled"),
         },
         [
             Bar(f"{count} matches, tcp", "ours", "base", bar),
-            Bar(f"{count} matches, tcp", "ours", "bare pyzmq relay"),
+            Bar(f"{count} matches, tcp", "ours", RELAY),
             Bar(f"{count} matches, tcp", "ours", "bare pyzmq relay, bundled"),
         ],
     )
+
+
+def _frames(count: int, size: int, bar: float, servers: Mapping[str, Subject]) -> Group:
+    """Observations of a size; a turn of 28,224 bytes is a stack of four frames of 84x84."""
+    case = f"{count} match{'es' * (count > 1)}, ipc, observations of {size:,} bytes"
+    references = {
+        **({"raw Unix sockets": Subject(f"sockets {size}")} if count == 1 else {}),
+        RELAY: Subject(f"relay ipc {count} single {size}"),
+        **servers,
+    }
+    ours = {
+        case: Subject(f"frames {count} {size}"),
+        f"{case}, compiled": Subject(f"frames {count} {size}", "compiled"),
+        f"{case}, --no-durable": Subject(f"frames {count} {size} --no-durable"),
+    }
+    return Group(
+        {**ours, **references},
+        [
+            Bar(each, each, name, None if number else bar)
+            for each in ours
+            for number, name in enumerate(references)
+        ],
+        pin=False,
+    )
+
+
+def _servers(size: int) -> dict[str, Subject]:
+    json = {OPEN_ENV: Subject(f"server open_env {size}")} if size <= 100_000 else {}
+    return {**json, DM_ENV_RPC: Subject(f"server dm_env_rpc {size}")}
 
 
 GROUPS: dict[str, Group] = {
@@ -84,18 +119,23 @@ GROUPS: dict[str, Group] = {
             "ipc": Subject("matches ipc 1"),
             "hosted": Subject("hosted ipc 1"),
             "hosted, compiled": Subject("hosted ipc 1", "compiled"),
+            "tcp, compiled": Subject("matches tcp 1", "compiled"),
+            "ipc, compiled": Subject("matches ipc 1", "compiled"),
             "base": Subject("matches tcp 1", "base"),
             GLUE: Subject("rl_glue"),
             ORIGINAL: Subject("rl_glue original"),
-            "bare pyzmq relay": Subject("relay ipc 1"),
+            RELAY: Subject("relay ipc 1"),
         },
         [
-            Bar("1 match, tcp", "tcp", "base", 2.2),
-            Bar("1 match, ipc", "ipc", GLUE, 0.45),
-            Bar("1 match, ipc", "ipc", ORIGINAL, 0.45),
-            Bar("1 match, ipc", "ipc", "bare pyzmq relay"),
+            Bar("1 match, tcp", "tcp", "base", 2.4),
+            Bar("1 match, tcp, compiled", "tcp, compiled", "base"),
+            Bar("1 match, ipc", "ipc", GLUE, 0.95),
+            Bar("1 match, ipc", "ipc", ORIGINAL, 0.95),
+            Bar("1 match, ipc", "ipc", RELAY),
+            Bar("1 match, ipc, compiled", "ipc, compiled", GLUE, 1.2),
+            Bar("1 match, ipc, compiled", "ipc, compiled", ORIGINAL, 1.2),
             Bar("1 match, ipc, environment in the broker", "hosted", GLUE, 0.8),
-            Bar("1 match, ipc, environment in the broker, compiled", "hosted, compiled", GLUE, 1.0),
+            Bar("1 match, ipc, environment in the broker, compiled", "hosted, compiled", GLUE, 2.0),
         ],
         note=f'"{GLUE}" is bench/rlglue.c, which makes the system calls of RL-Glue\'s own core; that '
         "one is measured if RLGLUE_CORE names its program",
@@ -132,11 +172,6 @@ GROUPS: dict[str, Group] = {
         ],
         note="stacked matches are compared with 256 single ones at the base",
     ),
-    "core": Group(
-        {"compiled": Subject("core", "compiled"), "interpreted": Subject("core")},
-        [Bar("the broker's core alone, compiled", "compiled", "interpreted", 1.8)],
-        pin=False,
-    ),
     "inprocess": Group(
         {
             "ours": Subject("in_process"),
@@ -148,10 +183,42 @@ GROUPS: dict[str, Group] = {
         [
             Bar("in process", "ours", "OpenSpiel's rl_environment", 1.0),
             Bar("in process, compiled", "compiled", "OpenSpiel's rl_environment", 1.3),
-            Bar("in process, Connect Four", "Connect Four", "PettingZoo's Connect Four"),
+            Bar("in process, Connect Four", "Connect Four", "PettingZoo's Connect Four", 5.0),
         ],
         pin=False,
         note="rl_environment plays OpenSpiel's Connect Four in C++, ours the trivial game in Python",
+    ),
+    "frames 28 kB": _frames(1, 28_224, 0.6, _servers(28_224)),
+    "frames 100 kB": _frames(1, 100_000, 0.6, _servers(100_000)),
+    "frames 1 MB": _frames(1, 1_000_000, 0.5, _servers(1_000_000)),
+    "frames at once": _frames(64, 28_224, 1.0, {}),
+    "servers": Group(
+        {
+            "hosted": Subject("hosted ipc 1"),
+            "hosted, compiled": Subject("hosted ipc 1", "compiled"),
+            OPEN_ENV: Subject("server open_env 8"),
+            DM_ENV_RPC: Subject("server dm_env_rpc 8"),
+            "ipc 8": Subject("matches ipc 8"),
+            "ipc 8, compiled": Subject("matches ipc 8", "compiled"),
+            VECTOR: Subject("server vector_env 8 8"),
+            "Connect Four": Subject("in_process connect_four"),
+            KAGGLE: Subject("server kaggle"),
+        },
+        [
+            *(
+                Bar(f"1 match, ipc, environment in the broker{form}", f"hosted{form}", name, bar)
+                for form in ("", ", compiled")
+                for name, bar in ((OPEN_ENV, 5.0), (DM_ENV_RPC, 3.0))
+            ),
+            Bar("8 matches, ipc", "ipc 8", VECTOR, 1.0),
+            Bar("8 matches, ipc, compiled", "ipc 8, compiled", VECTOR, 1.0),
+            Bar("in process, Connect Four", "Connect Four", KAGGLE, 10.0),
+        ],
+        pin=False,
+        note="other servers play one seat of the trivial game, in a process of their own, with their defaults: "
+        "OpenEnv under uvicorn and by JSON, dm_env_rpc by gRPC with local credentials, AsyncVectorEnv with a "
+        "process for each of 8 environments; kaggle-environments asks for gymnasium 1.2 and is measured only "
+        "where it is installed",
     ),
     "observers": Group(
         {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import numpy as np
 from msgspec import Meta, Struct
 
 from dovetail import Agent, Decision, Environment, Spec, Turn, View, spaces
@@ -43,6 +44,39 @@ class Trivial(Environment):
             return Turn(seats=views, terminated=True, outcome=[0.5, 0.5])
         seat = self.turn % 2
         return Turn(to_act=[seat], seats=[View(seat, OBSERVATION, LEGAL)])
+
+
+class Size(Struct, frozen=True, forbid_unknown_fields=True):
+    """The option of ``Frames``."""
+
+    size: Annotated[int, Meta(ge=1, description="Bytes of an observation.")] = 28_224
+
+
+class Frames(Environment[Size]):
+    """The trivial game with an array to see, of the size of frames."""
+
+    name = "frames"
+
+    def __init__(self, configuration: Size | None = None) -> None:
+        super().__init__(configuration)
+        self.seen = np.arange(self.configuration.size).astype(np.uint8)
+        self.game = Trivial()
+
+    def init(self) -> Spec:
+        spec = self.game.init()
+        spec.observation_spaces = [spaces.Box([self.seen.size], 0, 255, "uint8")]
+        return spec
+
+    def start(self, seed: int) -> Turn:
+        return self._seen(self.game.start(seed))
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        return self._seen(self.game.step(actions))
+
+    def _seen(self, turn: Turn) -> Turn:
+        for view in turn.seats:
+            view.observation = self.seen
+        return turn
 
 
 class BenchConfiguration(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""The bare reference: pyzmq with the same hops and frames, without checks.
+"""The bare references: pyzmq, or Unix sockets, with the same hops and frames, without checks.
 
 A turn is four hops: environment - relay - agent - relay - environment, three processes.
 """
@@ -6,6 +6,7 @@ A turn is four hops: environment - relay - agent - relay - environment, three pr
 from __future__ import annotations
 
 import contextlib
+import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +19,8 @@ from bench.measure import WARM_UP, Measurement, children, hear
 
 Transport = Literal["tcp", "ipc"]
 
-OBSERVATION = b"o" * 85
 ACTION = b"a" * 40
-"""Frames of about the size that a small game's have."""
+"""A frame of about the size that a small game's has."""
 
 
 def _measured(turn: Callable[[], int], seconds: float) -> float:
@@ -90,8 +90,9 @@ def _zmq_agent(address: str, bundle: bool, pipe: Connection) -> None:
 
 
 def _zmq_environment(
-    address: str, bundle: bool, outstanding: int, seconds: float, pipe: Connection
+    address: str, bundle: bool, outstanding: int, size: int, seconds: float, pipe: Connection
 ) -> None:
+    observation = b"o" * size
     dealer = _unlimited(zmq.DEALER)
     dealer.connect(address)
     dealer.send(b"")
@@ -99,29 +100,30 @@ def _zmq_environment(
 
     def bundled() -> int:
         count = sum(len(each) for each in _waiting(dealer))
-        dealer.send_multipart([OBSERVATION] * count)
+        dealer.send_multipart([observation] * count)
         return count
 
     def single() -> int:
         dealer.recv()
-        dealer.send(OBSERVATION)
+        dealer.send(observation)
         return 1
 
     if bundle:
-        dealer.send_multipart([OBSERVATION] * outstanding)
+        dealer.send_multipart([observation] * outstanding)
     else:
         for _ in range(outstanding):
-            dealer.send(OBSERVATION)
+            dealer.send(observation)
     pipe.send(_measured(bundled if bundle else single, seconds))
 
 
-def relay(transport: Transport, outstanding: int, *, bundle: bool) -> Measurement:
+def relay(transport: Transport, outstanding: int, *, bundle: bool, size: int) -> Measurement:
     """Return the measurement of DEALER - ROUTER - DEALER with so many messages on the way.
 
     Args:
         transport: tcp over loopback, or ipc.
         outstanding: decisions that are on the way at once.
         bundle: whether each process reads all that waits and sends it on as one message.
+        size: the bytes of an observation.
     """
 
     def measure(seconds: float) -> float:
@@ -131,8 +133,61 @@ def relay(transport: Transport, outstanding: int, *, bundle: bool) -> Measuremen
             address = hear(router)
             start(_zmq_agent, address, bundle)
             hear(router)
-            environment = start(_zmq_environment, address, bundle, outstanding, seconds)
+            environment = start(_zmq_environment, address, bundle, outstanding, size, seconds)
             rate: float = hear(environment, seconds)
+            return rate
+
+    return measure
+
+
+def _socket_relay(path: str, size: int, pipe: Connection) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        pipe.send("listening")
+        agent, _ = listener.accept()
+        pipe.send("agent")
+        environment, _ = listener.accept()
+    room, answer = bytearray(size), bytearray(len(ACTION))
+    while True:
+        for sender, frame, receiver in ((environment, room, agent), (agent, answer, environment)):
+            sender.recv_into(frame, len(frame), socket.MSG_WAITALL)
+            receiver.sendall(frame)
+
+
+def _socket_agent(path: str, size: int, pipe: Connection) -> None:
+    wire = socket.socket(socket.AF_UNIX)
+    wire.connect(path)
+    room = bytearray(size)
+    while True:
+        wire.recv_into(room, size, socket.MSG_WAITALL)
+        wire.sendall(ACTION)
+
+
+def _socket_environment(path: str, size: int, seconds: float, pipe: Connection) -> None:
+    wire = socket.socket(socket.AF_UNIX)
+    wire.connect(path)
+    observation, answer = b"o" * size, bytearray(len(ACTION))
+
+    def turn() -> int:
+        wire.sendall(observation)
+        wire.recv_into(answer, len(answer), socket.MSG_WAITALL)
+        return 1
+
+    pipe.send(_measured(turn, seconds))
+
+
+def sockets(size: int) -> Measurement:
+    """Return the measurement of three processes with blocking Unix sockets, one match."""
+
+    def measure(seconds: float) -> float:
+        with tempfile.TemporaryDirectory() as directory, children() as start:
+            path = f"{directory}/relay"
+            between = start(_socket_relay, path, size)
+            hear(between)
+            start(_socket_agent, path, size)
+            hear(between)
+            rate: float = hear(start(_socket_environment, path, size, seconds), seconds)
             return rate
 
     return measure

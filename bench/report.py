@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import platform
+import re
 import statistics
 import time
 from collections.abc import Sequence
@@ -161,7 +162,9 @@ def machine() -> list[str]:
     ]
 
 
-def as_markdown(rows: Sequence[Result], notes: Sequence[str], command: str, picture: str) -> str:
+def as_markdown(
+    rows: Sequence[Result], notes: Sequence[str], command: str, picture: str, curves: str = ""
+) -> str:
     """Return the whole report as Markdown."""
     dashes = ["---" if n in (0, 2, len(COLUMNS) - 1) else "---:" for n in range(len(COLUMNS))]
     lines = [
@@ -172,6 +175,7 @@ def as_markdown(rows: Sequence[Result], notes: Sequence[str], command: str, pict
         "core. The bar is the target for the unpinned ratio.",
         "",
         *([f"![Ratios as shares of their bars]({picture})", ""] if picture else []),
+        *([f"![Turns a second over size and matches]({curves})", ""] if curves else []),
         *(f"- {line}" for line in (*machine(), *notes)),
         "",
         *(f"| {' | '.join(cells)} |" for cells in (COLUMNS, dashes)),
@@ -210,6 +214,43 @@ def draw(rows: Sequence[Result], path: Path) -> None:
     axes.set_xlabel("share of the bar; lines from the lowest to the highest round")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+CURVES = (
+    (r"1 match, ipc, observations of ([\d,]+) bytes(.*)", "bytes of an observation, 1 match"),
+    (r"([\d,]+) match(?:es)?, (?:tcp|ipc)(, compiled)?", "matches, observations of 8 bytes"),
+)
+"""Pattern of the cases that one picture is drawn from, with the number on its axis, and its name."""
+
+
+def draw_curves(rows: Sequence[Result], path: Path) -> None:
+    """Draw turns per second over the size of an observation, and over the number of matches."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams["svg.hashsalt"] = "dovetail"
+    figure, both = pyplot.subplots(1, 2, figsize=(11, 4.5), layout="constrained", sharey=True)
+    for axes, (pattern, name) in zip(both, CURVES, strict=True):
+        curves: dict[str, dict[int, float]] = {}
+        for row in rows:
+            if (found := re.fullmatch(pattern, row.case)) is None:
+                continue
+            at = int(found[1].replace(",", ""))
+            for label, rate in (
+                (f"Dovetail{found[2] or ''}", row.ours),
+                (row.reference, row.theirs),
+            ):
+                if rate is not None:
+                    curves.setdefault(label, {})[at] = rate
+        for label, points in sorted(curves.items()):
+            style = {"linewidth": 2.5} if label.startswith("Dovetail") else {"linestyle": "--"}
+            axes.plot(*zip(*sorted(points.items()), strict=True), marker="o", label=label, **style)
+        axes.set(xscale="log", yscale="log", xlabel=name)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    both[0].set_ylabel("turns a second")
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
 

@@ -8,6 +8,7 @@ table calls the base as well, in a checkout of it, so it uses only what is there
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import os
@@ -52,6 +53,22 @@ def hosted(transport: Transport, count: str) -> Iterator[Measurement]:
     """The same with the environment in the broker's process."""
     with rows.running(rows.TRIVIAL, transport, hosted=True) as there:
         yield _bursts(there, rows.TRIVIAL, int(count))
+
+
+@contextlib.contextmanager
+def frames(count: str, size: str, *options: str) -> Iterator[Measurement]:
+    """So many single matches over ipc whose observations have so many bytes."""
+    game = dataclasses.replace(rows.FRAMES, configuration={"size": int(size)})
+    with rows.running(game, "ipc", options) as there:
+        yield _bursts(there, game, int(count))
+
+
+@contextlib.contextmanager
+def sockets(size: str) -> Iterator[Measurement]:
+    """Raw Unix sockets with the same hops, and observations of so many bytes."""
+    from bench import references
+
+    yield references.sockets(int(size))
 
 
 @contextlib.contextmanager
@@ -160,14 +177,6 @@ def rl_glue(core: str = "") -> Iterator[Measurement]:
 
 
 @contextlib.contextmanager
-def core() -> Iterator[Measurement]:
-    """The broker's core alone, in its own processor time."""
-    from bench.core_alone import core_alone
-
-    yield core_alone
-
-
-@contextlib.contextmanager
 def in_process(game: str = "trivial") -> Iterator[Measurement]:
     yield functools.partial(rows.play_here, rows.GAMES[game])
 
@@ -239,18 +248,29 @@ def batches(whose: str, *form: str) -> Iterator[Measurement]:
 
 
 @contextlib.contextmanager
-def relay(transport: Transport, count: str, form: str = "single") -> Iterator[Measurement]:
+def relay(
+    transport: Transport, count: str, form: str = "single", size: str = "85"
+) -> Iterator[Measurement]:
     """Bare pyzmq with the same hops; ``bundled``: all that waits at once."""
     from bench import references
 
-    yield references.relay(transport, int(count), bundle=form == "bundled")
+    yield references.relay(transport, int(count), bundle=form == "bundled", size=int(size))
+
+
+@contextlib.contextmanager
+def server(name: str, *arguments: str) -> Iterator[Measurement]:
+    """One seat of the trivial game, or Connect X, at another server."""
+    from bench import servers
+
+    with getattr(servers, name)(*arguments) as burst:
+        yield burst
 
 
 KINDS: dict[str, Callable[..., AbstractContextManager[Measurement]]] = {
     each.__name__: each
     for each in (
-        *(matches, hosted, stacked, observed, shards, client, rl_glue, core, in_process),
-        *(rl_environment, petting_zoo, rules, batches, relay),
+        *(matches, hosted, frames, sockets, stacked, observed, shards, client, rl_glue),
+        *(in_process, rl_environment, petting_zoo, rules, batches, relay, server),
     )
 }
 

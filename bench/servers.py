@@ -1,0 +1,187 @@
+"""Other servers of environments, each through its own public client and with its own defaults.
+
+All play the trivial game of ``peers`` for one seat: 42 turns, an observation of so many bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from bench.measure import Measurement, children, hear, steady
+from bench.peers import TURNS
+
+
+def _episodes(begin: Callable[[], Any], step: Callable[[], Any]) -> Measurement:
+    def turns() -> Iterator[int]:
+        while True:
+            begin()
+            for _ in range(TURNS):
+                step()
+            yield TURNS
+
+    return functools.partial(steady, turns())
+
+
+def _open_env_server(size: int, pipe: Connection) -> None:
+    import uvicorn
+    from openenv.core.env_server import create_fastapi_app
+    from openenv.core.env_server.interfaces import Environment
+    from openenv.core.env_server.types import Action, Observation, State
+
+    class Choice(Action):
+        action: int
+
+    class Seen(Observation):
+        seen: list[int]
+
+    class Trivial(Environment):
+        SUPPORTS_CONCURRENT_SESSIONS = True
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.turn = 0
+
+        def _seen(self) -> Seen:
+            return Seen(seen=nothing, done=self.turn == TURNS, reward=0.0)
+
+        def reset(self, *_: Any, **__: Any) -> Seen:
+            self.turn = 0
+            return self._seen()
+
+        def step(self, *_: Any, **__: Any) -> Seen:
+            self.turn += 1
+            return self._seen()
+
+        @property
+        def state(self) -> State:
+            return State()
+
+    nothing = [0] * size
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        server = uvicorn.Server(
+            uvicorn.Config(create_fastapi_app(Trivial, Choice, Seen), log_level="error")
+        )
+        serving = threading.Thread(target=server.run, args=([made],), daemon=True)
+        serving.start()
+        while not server.started:
+            time.sleep(0.01)
+        pipe.send(made.getsockname()[1])
+        serving.join()
+
+
+@contextlib.contextmanager
+def open_env(size: str) -> Iterator[Measurement]:
+    """OpenEnv's server (FastAPI under uvicorn) and its client over a WebSocket; observations are JSON."""
+    from openenv.core.generic_client import GenericEnvClient
+
+    with children() as start:
+        port = hear(start(_open_env_server, int(size)))
+        with GenericEnvClient(base_url=f"http://127.0.0.1:{port}") as client:
+            yield _episodes(client.reset, lambda: client.step({"action": 0}))
+
+
+def _dm_env_rpc_server(size: int, pipe: Connection) -> None:
+    import grpc
+    from dm_env_rpc.v1 import dm_env_rpc_pb2 as rpc
+    from dm_env_rpc.v1 import dm_env_rpc_pb2_grpc, tensor_utils
+
+    seen = tensor_utils.pack_tensor(np.zeros(size, np.uint8))
+    specs = rpc.ActionObservationSpecs()
+    specs.actions[1].name, specs.actions[1].dtype = "action", rpc.INT32
+    specs.observations[1].name, specs.observations[1].dtype = "seen", rpc.UINT8
+    specs.observations[1].shape[:] = [size]
+
+    class Servicer(dm_env_rpc_pb2_grpc.EnvironmentServicer):
+        def Process(self, requests: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+            turn = -1
+            for request in requests:
+                kind = request.WhichOneof("payload")
+                answer = rpc.EnvironmentResponse()
+                if kind in ("join_world", "reset"):
+                    turn = -1
+                    getattr(answer, kind).specs.CopyFrom(specs)
+                elif kind == "step":
+                    turn = (turn + 1) % (TURNS + 1)
+                    over = turn == TURNS
+                    answer.step.state = rpc.TERMINATED if over else rpc.RUNNING
+                    answer.step.observations[1].CopyFrom(seen)
+                else:
+                    getattr(answer, kind).SetInParent()
+                yield answer
+
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    dm_env_rpc_pb2_grpc.add_EnvironmentServicer_to_server(Servicer(), server)
+    pipe.send(server.add_secure_port("127.0.0.1:0", grpc.local_server_credentials()))
+    server.start()
+    server.wait_for_termination()
+
+
+@contextlib.contextmanager
+def dm_env_rpc(size: str) -> Iterator[Measurement]:
+    """A dm_env_rpc server over gRPC, and the library's dm_env adaptor."""
+    from dm_env_rpc.v1 import connection, dm_env_adaptor
+
+    with children() as start:
+        port = hear(start(_dm_env_rpc_server, int(size)))
+        with connection.create_secure_channel_and_connect(f"127.0.0.1:{port}") as wire:
+            game, _ = dm_env_adaptor.create_and_join_world(wire, {}, {})
+            yield _episodes(game.reset, lambda: game.step({"action": 0}))
+
+
+@contextlib.contextmanager
+def vector_env(count: str, size: str) -> Iterator[Measurement]:
+    """Gymnasium's AsyncVectorEnv: a process for each environment, observations in shared memory."""
+    import gymnasium
+
+    class Trivial(gymnasium.Env[Any, Any]):
+        observation_space = gymnasium.spaces.Box(0, 255, (int(size),), np.uint8)
+        action_space = gymnasium.spaces.Discrete(7)
+        seen = np.zeros(int(size), np.uint8)
+        turn = 0
+
+        def reset(self, **_: Any) -> Any:
+            self.turn = 0
+            return self.seen, {}
+
+        def step(self, action: Any) -> Any:
+            self.turn += 1
+            return self.seen, 0.0, self.turn == TURNS, False, {}
+
+    games = gymnasium.vector.AsyncVectorEnv([Trivial] * int(count))
+    actions = np.zeros(int(count), np.int64)
+    games.reset(seed=1)
+
+    def turns() -> Iterator[int]:
+        while True:
+            for _ in range(TURNS):
+                games.step(actions)
+            yield TURNS * int(count)
+
+    try:
+        yield functools.partial(steady, turns())
+    finally:
+        games.close()
+
+
+@contextlib.contextmanager
+def kaggle() -> Iterator[Measurement]:
+    """kaggle-environments in its own loop: Connect X between its random agents."""
+    from kaggle_environments import make
+
+    game = make("connectx")
+
+    def turns() -> Iterator[int]:
+        while True:
+            yield len(game.run(["random", "random"])) - 1
+
+    yield functools.partial(steady, turns())
