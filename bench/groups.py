@@ -215,7 +215,7 @@ GROUPS: dict[str, Group] = {
             Bar("in process, Connect Four", "Connect Four", KAGGLE, 10.0),
         ],
         pin=False,
-        note="other servers play one seat of the trivial game, in a process of their own, with their defaults: "
+        note="other servers play one seat of the trivial game, each in a separate process with its defaults: "
         "OpenEnv under uvicorn and by JSON, dm_env_rpc by gRPC with local credentials, AsyncVectorEnv with a "
         "process for each of 8 environments; kaggle-environments asks for gymnasium 1.2 and is measured only "
         "where it is installed",

@@ -1,6 +1,6 @@
 """Other servers of environments, each through its own public client and with its own defaults.
 
-All play the trivial game of ``peers`` for one seat: 42 turns, an observation of so many bytes.
+All play the trivial game of ``peers`` for one seat: 42 turns, an observation of a given size.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _open_env_server(size: int, pipe: Connection) -> None:
 
 @contextlib.contextmanager
 def open_env(size: str) -> Iterator[Measurement]:
-    """OpenEnv's server (FastAPI under uvicorn) and its client over a WebSocket; observations are JSON."""
+    """OpenEnv's server (FastAPI under uvicorn) and its client over a WebSocket, in JSON."""
     from openenv.core.generic_client import GenericEnvClient
 
     with children() as start:

@@ -58,6 +58,15 @@ def test_table_picture_and_history(tmp_path: Path) -> None:
     assert [row["ratio"] for row in new["rows"]] == [3.0, 1.0, None, 0.367, 1.0]
 
 
+def test_curves_are_drawn_from_rows_with_a_size_or_a_number_of_matches(tmp_path: Path) -> None:
+    cases = ["1 match, ipc, observations of 28,224 bytes", "64 matches, tcp", "something else"]
+    found = [report.Result(each, 10.0, "another", 20.0, None, None, None) for each in cases]
+    report.draw_curves(found, tmp_path / "curves.svg")
+    drawn = (tmp_path / "curves.svg").read_text()
+    assert "bytes of an observation" in drawn
+    assert drawn.count("<!-- another -->") == 2
+
+
 @pytest.mark.parametrize("name", GROUPS)
 def test_every_row_names_subjects_of_its_group(name: str) -> None:
     group = GROUPS[name]

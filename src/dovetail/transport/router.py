@@ -23,7 +23,7 @@ from dovetail.transport.zmtp import TooLarge, Wire, WireError
 
 log = logging.getLogger("dovetail.broker")
 
-CONNECTIONS = 4096
+CONNECTIONS = 1 << 14
 """Connections at a time."""
 HANDSHAKE = 5.0
 """Seconds that a peer has to greet."""

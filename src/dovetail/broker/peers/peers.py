@@ -14,7 +14,7 @@ from dovetail.protocol.states import SESSION, Machine, SessionPhase
 COMPLAINTS = 100
 """Maximum errors about no request that a peer is told before its next ``pong``."""
 CROWD = 64
-"""Peers from which on those that come later have longer heartbeats: twice as many, twice as long."""
+"""Peers with the usual heartbeat; those that come later have longer ones, in proportion."""
 LONGEST = 30.0
 """Seconds of the longest heartbeat in a crowd."""
 PATIENCE = 3.0
@@ -128,9 +128,13 @@ class Peer:
 
 
 def heartbeat(usual: float, peers: int) -> float:
-    """Return the seconds between two pings of a peer that comes when there are so many.
+    """Return the seconds between two pings of a peer.
 
-    So the pings of all together grow with the logarithm of their number, up to ``LONGEST``.
+    Args:
+        usual: for a peer that is not in a crowd.
+        peers: how many there are when it comes.
+
+    The pings of all together grow with the logarithm of their number, up to ``LONGEST``.
     """
     return max(usual, min(usual * peers / CROWD, LONGEST))
 
