@@ -27,6 +27,10 @@ COMMANDS = {
         "dovetail_bridges.commands.openenv",
         "Offer seats in a game to clients and trainers that speak OpenEnv.",
     ),
+    "bridges": (
+        "dovetail_bridges.commands.check",
+        "Try the bridges with what is installed.",
+    ),
     "ggp": (
         "dovetail_bridges.commands.ggp",
         "Play games of the General Game Playing protocol.",

@@ -97,7 +97,7 @@ class Gymnasium(Foreign[Options]):
             raise DovetailError(
                 f"environment gymnasium, option 'id': {options.id} cannot be made: "
                 f"{one_line(error)}"
-                f"{'' if where else MODULE}"
+                f"{MODULE if type(error).__name__.endswith('NotFound') else ''}"
             ) from error
         for name in options.wrappers:
             self.env = self._wrapped(name)

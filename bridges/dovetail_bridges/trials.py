@@ -1,0 +1,189 @@
+"""One random episode of each foreign game that is installed, in a process that the clock ends."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
+from importlib.metadata import PackageNotFoundError, version
+from multiprocessing.connection import Connection
+from pathlib import Path
+from sys import stderr
+from typing import Any
+
+from msgspec import Struct
+
+from dovetail.peer import plugins
+from dovetail.peer.agents.sampling import sample
+from dovetail.peer.environments.environment import Environment
+from dovetail.peer.presets import preset
+from dovetail.peer.registry import one_line
+from dovetail.protocol import outside
+from dovetail_bridges import conversion
+from dovetail_bridges.gdl.environment import bundled
+
+TURNS = 300
+"""Turns of an episode at most."""
+Options = dict[str, Any]
+
+
+class Trial(Struct, frozen=True):
+    """The trial of one game."""
+
+    bridge: str
+    game: str
+    problem: str
+    """The reason why no episode could be played; empty if one was."""
+    seconds: float
+
+
+def gymnasium(modules: Sequence[str]) -> list[tuple[str, Options]]:
+    """Return what Gymnasium has registered, with what importing the modules adds."""
+    import gymnasium as theirs
+
+    found = [(each, {"id": each}) for each in theirs.registry]
+    for module in modules:
+        importlib.import_module(module)
+        known = {name for name, _ in found}
+        found += [
+            (each, {"id": f"{module}:{each}"}) for each in theirs.registry if each not in known
+        ]
+    return [each for each in found if not each[0].startswith("dovetail/")]
+
+
+def pettingzoo(modules: Sequence[str]) -> list[tuple[str, Options]]:
+    """Return what PettingZoo has registered, in both of its forms."""
+    import pettingzoo as theirs
+
+    return [
+        (f"{name} ({api})", {"id": name, "api": api})
+        for api in ("aec", "parallel")
+        for name in getattr(theirs, f"{api}_registry")
+        if not name.startswith("dovetail/")
+    ]
+
+
+def openspiel(modules: Sequence[str]) -> list[tuple[str, Options]]:
+    """Return the games of OpenSpiel that need no parameters."""
+    import pyspiel
+
+    importlib.import_module("open_spiel.python.games")
+    games = (each for each in pyspiel.registered_games() if each.default_loadable)
+    return [(each.short_name, {"game": each.short_name}) for each in games]
+
+
+def gdl(modules: Sequence[str]) -> list[tuple[str, Options]]:
+    """Return the descriptions that come with Dovetail."""
+    return [(each, {"game": each}) for each in bundled()]
+
+
+def descriptions(folder: Path) -> list[tuple[str, Options]]:
+    """Return the descriptions in the files of a folder whose names end in ``.kif``.
+
+    Raises:
+        DovetailError: one is too long.
+    """
+    files = sorted(folder.rglob("*.kif"))
+    return [
+        (
+            str(each.relative_to(folder)),
+            {"rules": outside.data(each, outside.TEXT).decode("utf-8", "replace")},
+        )
+        for each in files
+    ]
+
+
+BRIDGES: dict[str, tuple[str, Callable[[Sequence[str]], list[tuple[str, Options]]]]] = {
+    "gymnasium": ("gymnasium", gymnasium),
+    "pettingzoo": ("pettingzoo", pettingzoo),
+    "openspiel": ("open_spiel", openspiel),
+    "gdl": ("", gdl),
+}
+"""The package of each bridge, and what lists its games."""
+
+
+def installed(bridge: str) -> str:
+    """Return a bridge's package and its version; empty if it is absent or needs none."""
+    package = BRIDGES[bridge][0]
+    try:
+        return f"{package} {version(package)}" if package else ""
+    except PackageNotFoundError:
+        return ""
+
+
+def play(bridge: str, options: Mapping[str, Any], seed: int = 0) -> None:
+    """Play one random episode, of ``TURNS`` turns at most.
+
+    Raises:
+        Exception: whatever the game raises; or it shows or allows what its spaces do not have.
+    """
+    kind = preset(plugins.find("environment", bridge), dict(options), f"environment {bridge}")
+    game: Environment = kind()
+    rng = random.Random(seed)
+    try:
+        spec = game.init()
+        turn = game.start(seed)
+        for _ in range(TURNS):
+            for view in turn.seats:
+                space = conversion.space_of(spec, view.seat, "observation")
+                if not space.contains(view.observation):
+                    raise ValueError(f"what seat {view.seat} sees is not in its space")
+            if not turn.to_act:
+                break
+            actions = {}
+            for view in turn.seats:
+                if view.seat in turn.to_act:
+                    space = conversion.space_of(spec, view.seat, "action")
+                    legal = conversion.numbers(view.legal, space)
+                    actions[view.seat] = rng.choice(legal) if legal else sample(space, rng)
+            turn = game.step(actions)
+    finally:
+        game.cleanup()
+
+
+def _serve(link: Connection) -> None:
+    """Play what is asked for until the other end closes."""
+    with suppress(EOFError, KeyboardInterrupt), redirect_stdout(stderr):
+        while True:
+            bridge, options = link.recv()
+            try:
+                play(bridge, options)
+                link.send("")
+            except Exception as error:
+                link.send(one_line(error) or type(error).__name__)
+
+
+def run(bridge: str, games: Sequence[tuple[str, Options]], seconds: float) -> Iterator[Trial]:
+    """Try games one after another; a process that is late is killed, and another one goes on.
+
+    Args:
+        bridge: its name.
+        games: names and options.
+        seconds: for each.
+    """
+    context = multiprocessing.get_context("spawn")
+    worker: Any = None
+    for game, options in games:
+        if worker is None:
+            link, theirs = context.Pipe()
+            worker = context.Process(target=_serve, args=(theirs,), daemon=True)
+            worker.start()
+            theirs.close()
+        begun = time.monotonic()
+        try:
+            link.send((bridge, options))
+            problem = link.recv() if link.poll(seconds) else f"not over after {seconds:g} s"
+            late = problem.startswith("not over after")
+        except (EOFError, OSError):
+            problem, late = "its process ended", True
+        yield Trial(bridge, game, problem, time.monotonic() - begun)
+        if late:
+            worker.kill()
+            worker.join()
+            worker = None
+    if worker is not None:
+        link.close()
+        worker.join()

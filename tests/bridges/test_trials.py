@@ -1,0 +1,60 @@
+"""The counts of the bridges' pages can be made again by everybody: ``dovetail bridges check``."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from typer.testing import CliRunner
+
+from dovetail.cli import app
+from dovetail_bridges import trials
+
+
+def checked(*words: Any) -> str:
+    result = CliRunner().invoke(app, ["bridges", "check", *map(str, words)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_games_that_play_and_games_that_do_not_are_counted(tmp_path: Path) -> None:
+    good = "(role a) (init x) (legal a go) (<= (next y) (true x)) (<= terminal (true y)) (goal a 9)"
+    (tmp_path / "good.kif").write_text(good)
+    (tmp_path / "bad.kif").write_text("(role a")
+    said = checked("gdl", "--gdl", tmp_path)
+    assert "gdl bad.kif: NotKIF: line 1" in said
+    assert "gdl: 1 of 2 play" in said
+    (one,) = map(json.loads, checked("gdl", "--only", "nim", "--json").splitlines())
+    assert (one["bridge"], one["game"], one["problem"]) == ("gdl", "nim", "")
+    assert "gdl: 0 of 0 play" in checked("gdl", "--gdl", tmp_path, "--only", "no such game")
+    assert CliRunner().invoke(app, ["bridges", "check", "nobody"]).exit_code == 2
+
+
+def ends(*_: Any, **__: Any) -> Any:
+    """Stand in for an environment that takes its process with it."""
+    os._exit(3)
+
+
+def hangs(*_: Any, **__: Any) -> Any:
+    """Stand in for an environment that is never made."""
+    threading.Event().wait()
+
+
+gymnasium.register("tests/Ends-v0", entry_point=ends)
+gymnasium.register("tests/Hangs-v0", entry_point=hangs)
+
+
+def test_what_is_late_or_dies_costs_its_own_place_alone() -> None:
+    here = f"{__name__}:tests"
+    games = [(each, {"id": f"{here}/{each}-v0"}) for each in ("Ends", "Hangs")]
+    games.append(("FrozenLake", {"id": "FrozenLake-v1"}))
+    found = {each.game: each.problem for each in trials.run("gymnasium", games, 8.0)}
+    assert found == {
+        "Ends": "its process ended",
+        "Hangs": "not over after 8 s",
+        "FrozenLake": "",
+    }
