@@ -157,7 +157,7 @@ def _serve(link: Connection) -> None:
 
 
 def run(bridge: str, games: Sequence[tuple[str, Options]], seconds: float) -> Iterator[Trial]:
-    """Try games one after another; a process that is late is killed, and another one goes on.
+    """Try games one after another; a process that is late is killed and replaced.
 
     Args:
         bridge: its name.
