@@ -21,7 +21,7 @@ COLUMN = 240
 """The width of a column of ratings."""
 MARGIN = 14
 """The least distance of a tick's text from its ends."""
-TICKS = 4
+TICKS = 5
 STEPS = (20, 50, 100, 200, 500, 1000, 2000, 5000)
 ENDS = {
     "terminated": "played to the end",

@@ -146,7 +146,7 @@ async function leaders() {
     of("none").hidden = found.rows.length > 0;
     of("ticks").replaceChildren(
       ...found.ticks.map((/** @type {[number, string]} */ [x, text]) => {
-        const made = svg("text", { x, y: 11, "text-anchor": "middle" });
+        const made = svg("text", { x: `${x / 2.4}%`, y: 11, "text-anchor": "middle" });
         made.textContent = text;
         return made;
       }),
