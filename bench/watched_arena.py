@@ -44,11 +44,14 @@ def cost(arena: int, token: str, seconds: float) -> tuple[float, float]:
     return turns / seconds, 1000 * (after[1] - before[1]) / turns
 
 
-async def browse(url: str, number: int) -> None:
+async def browse(url: str, number: int, opening: asyncio.Semaphore, open_: list[int]) -> None:
     """Watch as a browser does: answer each message, then get the newest."""
     own, origin = (f"127.0.1.{1 + number // 200}", 0), Origin(url.rstrip("/"))
     live = f"ws{url[4:]}live"
-    async with websockets.connect(live, origin=origin, local_addr=own) as socket:
+    async with opening:
+        socket = await websockets.connect(live, origin=origin, local_addr=own, open_timeout=100)
+    open_.append(number)
+    async with socket:
         await socket.send('{"about": "wall:connect_four"}')
         async for text in socket:
             await socket.send('{"here":true}' if text == "{}" else '{"got":true}')
@@ -60,8 +63,10 @@ async def watched(url: str, arena: int, token: str, seconds: float) -> None:
         "no browser: %.0f turns/s, %.3f ms" % await asyncio.to_thread(cost, arena, token, seconds),
         flush=True,
     )
-    tasks = [asyncio.create_task(browse(url, number)) for number in range(BROWSERS)]
-    await asyncio.sleep(15)
+    opening, here = asyncio.Semaphore(16), list[int]()
+    tasks = [asyncio.create_task(browse(url, n, opening, here)) for n in range(BROWSERS)]
+    while len(here) < BROWSERS and not any(each.done() for each in tasks):
+        await asyncio.sleep(1)
     found = await asyncio.to_thread(cost, arena, token, seconds)
     print(f"{sum(not each.done() for each in tasks)} browsers: %.0f turns/s, %.3f ms" % found)
 
