@@ -418,6 +418,13 @@ def test_an_entrant_uploads_an_agent_where_the_arena_allows_it(
         assert store.submissions()[0].state == "withdrawn"
         assert sign_in(on, tokens["bob"]) == 200
         assert on.get(f"/arena/submitted/{one.id}.log").status_code == 404
+        form = {"csrf": stamp(on, "/arena/mine"), "number": str(two.id)}
+        assert "no such submission" in on.post("/arena/recall", data=form).text
+        assert sign_in(on, "of the operator") == 200
+        assert "alice/mine.v2" in on.get("/operator").text
+        form = {"csrf": stamp(on, "/operator"), "number": str(two.id)}
+        assert on.post("/arena/recall", data=form).status_code == 200
+        assert store.submissions()[1].state == "withdrawn"
     copy = archive.restore(exported(tmp_path), tmp_path / "copy")
     with ArenaStore(copy.parent / "arena" / FILE) as found:
         assert found.submissions() == store.submissions()

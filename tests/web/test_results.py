@@ -156,6 +156,37 @@ def test_an_execution_that_runs_shows_its_finished_stages(results: Path, tmp_pat
     assert "All stages" not in text
 
 
+def test_a_chart_answers_the_pointer_and_its_legend(chromium: Any, results: Path) -> None:
+    context = chromium.new_context(viewport={"width": 1000, "height": 800}, color_scheme="dark")
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    try:
+        page.goto((results / "report.html").as_uri())
+        plot = page.locator("figure.plot:has-text('Ratings')")
+        plot.locator("canvas").wait_for()
+        one, dice = (plot.locator(f".names button:has-text('{name}')") for name in ("one", "dice"))
+        plot.locator(".u-over").hover()
+        plot.locator(".tip").wait_for()
+        assert plot.locator(".tip div").count() == 2
+        one.click()
+        assert (one.get_attribute("aria-pressed"), dice.get_attribute("aria-pressed")) == (
+            "false",
+            "true",
+        )
+        plot.locator(".u-over").hover(position={"x": 300, "y": 50})
+        assert plot.locator(".tip div").count() == 1
+        dice.click()  # the last one shows all again
+        assert one.get_attribute("aria-pressed") == "true"
+        plot.locator("input[type=range]").fill("60")
+        assert "exponential average, 0.60" in plot.inner_text()
+        plot.locator("button:has-text('Logarithmic axis')").click()
+        assert plot.locator("canvas").count() == 1
+        assert wrong == []
+    finally:
+        context.close()
+
+
 def test_a_trial_lasts_from_its_first_stage(results: Path, browser: TestClient) -> None:
     with Records(results) as records:
         rows = {each["id"]: each for each in records.rows("executions")}

@@ -331,12 +331,13 @@ class EntrantPages:
         )
 
     async def recall(self, request: Request) -> Response:
-        """Withdraw a submission."""
+        """Withdraw a submission: its entrant, or the operator."""
         form = await self._site.posted(request)
-        who = await self._site.only_entrant(request)
+        who = await self._site.entrant(request) or await self._site.only_entrant(request)
+        whose = None if who == description.OWN else who
         given = str(form.get("number", ""))
         number = int(given) if given.isdecimal() and len(given) < 18 else 0
-        return await self._done(request, who, lambda: self._store.recall(number, who))
+        return await self._done(request, who, lambda: self._store.recall(number, whose))
 
     async def printed(self, request: Request) -> Response:
         """The newest of what a submitted agent printed, for its entrant and the operator."""

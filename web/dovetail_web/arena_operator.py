@@ -103,6 +103,7 @@ class OperatorPages:
                 "never": never,
                 "entrants": self._store.entrants(),
                 "log": self._store.log(LINES)[::-1],
+                "submissions": self._store.submissions()[::-1][:LINES],
                 "games": sum(row.games for row in rows),
                 "faults": sum(row.faults for row in rows),
             }
