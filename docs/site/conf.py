@@ -100,7 +100,7 @@ pygments_dark_style = "monokai"
 copybutton_prompt_text = "$ "
 
 
-MARK = re.compile(r"<!-- (from the code|pages|list): (.+?) -->")
+MARK = re.compile(r"<!-- (from the code|pages|list|rest): (.+?) -->")
 
 
 def fill(app: Sphinx, name: str, source: list[str]) -> None:
@@ -111,7 +111,12 @@ def fill(app: Sphinx, name: str, source: list[str]) -> None:
         if kind == "from the code":
             return generated.TEXTS[what]()
         pages = "\n".join(what.split())
-        options = ":glob:\n:maxdepth: 1\n" + (":hidden:\n" if kind == "pages" else "")
+        if kind == "rest":  # those of the page's folder that it does not name
+            here = {each.stem for each in Path(app.env.doc2path(name)).parent.glob("*.md")}
+            pages = "\n".join(sorted(here - {*source[0].split(), Path(name).name}))
+        if not pages:
+            return ""
+        options = ":glob:\n:maxdepth: 1\n" + ("" if kind == "list" else ":hidden:\n")
         return f"```{{toctree}}\n{options}\n{pages}\n```"
 
     source[0] = MARK.sub(text, source[0])
