@@ -117,7 +117,7 @@ class ResultPages:
         for each in found:
             for section in each.sections:
                 for chart in section.charts:
-                    laid.setdefault(f"{section.key} {chart.title}", {})[_title(each)] = chart
+                    laid.setdefault(f"{section.key} {chart.title}", {})[_named(each)] = chart
         sides = [
             (path("results", *name.split(".")), each)
             for name, each in zip(names, found, strict=True)
@@ -220,6 +220,12 @@ class ResultPages:
             return await asyncio.to_thread(self._results.execution, int(store), int(number))
         except DovetailError as error:
             raise HTTPException(404, str(error)) from None
+
+
+def _named(of: Execution) -> str:
+    """Return what the lines of an execution are called beside those of others."""
+    variant = of.row["variant"]
+    return f"{_title(of)}, {variant}, seed {of.row['seed']}" if variant else _title(of)
 
 
 def _title(of: Execution) -> str:

@@ -272,6 +272,7 @@
       context.save();
       context.font = `600 ${LETTER * ratio}px sans-serif`;
       context.textBaseline = "middle";
+      context.textAlign = "left";
       for (const { name, stroke, y } of places) {
         const at = Math.max(y, least);
         least = at + (LETTER + 3) * ratio;
