@@ -36,7 +36,7 @@ def test_everything_that_is_released_together_has_one_version() -> None:
         "rust": tomllib.loads(read("clients/rust/Cargo.toml"))["package"]["version"],
         "typescript": json.loads(read("clients/typescript/package.json"))["version"],
         "typescript hello": found(
-            r'"dovetail-typescript (.+?)"', "clients/typescript/src/node/serve.ts"
+            r'"dovetail-typescript (.+?)"', "clients/typescript/src/peer/serve.ts"
         ),
         "java": ElementTree.fromstring(read("clients/java/pom.xml")).findtext(f"{space}version"),
         "java hello": found(

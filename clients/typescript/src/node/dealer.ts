@@ -6,6 +6,7 @@
 import { connect } from "node:net";
 import type { Socket, TcpNetConnectOpts, IpcNetConnectOpts } from "node:net";
 import { DovetailError } from "../core/index.js";
+import type { Connection, Ears } from "../peer/link.js";
 import { Curve } from "./curve.js";
 import type { Key } from "./key.js";
 import { Denied, Mismatch, Wire, WireError } from "./zmtp.js";
@@ -20,16 +21,6 @@ const ATTEMPTS = 3;
 
 /** Bytes that are read at once. */
 const READ = 1 << 16;
-
-/** What a dealer tells its link. */
-export interface Ears {
-  /** There is a new connection; what is returned is sent first. */
-  greet(): Uint8Array;
-  /** Frames came. */
-  heard(frames: Uint8Array[]): void;
-  /** The broker will never let this program in; the text goes after its address. */
-  refused(why: string): void;
-}
 
 /**
  * Read an address such as `tcp://127.0.0.1:5757` or `ipc:///run/broker`.
@@ -49,7 +40,7 @@ function endpoint(address: string): TcpNetConnectOpts | IpcNetConnectOpts {
 }
 
 /** A connection to a broker, which need not run yet. */
-export class Dealer {
+export class Dealer implements Connection {
   readonly #endpoint: TcpNetConnectOpts | IpcNetConnectOpts;
   #socket: Socket | null = null;
   #wire: Wire;
@@ -79,12 +70,10 @@ export class Dealer {
     return new Wire(this.key && new Curve(this.key));
   }
 
-  /** Whether frames that are sent leave now. */
   get ready(): boolean {
     return this.#wire.ready;
   }
 
-  /** Give up the connection, if there is one, and open another. */
   open(): void {
     this.#discard();
     const wire = this.#wire;
@@ -169,11 +158,6 @@ export class Dealer {
     this.ears.refused(why);
   }
 
-  /**
-   * Send frames as one message; without a connection they are dropped.
-   *
-   * What is lost with a connection is said again after the next `hello` (SPEC.md, Delivery).
-   */
   send(frames: readonly Uint8Array[]): void {
     if (this.#wire.ready) this.#write([this.#wire.pack(frames)]);
   }
@@ -182,7 +166,6 @@ export class Dealer {
     for (const each of parts) this.#socket?.write(each);
   }
 
-  /** Disconnect, once the broker has taken all that was sent, or after so many milliseconds. */
   async close(linger: number): Promise<void> {
     const socket = this.#socket;
     if (socket && this.#wire.ready && linger > 0) {

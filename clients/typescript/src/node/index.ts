@@ -4,7 +4,7 @@
  */
 
 export * from "../core/index.js";
-export { ADDRESS, Link } from "./link.js";
-export type { Listener } from "./link.js";
-export { SOFTWARE, connect, main, serve, serveHost } from "./serve.js";
-export type { ConnectOptions, ServeOptions, Served } from "./serve.js";
+export { SOFTWARE } from "../peer/serve.js";
+export type { PeerOptions, Served, ServingOptions } from "../peer/serve.js";
+export { ADDRESS, connect, main, serve, serveHost } from "./serve.js";
+export type { ConnectOptions, ServeOptions } from "./serve.js";

@@ -3,19 +3,20 @@
  * @module
  */
 
-import { AgentHost, DovetailError, EnvironmentHost, Experiment, SessionLost } from "../core/index.js";
-import type { AgentType, EnvironmentType, Heard, Host, Int, Offer, Role, Welcome } from "../core/index.js";
-import { ADDRESS, Link } from "./link.js";
-import type { Listener, Patience } from "./link.js";
+import { DovetailError } from "../core/index.js";
+import type { Experiment, Host, Role, Welcome } from "../core/index.js";
+import { Socket } from "../browser/socket.js";
+import type { Transport } from "../peer/link.js";
+import { answer, conduct, hostOf } from "../peer/serve.js";
+import type { PeerOptions, Served, ServingOptions } from "../peer/serve.js";
+import { Dealer } from "./dealer.js";
+import { readKey } from "./key.js";
 
-/** Name and version of this library, as the broker shows it to people. */
-export const SOFTWARE = "dovetail-typescript 0.2.0";
-
-/** Seconds of the broker's silence after which an experiment gives up. */
-const GIVE_UP = 60;
+/** Where a broker is, unless told otherwise. */
+export const ADDRESS = "tcp://127.0.0.1:5757";
 
 /** Where the broker is, and who connects. */
-export interface ConnectOptions {
+export interface ConnectOptions extends PeerOptions {
   /** A ZeroMQ endpoint; absent: the environment variable DOVETAIL_BROKER, else port 5757 here. */
   broker?: string;
   /** The broker's access token; absent: the environment variable DOVETAIL_TOKEN. */
@@ -25,79 +26,33 @@ export interface ConnectOptions {
    * variable DOVETAIL_KEY.
    */
   key?: string | null;
-  /** Unique among the peers present; absent: the broker chooses. */
-  name?: string;
-  /** Seconds to wait for the broker's first answer, 10 if absent; `Infinity` waits forever. */
-  wait?: number;
-  /**
-   * Seconds of the broker's silence after which this program gives up; absent: 60 for an experiment, and never for
-   * a program that serves.
-   */
-  giveUp?: number;
 }
-
-/** How a program serves. */
-export interface ServeOptions extends ConnectOptions {
-  /** Called when the broker has welcomed this program, instead of the line that a program under `main` prints. */
-  ready?: (welcome: Welcome) => void;
-  /**
-   * Told of what went wrong, for who wrote the program: that the agent or environment threw something, and what the
-   * broker refused.  Absent: the line goes to standard error, and if the environment variable DOVETAIL_DEBUG is set,
-   * the stack of what was thrown.
-   */
-  problem?: (line: string, thrown?: unknown) => void;
-  /** Ends serving, with a goodbye; SIGTERM and SIGINT do so too. */
-  signal?: AbortSignal;
-}
-
-/** What a program serves: agent types, one agent that it is itself, or environment types. */
-export type Served =
-  | { agents: readonly AgentType[] }
-  | { agent: AgentType; parameters?: Record<string, unknown>; seed?: Int }
-  | { environments: readonly EnvironmentType[] };
 
 /**
- * Open a link.
- * @param patience - what to do while the broker is silent, unless the options say
- * @param welcomed - called when it has answered, before what it says is handled
+ * How a program serves.
+ *
+ * Without `ready`, a program under `main` prints a line when it is welcome.  Without `problem`, the line goes to
+ * standard error, and if the environment variable DOVETAIL_DEBUG is set, the stack of what was thrown.  SIGTERM and
+ * SIGINT end serving, too.
  */
-function join<R extends Role>(
-  role: R,
-  options: ConnectOptions,
-  offers: Offer[],
-  patience: Pick<Patience, "giveUp" | "warn">,
-  welcomed: (welcome: Welcome, address: string) => void,
-  listener: Listener<R>,
-): Link<R> {
+export interface ServeOptions extends ConnectOptions, ServingOptions {}
+
+/** Return the way to the broker that the options or the environment name; `ws://` needs a Node that has WebSocket. */
+function way(options: ConnectOptions): Transport {
   const env = process.env;
-  const { wait = 10, name = "", token = env["DOVETAIL_TOKEN"] ?? null } = options;
-  const key = options.key === undefined ? env["DOVETAIL_KEY"] : options.key;
+  const key = (options.key === undefined ? env["DOVETAIL_KEY"] : options.key) ?? "";
   const address = options.broker ?? env["DOVETAIL_BROKER"] ?? ADDRESS;
-  let greeted = false;
-  const link = new Link<R>(
+  const remedy = "start one with `dovetail broker`";
+  if (/^wss?:/.test(address)) return { address, remedy, connect: (ears) => new Socket(address, ears) };
+  return {
     address,
-    key ?? "",
-    role,
-    { name, offers, token, software: SOFTWARE },
-    { wait, giveUp: options.giveUp ?? patience.giveUp, warn: patience.warn },
-    {
-      handle: (messages) => {
-        const { welcome } = link.session;
-        if (welcome && !greeted) {
-          greeted = true;
-          welcomed(welcome, address);
-        }
-        return listener.handle(messages);
-      },
-      closed: (error) => listener.closed(error),
-    },
-  );
-  try {
-    link.open();
-  } catch (error) {
-    void link.close(false, error as Error);
-  }
-  return link;
+    remedy,
+    connect: (ears) => new Dealer(address, key === "" ? null : readKey(key), ears),
+  };
+}
+
+function token(options: ConnectOptions): string | null {
+  return options.token === undefined ? (process.env["DOVETAIL_TOKEN"] ?? null) : options.token;
 }
 
 /**
@@ -110,19 +65,14 @@ function join<R extends Role>(
  * @throws DovetailError: there is no broker, or it refuses this program.
  */
 export async function serve(served: Served, options: ServeOptions = {}): Promise<void> {
-  if ("environments" in served) {
-    await serveHost(new EnvironmentHost(served.environments), options);
-  } else {
-    const host = "agent" in served ? new AgentHost(served.agent, served) : new AgentHost(served.agents);
-    await serveHost(host, options);
-  }
+  await serveHost<Role>(hostOf(served), options);
 }
 
 /** Whether this is a program under `main`. */
 let telling = false;
 
 /** Say in one line what is on offer where. */
-function tell(host: Host, address: string, welcome: Welcome): void {
+function tell<R extends Role>(host: Host<R>, address: string, welcome: Welcome): void {
   if (!telling) return;
   const names = host.offers().map((each) => each.name);
   console.log(`${host.role} ${names.join(", ")} ready at ${address} as ${welcome.name}`);
@@ -130,37 +80,21 @@ function tell(host: Host, address: string, welcome: Welcome): void {
 
 /** The same for a host that is there already. */
 export function serveHost<R extends Role>(host: Host<R>, options: ServeOptions = {}): Promise<void> {
-  const { problem = complain, ready, signal } = options;
-  return new Promise((resolve, reject) => {
-    const stop = (): void => void link.close();
-    process.once("SIGTERM", stop);
-    process.once("SIGINT", stop);
-    signal?.addEventListener("abort", stop);
-    const welcomed = (welcome: Welcome, address: string): void =>
-      ready ? ready(welcome) : tell(host, address, welcome);
-    const link = join(host.role, options, host.offers(), { giveUp: Infinity, warn: problem }, welcomed, {
-      handle: (messages) => {
-        for (const each of messages) refused(each, problem);
-        return host.handle(messages);
-      },
-      closed: (error) => {
-        process.off("SIGTERM", stop);
-        process.off("SIGINT", stop);
-        signal?.removeEventListener("abort", stop);
-        if (error) reject(error);
-        else resolve();
-      },
-    });
-    host.later = (frames) => link.send(frames);
-    host.surprised = problem;
-    if (signal?.aborted) stop();
+  const { problem = complain, signal } = options;
+  const transport = way(options);
+  const ready = options.ready ?? ((welcome: Welcome) => tell(host, transport.address, welcome));
+  const leave = new AbortController();
+  const stop = (): void => leave.abort();
+  process.once("SIGTERM", stop);
+  process.once("SIGINT", stop);
+  signal?.addEventListener("abort", stop);
+  if (signal?.aborted) stop();
+  const peer = { ...options, token: token(options), problem, ready, signal: leave.signal };
+  return answer(host, transport, peer).finally(() => {
+    process.off("SIGTERM", stop);
+    process.off("SIGINT", stop);
+    signal?.removeEventListener("abort", stop);
   });
-}
-
-/** What the broker refuses without being asked is a mistake in the program, which would stay hidden otherwise. */
-function refused(message: Heard[Role], problem: (line: string) => void): void {
-  if (message.type !== "error" || message.id !== null) return;
-  problem(`the broker refuses (${message.code}): ${message.message}`);
 }
 
 function complain(line: string, thrown?: unknown): void {
@@ -175,25 +109,7 @@ function complain(line: string, thrown?: unknown): void {
  * @throws DovetailError: there is none, or it refuses this peer.
  */
 export function connect(options: ConnectOptions = {}): Promise<Experiment> {
-  return new Promise((resolve, reject) => {
-    const experiment = new Experiment();
-    const link = join(
-      "experiment",
-      options,
-      [],
-      { giveUp: GIVE_UP, warn: complain },
-      () => resolve(experiment),
-      {
-        handle: (messages) => experiment.handle(messages),
-        closed: (error) => {
-          const lost = error ?? new SessionLost("the broker has left");
-          experiment.lose(lost);
-          reject(lost);
-        },
-      },
-    );
-    experiment.attach(link);
-  });
+  return conduct(way(options), { ...options, token: token(options) }, complain);
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * A peer's connection to a broker: a DEALER around a `Session`.
+ * A peer's link to a broker: a connection around a `Session`, for Node and for browsers.
  *
  * What arrives together is read together, and what is to say is sent together.
  * @module
@@ -7,11 +7,6 @@
 
 import { DovetailError, Session, encode } from "../core/index.js";
 import type { Heard, Identity, Role, messages } from "../core/index.js";
-import { Dealer } from "./dealer.js";
-import { readKey } from "./key.js";
-
-/** Where a broker is, unless told otherwise. */
-export const ADDRESS = "tcp://127.0.0.1:5757";
 
 /** How often, in milliseconds, it is looked whether the broker is silent. */
 const WATCH = 250;
@@ -19,6 +14,44 @@ const WATCH = 250;
 const LINGER = 500;
 
 const clock = (): number => performance.now() / 1000;
+
+/** What a connection tells its link. */
+export interface Ears {
+  /** There is a new connection; what is returned is sent first. */
+  greet(): Uint8Array;
+  /** Frames came. */
+  heard(frames: Uint8Array[]): void;
+  /** The broker will never let this program in; the text goes after its address. */
+  refused(why: string): void;
+}
+
+/** A connection to a broker, which need not run yet; it is opened again when it breaks. */
+export interface Connection {
+  /** Whether frames that are sent leave now. */
+  readonly ready: boolean;
+  /** Give up the connection, if there is one, and open another. */
+  open(): void;
+  /**
+   * Send frames together; without a connection they are dropped.
+   *
+   * What is lost with a connection is said again after the next `hello` (SPEC.md, Delivery).
+   */
+  send(frames: readonly Uint8Array[]): void;
+  /** Disconnect, once the broker has taken all that was sent, or after so many milliseconds. */
+  close(linger: number): Promise<void>;
+}
+
+/** The way to a broker. */
+export interface Transport {
+  readonly address: string;
+  /** What to do if no broker answers there. */
+  readonly remedy: string;
+  /**
+   * Return a connection that is not open yet.
+   * @throws DovetailError: the address or the key is wrong.
+   */
+  connect(ears: Ears): Connection;
+}
 
 /** What a link tells its role. */
 export interface Listener<R extends Role> {
@@ -41,8 +74,8 @@ export interface Patience {
 /** A connection that renews itself when it breaks. */
 export class Link<R extends Role> {
   readonly session: Session<R>;
-  #dealer: Dealer | null = null;
-  #watch: NodeJS.Timeout | undefined;
+  #connection: Connection | null = null;
+  #watch: ReturnType<typeof setInterval> | undefined;
   #outbox: Uint8Array[] = [];
   #looked = 0;
   /** Seconds in which this program listened and nothing came. */
@@ -51,16 +84,14 @@ export class Link<R extends Role> {
   #closing: Promise<void> | null = null;
 
   /**
-   * @param address - a ZeroMQ endpoint of the broker
-   * @param keyFile - the file with this program's key; empty for none
+   * @param transport - the way to the broker
    * @param role - what this peer is
    * @param identity - who it is
    * @param patience - what to do while the broker is silent
    * @param listener - what hears
    */
   constructor(
-    readonly address: string,
-    private readonly keyFile: string,
+    private readonly transport: Transport,
     role: R,
     identity: Identity,
     private readonly patience: Patience,
@@ -75,13 +106,13 @@ export class Link<R extends Role> {
    * @throws DovetailError: the key cannot be read, or that is not the address of a broker.
    */
   open(): void {
-    const key = this.keyFile === "" ? null : readKey(this.keyFile);
-    this.#dealer = new Dealer(this.address, key, {
+    const { address } = this.transport;
+    this.#connection = this.transport.connect({
       greet: () => this.session.greet(clock()),
       heard: (frames) => this.#take(frames),
-      refused: (why) => this.#fail(new DovetailError(`the broker at ${this.address} ${why}`)),
+      refused: (why) => this.#fail(new DovetailError(`the broker at ${address} ${why}`)),
     });
-    this.#dealer.open();
+    this.#connection.open();
     this.#looked = clock();
     this.#watch = setInterval(() => this.#look(), WATCH);
   }
@@ -89,14 +120,14 @@ export class Link<R extends Role> {
   #take(frames: Uint8Array[]): void {
     if (this.#warned && this.session.welcome !== null) {
       const seconds = this.#silence.toFixed();
-      this.patience.warn(`the broker at ${this.address} is back after ${seconds} s of silence`);
+      this.patience.warn(`the broker at ${this.transport.address} is back after ${seconds} s of silence`);
     }
     this.#silence = 0;
     this.#warned = false;
     try {
       const { messages, answers } = this.session.receive(frames, clock());
       // Answers to pings and to bad frames do not wait for what the role does.
-      if (answers.length) this.#dealer?.send(answers);
+      if (answers.length) this.#connection?.send(answers);
       if (messages.length) this.send(this.listener.handle(messages));
     } catch (error) {
       return this.#fail(error);
@@ -111,7 +142,8 @@ export class Link<R extends Role> {
     this.#looked = now;
     if (elapsed > (3 * WATCH) / 1000) return;
     this.#silence += elapsed;
-    const { address, session } = this;
+    const { session } = this;
+    const { address } = this.transport;
     const { wait, giveUp, warn } = this.patience;
     const absent = session.welcome === null;
     const limit = absent ? wait : giveUp;
@@ -119,17 +151,17 @@ export class Link<R extends Role> {
       ? `no broker answers at ${address}`
       : `the broker at ${address} has been silent for ${this.#silence.toFixed()} s`;
     if (this.#silence > limit) {
-      const remedy = absent ? "start one with `dovetail broker`" : "see whether it still runs";
+      const remedy = absent ? this.transport.remedy : "see whether it still runs";
       return this.#fail(new DovetailError(`${what}; ${remedy}`));
     }
     if (!this.#warned && this.#silence > session.patience) {
       this.#warned = true;
       warn(`${what}; waiting${limit < Infinity ? ` up to ${limit} s` : ""} for it`);
     }
-    if (!this.#dealer?.ready || !session.silent(now)) return;
+    if (!this.#connection?.ready || !session.silent(now)) return;
     // Before the first welcome on the same connection: another would wait for its turn again.
-    if (absent) this.#dealer.send([session.greet(now)]);
-    else this.#dealer.open();
+    if (absent) this.#connection.send([session.greet(now)]);
+    else this.#connection.open();
   }
 
   #fail(error: unknown): void {
@@ -146,7 +178,7 @@ export class Link<R extends Role> {
   #flush(): void {
     const frames = this.#outbox;
     this.#outbox = [];
-    if (frames.length) this.#dealer?.send(frames);
+    if (frames.length) this.#connection?.send(frames);
   }
 
   /** Leave; with a goodbye the broker keeps nothing for a return. */
@@ -158,8 +190,8 @@ export class Link<R extends Role> {
     clearInterval(this.#watch);
     if (goodbye) this.send([encode({ type: "bye" } satisfies messages.Bye)]);
     this.#flush();
-    await this.#dealer?.close(goodbye ? LINGER : 0);
-    this.#dealer = null;
+    await this.#connection?.close(goodbye ? LINGER : 0);
+    this.#connection = null;
     this.listener.closed(error);
   }
 }
