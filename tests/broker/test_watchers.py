@@ -23,7 +23,7 @@ Frames = list[tuple[bytes, list[bytes] | None]]
 class Lines:
     """Connections without sockets; all ping all the time, the slow one never takes anything."""
 
-    address = ""
+    address = web_address = ""
 
     def __init__(self, names: Sequence[bytes]) -> None:
         greet = [codec.encode(m.Hello(m.VERSION, "observer")), codec.encode(m.Watch(1))]

@@ -31,6 +31,7 @@ from dovetail.peer.address import AGENTS, BROKER, ENVIRONMENTS
 
 if TYPE_CHECKING:
     from dovetail.peer.serving import Host
+    from dovetail.transport.endpoint import Web
 
 
 class Sync(StrEnum):
@@ -105,6 +106,22 @@ class Options:
             "you trust.",
         ),
     ] = False
+    web: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Also listen here for programs in a browser (WebSocket, unencrypted), such as "
+            "127.0.0.1:5758.",
+        ),
+    ] = None
+    web_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="With --web: pages that may connect, such as https://play.example.org; may be "
+            "repeated.",
+        ),
+    ] = None
     heartbeat: Annotated[
         float, typer.Option(min=0.05, metavar="SECONDS", help="Time between pings.")
     ] = 1.0
@@ -157,11 +174,11 @@ class Options:
     ] = None
     register_: Register = None
 
-    def checked(self) -> None:
-        """Refuse to listen beyond this machine unencrypted.
+    def checked(self) -> Web | None:
+        """Refuse to listen beyond this machine unencrypted; return where browsers connect.
 
         Raises:
-            UsageError: the text names the address.
+            DovetailError: the text names the address, or what is not an origin.
         """
         if self.inside and (self.access is None or not loopback(self.inside)):
             raise UsageError(
@@ -175,6 +192,21 @@ class Options:
                 "for keys (see `dovetail keys make`), or use tcp://127.0.0.1 with a tunnel such as "
                 "`ssh -L`, or give --insecure in a network that you trust"
             )
+        if self.web is None:
+            if self.web_origin:
+                raise UsageError("--web-origin names pages for --web; give --web HOST:PORT as well")
+            return None
+        from dovetail.peer.extras import needed
+        from dovetail.transport.endpoint import Web
+
+        if not (self.insecure or loopback(f"tcp://{self.web}")):
+            raise UsageError(
+                f"other machines reach {self.web}, and nothing there is encrypted; use 127.0.0.1 "
+                "behind a proxy with TLS (see docs/browser.md), or give --insecure in a network "
+                "that you trust"
+            )
+        needed("websockets")
+        return Web(self.web, tuple(self.web_origin or ()))
 
     def hosts(self) -> dict[str, Host]:
         """Return what the broker's own process serves, by name."""
@@ -210,8 +242,10 @@ def broker(options: Options) -> None:
     Example: dovetail broker --env connect_four --agent random
 
     Example: dovetail broker --bind 'tcp://*:5757' --access access.toml
+
+    Example: dovetail broker --web 127.0.0.1:5758 --web-origin http://127.0.0.1:8000
     """
-    options.checked()
+    web = options.checked()
     hosts = options.hosts()
     from dovetail.broker.core.core import Settings
     from dovetail.broker.durable.journal import Journal
@@ -226,6 +260,8 @@ def broker(options: Options) -> None:
 
     def ready(server: Server) -> None:
         print(f"broker ready at {server.address}", flush=True)
+        if server.web_address:
+            print(f"web ready at {server.web_address}", flush=True)
 
     keys = None if access is None else AccessFile(access)
     if keys is not None and bool(options.inside) != bool(keys.access.inside):
@@ -248,6 +284,7 @@ def broker(options: Options) -> None:
         hosts=hosts,
         access=keys,
         inside=options.inside,
+        web=web,
     )
 
 

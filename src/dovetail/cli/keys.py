@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import tempfile
 from enum import StrEnum
 from pathlib import Path
@@ -71,6 +72,14 @@ def make(
             "making one.",
         ),
     ] = None,
+    web: Annotated[
+        bool,
+        typer.Option(
+            "--web",
+            help="With --access: make a token for programs in a browser instead of a key; "
+            "without --role for agents alone.",
+        ),
+    ] = False,
     server: Annotated[
         str | None,
         typer.Option(
@@ -93,19 +102,31 @@ def make(
 
     Example: dovetail keys make ada --access access.toml --public
         'Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID'
+
+    Example: dovetail keys make visitors --access access.toml --web --offer 'guest-*'
     """
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a name for a key; use letters, digits, - and _")
-    if access is None and (role or offer or public):
+    if access is None and (role or offer or public or web):
         raise UsageError(
-            "--role, --offer and --public change an access file; name it with --access"
+            "--role, --offer, --public and --web change an access file; name it with --access"
         )
+    if web and (public or server or out):
+        raise UsageError("--web makes a token, which has no --public, --server and --out")
     for given in filter(None, (public, server)):
         if wrong := keys.problem(given):
             raise UsageError(wrong)
     if access is not None:
         server = _broker(access).public
         _free(access, name)
+        if web:
+            from dovetail.broker.peers.access import digest
+
+            token = secrets.token_urlsafe(24)
+            roles = [each.value for each in role or (Role.agent,)]
+            _allow(access, name, "token", digest(token), roles, offer or [])
+            print(f"token  {token}")
+            return
     if public is None:
         key = keys.make(server or "")
         path = out or folder() / f"{name}.key"
@@ -113,7 +134,7 @@ def make(
         public = key.public
         print(f"key file    {path}")
     if access is not None:
-        _allow(access, name, public, [each.value for each in role or ()], offer or [])
+        _allow(access, name, "public", public, [each.value for each in role or ()], offer or [])
     print(f"public key  {public}")
     if access is None and server is None:
         warn(
@@ -196,7 +217,7 @@ def _allowed(access: Path) -> list[dict[str, str | list[str]]]:
     return [
         {
             "key": name,
-            "public key": grant.public,
+            "public key": grant.public or "a token",
             "roles": list(grant.roles),
             "offers": grant.offers,
             "uses": grant.uses,
@@ -235,8 +256,10 @@ def _free(access: Path, name: str) -> None:
         raise UsageError(f"{access} has a key {name!r} already; choose another name")
 
 
-def _allow(access: Path, name: str, public: str, roles: list[str], offers: list[str]) -> None:
-    lines = ["", f"[keys.{name}]", f"public = {jsontext.option(public)}"]
+def _allow(
+    access: Path, name: str, kind: str, credential: str, roles: list[str], offers: list[str]
+) -> None:
+    lines = ["", f"[keys.{name}]", f"{kind} = {jsontext.option(credential)}"]
     if roles:
         lines.append(f"roles = {jsontext.option(roles)}")
     if offers:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dovetail.protocol.errors import DovetailError
 
 if TYPE_CHECKING:
+    from dovetail.transport.endpoint import Web
     from dovetail.transport.keys import Guard, Key
 
 VARIABLE = "DOVETAIL_TRANSPORT"
@@ -31,6 +32,8 @@ class AnyRouter(Protocol):
     """
 
     address: str
+    web_address: str
+    """The address for programs in a browser; empty without one."""
 
     def receive(self, timeout: float) -> Sequence[Event]:
         """Return what came, waiting up to ``timeout`` seconds."""
@@ -114,17 +117,23 @@ def listen(
     inside: str = "",
     owner: bytes = b"",
     also: str = "",
+    web: Web | None = None,
 ) -> AnyRouter:
     """Return a broker's end that listens at ``bind`` for frames of at most ``most`` bytes.
 
     With a ``guard`` connections are encrypted, and the name of each begins with the public key of
     the program at its other end (``keys.LENGTH`` bytes). Those at the address ``inside`` are not,
-    and their names begin with ``owner``. The address ``also`` is like ``bind``.
+    and their names begin with ``owner``; those of ``web``, for programs in a browser, begin with
+    no key. The address ``also`` is like ``bind``.
 
     Raises:
-        DovetailError: it cannot listen there.
+        DovetailError: it cannot listen there, or libzmq is to listen to ``web``.
     """
     if _chosen() == "libzmq":
+        if web is not None:
+            raise DovetailError(
+                f"--web needs the usual transport; unset {VARIABLE}, which is libzmq"
+            )
         from dovetail.transport import libzmq
 
         if inside or also:
@@ -133,7 +142,14 @@ def listen(
     from dovetail.transport.router import Router
 
     return Router(
-        bind, most, first=min(most, FIRST), guard=guard, inside=inside, owner=owner, also=also
+        bind,
+        most,
+        first=min(most, FIRST),
+        guard=guard,
+        inside=inside,
+        owner=owner,
+        also=also,
+        web=web,
     )
 
 

@@ -8,6 +8,7 @@ import socket
 import stat
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from dovetail.protocol.errors import DovetailError
 
@@ -48,6 +49,39 @@ class Endpoint:
         except UnicodeError:
             raise OSError(f"{self.host!r} is not a host name") from None
         return [(family, address) for family, _, _, _, address in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """The address for programs in a browser, and the pages that may use it.
+
+    Raises:
+        DovetailError: an origin is not one.
+    """
+
+    bind: str
+    """HOST:PORT."""
+    origins: tuple[str, ...] = ()
+    """Origins of pages, such as ``https://play.example.org``."""
+
+    def __post_init__(self) -> None:
+        for each in self.origins:
+            if not _is_origin(each):
+                raise DovetailError(
+                    f"{each!r} is not the origin of a page; expected scheme, host and, unless it "
+                    "is the usual one, port, such as http://127.0.0.1:8000"
+                )
+
+
+def _is_origin(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    usual = {"http": 80, "https": 443}.get(parts.scheme, port)
+    again = f"{parts.scheme}://{parts.netloc.lower()}"
+    return parts.scheme in ("http", "https") and again == text and "@" not in text and port != usual
 
 
 def parse(text: str, *, listen: bool = False) -> Endpoint:
@@ -108,18 +142,22 @@ def wrong_key(address: str) -> str:
 class Listener:
     """A socket that listens at an address; ``close`` removes the file of a Unix socket.
 
+    Args:
+        text: the address.
+        option: the one that chooses it.
+
     Raises:
         DovetailError: it cannot listen there; one line says why.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, option: str = "--bind") -> None:
         endpoint = parse(text, listen=True)
         try:
             self.socket = _listening(endpoint)
         except OSError as error:
             raise DovetailError(
                 f"cannot listen at {text!r} ({error.strerror or error}); "
-                "is another broker running? choose another with --bind"
+                f"is another broker running? choose another with {option}"
             ) from None
         self.socket.setblocking(False)
         self._file: tuple[str, tuple[int, int]] | None = None

@@ -95,6 +95,7 @@ class Router:
                 "is another broker running? choose another with --bind"
             ) from None
         self.address = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.web_address = ""
 
     def _prepare(self) -> None:
         """Set more options before the socket listens."""

@@ -15,10 +15,10 @@ from math import inf
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.transport import zmtp
-from dovetail.transport.endpoint import Listener, say_no_more, tune
+from dovetail.transport.endpoint import Listener, Web, say_no_more, tune
 from dovetail.transport.keys import Guard
 from dovetail.transport.lines import Lines
+from dovetail.transport.websocket import LOCAL, WebWire
 from dovetail.transport.zmtp import TooLarge, Wire, WireError
 
 log = logging.getLogger("dovetail.broker")
@@ -130,6 +130,32 @@ class Door:
         return Server(first, self.guard)
 
 
+class WebDoor(Door):
+    """The address at which a router listens for programs in a browser.
+
+    Args:
+        web: the address, and the pages that may use it.
+        other: the router's address for other programs.
+    """
+
+    __slots__ = ("address", "names", "other", "web")
+
+    def __init__(self, web: Web, other: str) -> None:
+        self.listener = Listener(f"tcp://{web.bind}", "--web")
+        self.guard = None
+        self.owner = b""
+        self.web = web
+        self.other = other
+        self.address = self.listener.address.replace("tcp://", "ws://")
+        host = self.address.removeprefix("ws://").rpartition(":")[0].strip("[]")
+        self.names: Sequence[str] = LOCAL if host in LOCAL else ()
+        """The names of the address; empty for any."""
+
+    def wire(self, first: int) -> Wire:
+        """Return this side of a new connection, whose first frame may have ``first`` bytes."""
+        return WebWire(first, self.web, self.names, self.other)
+
+
 Event = tuple[bytes, list[bytes] | None]
 """The name of a connection and frames that came over it; None: it has ended."""
 
@@ -153,6 +179,7 @@ class Router:
         inside: another address, whose connections are not encrypted.
         owner: the public key under which those are known.
         also: another address, like ``bind``.
+        web: where programs in a browser connect, without encryption and keys.
 
     Raises:
         DovetailError: it cannot listen there.
@@ -168,22 +195,27 @@ class Router:
         inside: str = "",
         owner: bytes = b"",
         also: str = "",
+        web: Web | None = None,
     ) -> None:
-        self._guard = guard
         self._most = most
         self._first = most if first is None else first
         self._limit = connections
         self._doors = [Door(bind, guard)]
+        self.address = self._doors[0].listener.address
+        self.web_address = ""
         try:
             if inside:
                 self._doors.append(Door(inside, None, owner))
             if also:
                 self._doors.append(Door(also, guard))
+            if web is not None:
+                pages = WebDoor(web, self.address)
+                self._doors.append(pages)
+                self.web_address = pages.address
         except DovetailError:
             for door in self._doors:
                 door.listener.close()
             raise
-        self.address = self._doors[0].listener.address
         self._selector = selectors.DefaultSelector()
         """Waits for authenticated connections and, within the budget, for all others at once."""
         self._unauthenticated = selectors.DefaultSelector()
@@ -352,6 +384,8 @@ class Router:
                 self._late[connection] = None
                 self._watch(connection)
             events.append((connection.name, frames))
+        if wire.ended and connection.name in self._open:
+            self._refuse(connection, "")
 
     def _met(self, connection: Connection) -> None:
         """Name the connection of a peer that has greeted."""
@@ -412,7 +446,7 @@ class Router:
             made.close()
             return
         connection = Connection(made, b"", door.wire(self._first), self._unauthenticated)
-        connection.outbox += connection.wire.out + zmtp.error(text)
+        connection.outbox += connection.wire.rejection(text)
         connection.closing = now + FAREWELL
         self._closing[connection] = None
         self._unauthenticated.register(made, _READ, connection)
@@ -434,11 +468,18 @@ class Router:
 
     def spread(self, names: Sequence[bytes], frames: Sequence[bytes]) -> None:
         """Send frames as one message over each of some connections, as ``send`` does over one."""
-        data = zmtp.pack(frames) if self._guard is None else b""
+        packed: dict[type[Wire], bytes] = {}
         for name in names:
             connection = self._open.get(name)
-            if connection is not None:
-                self._write(connection, data or connection.wire.pack(frames))
+            if connection is None:
+                continue
+            wire = connection.wire
+            data = packed.get(type(wire))
+            if data is None:
+                data = wire.pack(frames)
+                if type(wire) is Wire or type(wire) is WebWire:  # the same for all
+                    packed[type(wire)] = data
+            self._write(connection, data)
 
     def origin(self, name: bytes) -> str:
         """Return the address of a connection's machine; empty for a Unix socket."""
@@ -566,7 +607,7 @@ class Router:
                 self._lines.warn(line)
             else:
                 log.warning("%s", line)
-            connection.outbox += connection.wire.farewell(text)
+        connection.outbox += connection.wire.farewell(text)
         self._forget_open(connection)
         connection.closing = time.monotonic() + FAREWELL
         self._closing[connection] = None
@@ -616,6 +657,7 @@ class Router:
             door.listener.close()
         for connection in list(self._open.values()):
             self._forget_open(connection)
+            connection.outbox += connection.wire.farewell("")
             connection.closing = end
             self._closing[connection] = None
             if not connection.outbox:

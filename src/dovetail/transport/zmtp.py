@@ -138,7 +138,7 @@ class Wire:
 
     __slots__ = (
         *("_greeting", "_held", "_mechanism", "_most", "_need", "_unused"),
-        *("greeted", "kind", "out", "owner", "properties", "ready", "trusted"),
+        *("ended", "greeted", "kind", "out", "owner", "properties", "ready", "trusted"),
     )
 
     def __init__(self, kind: bytes, most: int, mechanism: str = "NULL") -> None:
@@ -164,14 +164,20 @@ class Wire:
         """The public key that the peer has proved to hold; empty without encryption."""
         self.trusted = True
         """True once the peer has authenticated."""
+        self.ended = False
+        """True once the peer has said that it sends nothing more."""
 
     def pack(self, frames: Sequence[bytes]) -> bytes:
         """Return the bytes of one message of one or more frames."""
         return pack(frames)
 
     def farewell(self, text: str) -> bytes:
-        """Return the bytes that tell the peer why we end the connection."""
-        return error(text) if self.greeted else b""
+        """Return the bytes that tell the peer why we end the connection, if there is a reason."""
+        return error(text) if self.greeted and text else b""
+
+    def rejection(self, text: str) -> bytes:
+        """Return the bytes that tell a peer that there is no room for it."""
+        return bytes(self.out) + error(text)
 
     def allow(self, most: int) -> None:
         """Read frames of up to ``most`` bytes from now on."""

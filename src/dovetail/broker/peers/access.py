@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated, Protocol
@@ -17,14 +18,16 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 from dovetail.transport.keys import LENGTH, Key
 
+DIGEST = "sha256:"
+"""The beginning of a digest."""
 Patterns = list[Annotated[str, Meta(min_length=1)]]
 """Names; ``*`` and ``?`` stand for any characters and for any one."""
 
 
 class Grant(Struct, frozen=True, forbid_unknown_fields=True):
-    """``[keys.NAME]``: a key, and what its holder may do."""
+    """``[keys.NAME]``: a key or, for programs in a browser, a token, and what its holder may do."""
 
-    public: str
+    public: str = ""
     """The public key."""
     roles: list[m.Role] = msgspec.field(
         default_factory=lambda: ["environment", "agent", "experiment", "observer"]
@@ -38,6 +41,8 @@ class Grant(Struct, frozen=True, forbid_unknown_fields=True):
     """Its limits."""
     revoked: bool = False
     """True if it is refused."""
+    token: str = ""
+    """The digest of the token: ``sha256:`` and 64 hexadecimal digits."""
 
 
 class Access(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,15 +62,20 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
     """True if the names of a key's programs and of agents that are one program begin with the
     key's, so that no one takes a name that another needs."""
 
+    @property
+    def has_tokens(self) -> bool:
+        """True if programs in a browser may connect."""
+        return any(each.token and not each.revoked for each in self.keys.values())
+
     def admits(self, public: str) -> bool:
         """Return whether a program with this public key may connect."""
         return any(each.public == public and not each.revoked for each in self.keys.values())
 
-    def admit(self, public: str, role: m.Role, offers: Sequence[str], present: int) -> str:
+    def admit(self, credential: str, role: m.Role, offers: Sequence[str], present: int) -> str:
         """Return the name of the key of a program that says ``hello``.
 
         Args:
-            public: the key.
+            credential: the public key, or the digest of the token.
             role: the role that it wants.
             offers: the names of what it offers.
             present: how many other programs with this key are connected.
@@ -74,10 +84,16 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True):
             ProtocolError: code ``access`` or ``limit``: it may not.
         """
         for name, grant in self.keys.items():  # noqa: B007 (both are used below)
-            if grant.public == public:
+            if credential in (grant.public, grant.token):
                 break
         else:
-            raise ProtocolError("access", f"the key {public} is not in the broker's access file")
+            if credential.startswith(DIGEST):
+                raise ProtocolError(
+                    "access", "the token is missing or wrong; ask the person who runs this broker"
+                )
+            raise ProtocolError(
+                "access", f"the key {credential} is not in the broker's access file"
+            )
         if grant.revoked:
             raise ProtocolError("access", f"the key {name!r} was revoked")
         if role not in grant.roles:
@@ -125,9 +141,27 @@ class Source(Protocol):
         """Return what holds from now on if that has changed, None otherwise."""
 
 
-def public_key(connection: object) -> str:
-    """Return the public key in the name of a connection; empty for a peer in this program."""
-    return connection[:LENGTH].decode("ascii") if isinstance(connection, bytes) else ""
+def credential(connection: object, token: str | None) -> str:
+    """Return what identifies a program at a broker with keys.
+
+    Args:
+        connection: the name of its connection.
+        token: in its ``hello``.
+
+    Returns:
+        The public key in the name of the connection; without one, since it is a program in a
+        browser, the digest of its token; empty for a peer in this program.
+    """
+    if not isinstance(connection, bytes):
+        return ""
+    if len(connection) > LENGTH:
+        return connection[:LENGTH].decode("ascii")
+    return digest(token or "")
+
+
+def digest(token: str) -> str:
+    """Return what an access file says of a token."""
+    return DIGEST + hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

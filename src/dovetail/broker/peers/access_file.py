@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import re
 import time
 from pathlib import Path
 
 import msgspec
 
-from dovetail.broker.peers.access import Access
+from dovetail.broker.peers.access import DIGEST, Access
 from dovetail.peer.config_location import ConfigSource
 from dovetail.peer.validation_messages import explained
 from dovetail.protocol import outside
@@ -23,6 +24,7 @@ LOOK = 0.5
 """Seconds between looks at whether the file has changed."""
 NAME = 64
 """Characters in the name of a key."""
+_DIGEST = re.compile(DIGEST + "[0-9a-f]{64}")
 
 
 def read(path: Path) -> Access:
@@ -51,10 +53,16 @@ def problem(access: Access) -> str:
     for name, grant in access.keys.items():
         if not name.isprintable() or not 0 < len(name) <= NAME:
             return f"{name!r} is not a name for a key; use up to {NAME} printable characters"
-        wrong = keys.problem(grant.public)
-        if wrong:
+        if bool(grant.public) == bool(grant.token):
+            return f"[keys.{name}] needs either `public` or, for programs in a browser, `token`"
+        if grant.token and not _DIGEST.fullmatch(grant.token):
+            return (
+                f"[keys.{name}], token: {grant.token!r} is not a digest; expected sha256: and 64 "
+                "hexadecimal digits; `dovetail keys make NAME --web` makes a token"
+            )
+        if grant.public and (wrong := keys.problem(grant.public)):
             return f"[keys.{name}], public: {wrong}"
-        other = holders.setdefault(grant.public, name)
+        other = holders.setdefault(grant.public or grant.token, name)
         if other != name:
             return f"[keys.{other}] and [keys.{name}] have the same key; give each its own"
     for offer, name in access.pinned.items():

@@ -59,7 +59,7 @@ class Peer:
     token: str = ""
     """That token, which may be revoked; empty for the broker's."""
     public: str = ""
-    """Its public key; empty without keys, and for a peer in the broker's program."""
+    """Its public key, or the digest of its token (``access.credential``)."""
     key: str = ""
     """The name of that key."""
     allowance: Allowance = USUAL

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dovetail.broker.matches.instances import Instance, Instances
 from dovetail.broker.peers import handshake as greeting
 from dovetail.broker.peers import limits
-from dovetail.broker.peers.access import Access, public_key
+from dovetail.broker.peers.access import DIGEST, Access, credential
 from dovetail.broker.peers.outbox import Address, Outbox
 from dovetail.broker.peers.peers import Peer, heartbeat, silent, timeout
 from dovetail.broker.peers.state import BrokerState
@@ -53,7 +53,8 @@ class Sessions:
             public, key = self._identified(address, hello)
             allowance = self._broker.allowance(key)
             entrant = self._entrant(hello)
-            greeting.check(hello, self._broker.settings.token, allowance, entrant)
+            token = None if public.startswith(DIGEST) else self._broker.settings.token
+            greeting.check(hello, token, allowance, entrant)
             if known is not None and hello.resume != known.session:
                 raise ProtocolError("wrong-state", "this connection has said hello already")
             peer = self._resumed(hello, key, entrant)
@@ -90,9 +91,9 @@ class Sessions:
         return key if access is not None and access.scoped else ""
 
     def _identified(self, address: Address, hello: m.Hello) -> tuple[str, str]:
-        """Return the public key of a connection and the key's name; both empty without keys."""
+        """Return the credential of a program and the name of its key; both empty without keys."""
         access = self._broker.settings.access
-        public = "" if access is None else public_key(address)
+        public = "" if access is None else credential(address, hello.token)
         if access is None or not public:
             return "", ""
         present = sum(

@@ -21,6 +21,8 @@ from dovetail.broker.shell.server import Server
 from dovetail.peer.address import ADDRESS
 from dovetail.peer.gc_tuning import patient
 from dovetail.peer.serving import Host
+from dovetail.protocol.errors import DovetailError
+from dovetail.transport.endpoint import Web
 from dovetail.transport.keys import Guard, Key
 from dovetail.transport.process_owner import Owner
 
@@ -47,6 +49,7 @@ def serve(
     inside: str = "",
     also: str = "",
     origins: bool = False,
+    web: Web | None = None,
 ) -> None:
     """Serve until ``stop`` is set, SIGINT or SIGTERM; then end in order.
 
@@ -76,9 +79,11 @@ def serve(
             whose they count.
         also: another address, like ``bind``.
         origins: whether the catalogue names the address of each peer's machine.
+        web: where programs in a browser connect.
 
     Raises:
-        DovetailError: the address cannot be bound, or the journal not be written.
+        DovetailError: an address cannot be bound, or the journal not be written, or ``access`` lets
+            no program in a browser in.
         ValueError: ``durable`` and ``entrant``.
     """
     if durable and entrant is not None:
@@ -94,8 +99,13 @@ def serve(
     settings = settings or Settings()
     if access is not None:
         settings = replace(settings, access=access.access)
+        if web is not None and not access.access.has_tokens:
+            raise DovetailError(
+                "no entry of the access file has a token, so no page could connect; make one with "
+                "`dovetail keys make NAME --web --access PATH`, or remove --web"
+            )
     key = None if access is None else access.key
-    server = _listening(bind, settings, journal, durable, key, inside, also, origins)
+    server = _listening(bind, settings, journal, durable, key, inside, also, origins, web)
     server.core.broker.missed = log.warning
     if entrant is not None:
         server.core.broker.entrant = entrant
@@ -141,6 +151,7 @@ def _listening(
     inside: str,
     also: str,
     origins: bool,
+    web: Web | None,
 ) -> Server:
     """Bind the address, then open the files; return the broker."""
     made: Server | None = None
@@ -153,7 +164,7 @@ def _listening(
     guard = None if key is None else Guard(key, admits)
     keys = settings.access
     owner = keys.keys[keys.inside].public.encode() if keys is not None and inside else b""
-    router = transport.listen(bind, settings.limits.frame, guard, inside, owner, also)
+    router = transport.listen(bind, settings.limits.frame, guard, inside, owner, also, web)
     try:
         opened = journal() if callable(journal) else journal
         kept = None if opened is None else live(opened, durable=durable)
@@ -178,6 +189,8 @@ def in_thread(
     access: Source | None = None,
     also: str = "",
     origins: bool = False,
+    web: Web | None = None,
+    ready: Callable[[Server], None] | None = None,
 ) -> Iterator[str]:
     """Serve in a thread of this program while a context lasts; yield the broker's address.
 
@@ -187,9 +200,11 @@ def in_thread(
     address = ""
     failed: list[Exception] = []
 
-    def ready(server: Server) -> None:
+    def listening(server: Server) -> None:
         nonlocal address
         address = str(server.address)
+        if ready is not None:
+            ready(server)
         up.set()
 
     def work(serving: Callable[[], None]) -> None:
@@ -207,13 +222,14 @@ def in_thread(
         settings=settings,
         journal=journal,
         finish=finish,
-        ready=ready,
+        ready=listening,
         stop=stop,
         entrant=entrant,
         revoked=revoked,
         access=access,
         also=also,
         origins=origins,
+        web=web,
     )
     thread = threading.Thread(target=work, args=(serving,), name="broker")
     thread.start()

@@ -70,6 +70,7 @@ class Server:
         )
         self._router: transport.AnyRouter | None = router
         self.address = None if router is None else router.address
+        self.web_address = "" if router is None else router.web_address
         self._begin()
         self._held = HeldOutput(self._tell)
         self._local: deque[tuple[Local, Sequence[m.Message | bytes]]] = deque()
