@@ -22,6 +22,9 @@ SWITCH = "DOVETAIL_COMPILE"
 REVISION = "_revision.txt"
 """The file with the revision: at the top of a source distribution, in the package of a wheel."""
 
+CLIENT = "clients/typescript/dist/src"
+"""The compiled client for browsers, which the page hands out; absent where it was not built."""
+
 
 def wanted() -> bool:
     """Return whether this build compiles.
@@ -60,6 +63,9 @@ class BuildHook(BuildHookInterface[BuilderConfig]):
         if version != "standard":
             return
         self._mark(build_data)
+        client = Path(self.root, CLIENT)
+        if self.target_name == "wheel" and client.is_dir():
+            build_data["force_include"][str(client)] = "dovetail_web/client"
         if self.target_name == "wheel" and wanted():
             self._compiled(build_data)
 

@@ -20,7 +20,7 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import WebSocketRoute
+from starlette.routing import Mount, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -39,6 +39,7 @@ from dovetail_web.routes import Route
 from dovetail_web.sessions import Sessions
 from dovetail_web.static_files import StaticFiles
 from dovetail_web.tables import RULES, Plan, Sitter, Table
+from dovetail_web.writing import WritePages
 
 log = logging.getLogger("dovetail.web")
 
@@ -54,6 +55,7 @@ NOT_FOUND = "Not Found"
 OPTIONAL = {
     "/results": "Start the page with --store OUT to show results.",
     "/arena": "Start the page with --arena FILE to show an arena.",
+    "/write": "Start the page with --peers ADDRESS to let visitors write agents.",
 }
 """What is said of addresses that only a page with certain options has."""
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
@@ -71,6 +73,7 @@ class Page:
         stores: whose results are shown.
         arena: the description of the arena that the broker belongs to, if any. No games can be started
             then, since entrants' agents are there for the competition.
+        peers: where the broker listens to programs in a browser, if visitors may write agents.
     """
 
     def __init__(
@@ -79,11 +82,12 @@ class Page:
         journal: Path | None = None,
         stores: Sequence[str] = (),
         arena: Path | None = None,
+        peers: str = "",
     ) -> None:
         self.hub = hub
         self._sessions = Sessions()
         self._journal = journal
-        self._more: list[Route] = []
+        self._more: list[Route | Mount] = []
         self._tabs = {"/": "Now", "/play": "Play"}
         if journal is not None:
             self._tabs["/replay"] = "Replay"
@@ -91,7 +95,7 @@ class Page:
             from dovetail_web.result_pages import ResultPages  # needs dovetail[experiments]
 
             self._tabs["/results"] = "Results"
-            self._more = ResultPages(stores, self.shown).routes()
+            self._more += ResultPages(stores, self.shown).routes()
         self._plays = arena is None
         if arena is not None:
             from dovetail_web.arena import routes  # needs dovetail[experiments]
@@ -99,6 +103,9 @@ class Page:
             del self._tabs["/play"]
             self._tabs["/arena"] = "Arena"
             self._more += routes(arena, self.shown, self._posted, hub.whose, self._sessions)
+        elif peers:
+            self._tabs["/write"] = "Write"
+            self._more += WritePages(peers, self.shown, lambda: hub.catalogue).routes()
         self._drawing = asyncio.Semaphore(MOST_DRAWN)
         self._reading = asyncio.Semaphore(MOST_READ)
         folders = [HERE / "static"]
@@ -113,7 +120,7 @@ class Page:
         self._templates.filters["plot"] = _plot
         self._templates.globals |= {"static": self._static.address, "script": self._static.script}
 
-    def routes(self) -> list[Route | WebSocketRoute]:
+    def routes(self) -> list[Route | WebSocketRoute | Mount]:
         """Return them."""
         play = [
             Route("/play", self.choose),
@@ -481,6 +488,7 @@ def application(
     journal: Path | None = None,
     stores: Sequence[str] = (),
     arena: Path | None = None,
+    peers: str = "",
     hosts: tuple[str, ...] = LOCAL,
     password: str | None = None,
 ) -> ASGIApp:
@@ -491,10 +499,11 @@ def application(
         journal: whose episodes can be replayed.
         stores: whose results are shown.
         arena: the description of the arena that is shown.
+        peers: where the broker listens to programs in a browser, if visitors may write agents.
         hosts: the names under which it may be asked for; empty for any.
         password: that visitors must give; None for none.
     """
-    page = Page(hub, journal, stores, arena)
+    page = Page(hub, journal, stores, arena, peers)
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         HTTPException: _failed,
         Exception: _failed,

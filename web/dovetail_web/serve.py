@@ -50,6 +50,7 @@ def serve(
     journal: Path | None = None,
     stores: Sequence[str] = (),
     arena: Path | None = None,
+    peers: str = "",
     password: str | None = None,
     names: Sequence[str] = (),
     ready: Callable[[str], None] | None = None,
@@ -64,6 +65,7 @@ def serve(
         journal: whose episodes can be replayed.
         stores: whose results are shown: folders of experiments, SQLite files, or URLs of databases.
         arena: the description of the arena that is shown.
+        peers: where the broker listens to programs in a browser, if visitors may write agents.
         password: that visitors must give.
         names: under which a proxy serves the page, such as ``play.example.org``.
         ready: called with the page's URL once it can be asked for.
@@ -73,7 +75,13 @@ def serve(
     # Behind a password the page may be asked for under any name that leads here.
     hosts = (*LOCAL, *names) if password is None else ()
     app = application(
-        hub, journal=journal, stores=stores, arena=arena, hosts=hosts, password=password
+        hub,
+        journal=journal,
+        stores=stores,
+        arena=arena,
+        peers=peers,
+        hosts=hosts,
+        password=password,
     )
     sparing()
     http, socket = protocols(Doors(room()))

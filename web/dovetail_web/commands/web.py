@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +19,11 @@ from dovetail.cli.common import ADDRESS, KeyFile, Token, UsageError, log_to_stde
 from dovetail.protocol import outside
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport import keys
+
+if TYPE_CHECKING:
+    from dovetail.transport.endpoint import Web
+
+_PEERS = re.compile(r"wss?://[\w.:\[\]-]+(/[\w./-]*)?")
 
 GAMES = ("connect_four", "amazons", "rlgame", "dots", "dominion", "tetris", "2048")
 AGENTS = (
@@ -64,6 +70,14 @@ def web(
         typer.Option(
             metavar="FILE",
             help="Show the arena that FILE describes, at its broker and with its journal.",
+        ),
+    ] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Let visitors write agents, which connect to the broker here (`dovetail broker --web`), "
+            "such as wss://play.example.org.",
         ),
     ] = None,
     password_file: Annotated[
@@ -130,13 +144,20 @@ def web(
         journal = journal or where / description.JOURNAL
     # uvicorn sends itself the signal that ended it once more, and that must not skip the cleanup.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    if peers is not None and (arena is not None or not _PEERS.fullmatch(peers)):
+        raise UsageError(
+            f"--peers {peers}: expected the address of `dovetail broker --web`, such as "
+            "ws://127.0.0.1:5758, and no --arena"
+        )
     # First: a page that cannot be shown starts no broker, which would leave a journal.
     with contextlib.closing(listening(host, port)) as listener, contextlib.ExitStack() as stack:
         if games:
             if journal is None:
                 journal = Path("dovetail.journal")
             os.environ.pop(keys.FILE, None)
-            connect = stack.enter_context(started(journal, token))
+            web_ = _web(host, listener.getsockname()[1])
+            connect, own = stack.enter_context(started(journal, token, web_))
+            peers = peers or own
 
         def ready(url: str) -> None:
             print(f"the page is at {url}", flush=True)
@@ -155,6 +176,7 @@ def web(
             journal=journal,
             stores=store or (),
             arena=arena,
+            peers=peers or "",
             password=password,
             names=name or (),
             ready=ready,
@@ -197,22 +219,39 @@ def _password(file: Path | None) -> str | None:
     return found
 
 
+def _web(host: str, port: int) -> Web | None:
+    """Return where agents that visitors write connect; None if visitors are on other machines."""
+    from dovetail.transport import VARIABLE
+    from dovetail.transport.endpoint import Web
+
+    if not loopback(f"tcp://{host}:{port}") or os.environ.get(VARIABLE) == "libzmq":
+        return None
+    names = ("127.0.0.1", "localhost", "[::1]")
+    return Web("127.0.0.1:0", tuple(f"http://{each}:{port}" for each in names))
+
+
 @contextlib.contextmanager
-def started(journal: Path, token: str | None) -> Iterator[str]:
-    """Run a broker, the games and some agents; yield the broker's address."""
+def started(journal: Path, token: str | None, web: Web | None = None) -> Iterator[tuple[str, str]]:
+    """Run a broker, the games and some agents; yield the broker's addresses for programs and for browsers."""
     from dovetail.broker.core.core import Settings
     from dovetail.broker.durable.journal import Journal
     from dovetail.broker.shell.serve import in_thread
 
+    found: list[str] = []
     broker = in_thread(
-        "tcp://127.0.0.1:*", settings=Settings(token=token), journal=Journal(journal)
+        "tcp://127.0.0.1:*",
+        settings=Settings(token=token),
+        journal=Journal(journal),
+        web=web,
+        ready=lambda server: found.append(server.web_address),
     )
-    with broker as address:
-        yield from _programs(address, token)
+    with broker as address, _programs(address, token):
+        yield address, found[0]
 
 
-def _programs(address: str, token: str | None) -> Iterator[str]:
-    """Run the games and agents; yield the broker's address."""
+@contextlib.contextmanager
+def _programs(address: str, token: str | None) -> Iterator[None]:
+    """Run the games and agents."""
     from dovetail.peer.child_processes import ends_with_this
     from dovetail.transport.process_owner import Owner
 
@@ -226,7 +265,7 @@ def _programs(address: str, token: str | None) -> Iterator[str]:
                     line, env=env, stdout=subprocess.DEVNULL, preexec_fn=ends_with_this()
                 )
             )
-        yield address
+        yield
     finally:
         mine = programs if owner.here else []
         for program in mine:

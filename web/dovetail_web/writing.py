@@ -1,0 +1,62 @@
+"""The page on which visitors write agents, which play from their browsers (docs/browser.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from dovetail_web.guard import POLICY
+from dovetail_web.routes import Route
+
+HERE = Path(__file__).parent
+PLACES = (HERE / "client", HERE.parents[1] / "clients" / "typescript" / "dist" / "src")
+"""The folders that may have the compiled client: in a wheel, and in a checkout."""
+OPPONENTS = ("random", "greedy", "mcts")
+"""The agents that are offered first."""
+
+
+class WritePages:
+    """The routes.
+
+    Args:
+        peers: where the broker listens to programs in a browser, such as ``ws://127.0.0.1:5758``.
+        shown: makes a page of a template.
+        catalogue: returns what is connected.
+    """
+
+    def __init__(
+        self,
+        peers: str,
+        shown: Callable[..., Response],
+        catalogue: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._peers = peers
+        self._shown = shown
+        self._catalogue = catalogue
+
+    def routes(self) -> list[Route | Mount]:
+        """Return them."""
+        found = next((each for each in PLACES if (each / "browser" / "index.js").is_file()), None)
+        client = StaticFiles(directory=found or PLACES[0], check_dir=False)
+        return [Route("/write", self.write), Mount("/client", client)]
+
+    async def write(self, request: Request) -> Response:
+        """Return the box for an agent's code."""
+        catalogue = self._catalogue()
+        agents = [each["name"] for each in catalogue.get("agents", [])]
+        answer = self._shown(
+            request,
+            "write",
+            peers=self._peers,
+            offers=catalogue.get("environments", []),
+            agents=sorted(agents, key=lambda name: (name not in OPPONENTS, name)),
+        )
+        policy = POLICY.replace("connect-src 'self'", f"connect-src 'self' {self._peers}")
+        answer.headers["content-security-policy"] = f"{policy}; worker-src blob:"
+        return answer
