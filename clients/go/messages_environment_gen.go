@@ -335,6 +335,8 @@ type Turn struct {
 	Info any
 	// If asked for: the position to be drawn, as everyone may see it.
 	Scene any
+	// At the end: the seat that ended it by breaking a rule, if the environment has judged that.
+	Blame *int
 }
 
 func (m *Turn) wire(w *wire) {
@@ -348,6 +350,7 @@ func (m *Turn) wire(w *wire) {
 	orNil(w, "text", &m.Text, text)
 	opt(w, "info", &m.Info, nil, value)
 	opt(w, "scene", &m.Scene, nil, value)
+	orNil(w, "blame", &m.Blame, integer)
 }
 
 func (*Turn) kind() string { return "turn" }

@@ -227,6 +227,8 @@ type Offer struct {
 	Seats []int
 	// True if it can play in groups; see SPEC.md, Stacked turns.
 	Stacked bool
+	// For environments: how many matches of it the peer plays at once; 0 means any number.
+	Matches int64
 }
 
 func (m *Offer) wire(w *wire) {
@@ -238,6 +240,7 @@ func (m *Offer) wire(w *wire) {
 	opt(w, "instance", &m.Instance, false, boolean)
 	orNone(w, "seats", &m.Seats, arrayOf(integer[int]))
 	opt(w, "stacked", &m.Stacked, false, boolean)
+	opt(w, "matches", &m.Matches, 0, integer)
 }
 
 // Limits is part of Welcome. The largest frame that a receiver reads; it refuses a larger one with

@@ -525,3 +525,26 @@ def test_what_an_agent_measured_is_averaged_into_the_result() -> None:
     table.environment.turns(terminated=True)
     measured = table.experiment.hears(m.Episode).seats[0].measures
     assert (measured["loss"], measured["rate"], len(measured)) == (2.0, 0.5, MEASURES)
+
+
+@pytest.mark.rule("S6.14")
+@pytest.mark.parametrize("how", ["terminated", "truncated"])
+def test_an_environment_may_blame_a_seat_for_the_end_that_it_judged(how: str) -> None:
+    table = begun()
+    table.environment.turns(0)
+    table.agents[0].hears(m.AgentStart)
+    table.agents[0].acts(1)
+    table.environment.hears(m.EnvironmentStep)
+    table.environment.turns(rewards=(-3.0, 0.0), outcome=[0.0, 0.5], blame=0, **{how: True})
+    first, second = over(table, reason=how, blame=0, outcome=[0.0, 0.5])
+    assert (first.reward, second.reward) == (-3.0, 0.0)  # no forfeit is added
+    (record,) = table.records
+    assert (record.result.blame, record.result.scored) == (0, True)
+
+
+@pytest.mark.parametrize("turn", [{"blame": 2}, {"blame": -1}, {"blame": 0, "to_act": [0]}])
+def test_a_blame_names_a_seat_at_the_end(turn: dict[str, Any]) -> None:
+    table = begun()
+    to_act = turn.pop("to_act", [])
+    table.environment.turns(*to_act, terminated=not to_act, **turn)
+    over(table, reason="environment-failed", blame=None)

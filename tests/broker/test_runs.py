@@ -240,3 +240,40 @@ def test_what_is_over_leaves_nothing_in_the_timers() -> None:
         table.agents[0].hears(m.End)
         sizes.add(len(table.core.broker.timers.heap))
     assert sizes == {1}
+
+
+def test_an_environment_plays_as_many_matches_at_once_as_it_offers() -> None:
+    table = Conversation().opens()
+    Voice(table, "agent", "both", m.Offer("both", capacity=0, instance=True))
+    rare = Voice(table, "environment", "one", m.Offer("rare", matches=1))
+    table.experiment.says(m.Run(2, "rare", ["both", "both"], episodes=2, concurrency=4))
+    table.experiment.says(m.Run(3, "rare", ["both", "both"]))
+    [opened] = heard(rare, m.Open)  # of two runs, which may play five at once
+    rare.says(m.Spec(opened.match, "rare", 2, SPACES, SPACES))
+    table.at(5.0)
+    told = [each for each in table.core.runs if each.asked.id == 3]
+    assert "plays as many matches as it can" in told[0].told.waiting
+    for _ in range(2):
+        [begun] = heard(rare, m.EnvironmentStart)
+        assert begun.match == opened.match
+        rare.says(m.Turn(begun.episode, 0, [], [], terminated=True))
+    [other] = heard(rare, m.Open)  # the first run is over
+    rare.says(m.Spec(other.match, "rare", 2, SPACES, SPACES))
+    [begun] = heard(rare, m.EnvironmentStart)
+    rare.says(m.Turn(begun.episode, 0, [], [], terminated=True))
+    assert [each.reason for each in heard(table.experiment, m.Done)] == ["finished"] * 2
+
+
+def test_a_run_waits_for_room_at_an_environment_whose_other_program_is_gone() -> None:
+    table = Conversation().opens()
+    Voice(table, "agent", "both", m.Offer("both", capacity=0, instance=True))
+    places = [Voice(table, "environment", n, m.Offer("rare", matches=1)) for n in ("a", "b")]
+    table.experiment.says(m.Run(2, "rare", ["both", "both"], episodes=3, concurrency=2, retries=0))
+    for place in places:
+        [opened] = heard(place, m.Open)
+        place.says(m.Spec(opened.match, "rare", 2, SPACES, SPACES))
+    places[0].says(m.Bye())
+    for _ in range(3):
+        for begun in heard(places[1], m.EnvironmentStart):
+            places[1].says(m.Turn(begun.episode, 0, [], [], terminated=True))
+    assert [each.reason for each in heard(table.experiment, m.Done)] == ["finished"]

@@ -26,6 +26,8 @@ void visit(V& v, M& m, Of<messages::Offer>) {
     v.optional("instance", m.instance);
     v.optional("seats", m.seats);
     v.optional("stacked", m.stacked);
+    v.optional("matches", m.matches);
+    v.at_least("matches", m.matches, 0);
 }
 
 template <class V, class M>
@@ -267,6 +269,7 @@ void visit(V& v, M& m, Of<messages::Turn>) {
     v.optional("text", m.text);
     v.optional("info", m.info);
     v.optional("scene", m.scene);
+    v.optional("blame", m.blame);
 }
 
 template <class V, class M>

@@ -203,9 +203,12 @@ def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
     if result.digest and result.digest != sha256(codec.encode(played.actions)).hexdigest()[:16]:
         _differs(number, "the digest of the actions is another")
     over = "terminated" if turn.terminated else "truncated" if turn.truncated else None
+    judged = result.blame is not None and turn.blame == result.blame
     # The broker ends an episode as truncated, too, and says why; only rules end one as terminated.
-    by_broker = result.reason == "truncated" and bool(result.message or result.blame is not None)
-    resigned = result.reason == "terminated" and result.blame is not None
+    by_broker = result.reason == "truncated" and bool(
+        result.message or (result.blame is not None and not judged)
+    )
+    resigned = result.reason == "terminated" and result.blame is not None and not judged
     if result.reason in ("terminated", "truncated") and not by_broker and not resigned:
         if over != result.reason:
             _differs(number, f"it is {over or 'not over'}, not {result.reason}")
@@ -215,7 +218,7 @@ def _check(played: EpisodeRecord, turn: Turn, totals: list[float]) -> None:
         _differs(number, f"it is {over}, and was stopped ({result.reason})")
     elif by_broker and result.outcome is not None:
         _differs(number, f"it is not over, and has the outcome {result.outcome}")
-    if result.blame is None and result.scored:
+    if (result.blame is None or judged) and result.scored:
         for seat, (total, recorded) in enumerate(zip(totals, result.seats, strict=True)):
             if not math.isclose(total, recorded.total, rel_tol=1e-9, abs_tol=1e-9):
                 _differs(number, f"seat {seat} has a return of {total:g}, not {recorded.total:g}")

@@ -39,6 +39,7 @@ EXTRAS = {
     "pettingzoo": "pettingzoo",
     "pyspiel": "openspiel",
     "open_spiel": "openspiel",
+    "textarena": "textarena",
 }
 """The extra of each optional package."""
 

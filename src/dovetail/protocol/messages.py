@@ -160,6 +160,8 @@ class Offer(Part):
     """For environments: the possible numbers of seats."""
     stacked: bool = False
     """True if it can play in groups; see SPEC.md, Stacked turns."""
+    matches: Natural = 0
+    """For environments: how many matches of it the peer plays at once; 0 means any number."""
 
 
 class Limits(Struct, omit_defaults=True, frozen=True):
@@ -570,6 +572,8 @@ class Turn(Message):
     """For debugging; the broker does not pass it on."""
     scene: Payload = NIL
     """If asked for: the position to be drawn, as everyone may see it."""
+    blame: int | None = None
+    """At the end: the seat that ended it by breaking a rule, if the environment has judged that."""
 
     @classmethod
     def ask(
@@ -622,6 +626,7 @@ class Turn(Message):
         winners: Sequence[int] | None = None,
         outcome: list[float] | None = None,
         truncated: bool | Collection[int] = False,
+        blame: int | None = None,
     ) -> Self:
         """Return the end of an episode.
 
@@ -633,6 +638,7 @@ class Turn(Message):
             outcome: the score of each seat, where it is not an equal share of the win.
             truncated: whether a limit ended the episode instead of the rules; or the seats that one
                 cut short, while the rules ended it for the others.
+            blame: the seat that ended it by breaking a rule.
 
         >>> Turn.end([None, None], [1.0, -1.0], winners=[0]).outcome
         [1.0, 0.0]
@@ -656,7 +662,13 @@ class Turn(Message):
             truncated = bool(cut) and cut.issuperset(range(len(views)))
             for view in views:
                 view.truncated = view.seat in cut
-        return cls(seats=views, terminated=not truncated, truncated=truncated, outcome=outcome)
+        return cls(
+            seats=views,
+            terminated=not truncated,
+            truncated=truncated,
+            outcome=outcome,
+            blame=blame,
+        )
 
 
 # -- broker and agent --------------------------------------------------------------------------

@@ -42,6 +42,8 @@ struct Offer {
     std::optional<std::vector<std::int64_t>> seats = {};
     /// True if it can play in groups; see SPEC.md, Stacked turns.
     bool stacked = false;
+    /// For environments: how many matches of it the peer plays at once; 0 means any number. At least 0.
+    std::int64_t matches = 0;
 };
 
 /// The largest frame that a receiver reads; it refuses a larger one with the error `limit`.
@@ -414,6 +416,8 @@ struct Turn {
     Value info = {};
     /// If asked for: the position to be drawn, as everyone may see it.
     Value scene = {};
+    /// At the end: the seat that ended it by breaking a rule, if the environment has judged that.
+    std::optional<std::int64_t> blame = {};
 };
 
 /// Creates an agent instance of a type that the peer offers; answered with `reply`. The message `create`,

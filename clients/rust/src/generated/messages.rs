@@ -276,6 +276,8 @@ pub struct Offer {
     pub seats: Option<Vec<usize>>,
     /// True if it can play in groups; see SPEC.md, Stacked turns.
     pub stacked: bool,
+    /// For environments: how many matches of it the peer plays at once; 0 means any number.
+    pub matches: u64,
 }
 
 record! { Offer;
@@ -287,6 +289,7 @@ record! { Offer;
     instance "instance" = false,
     seats "seats" = None,
     stacked "stacked" = false,
+    matches "matches" = 0,
 }
 
 /// The largest frame that a receiver reads; it refuses a larger one with the error `limit`.
@@ -837,6 +840,8 @@ pub struct Turn {
     pub info: Value,
     /// If asked for: the position to be drawn, as everyone may see it.
     pub scene: Value,
+    /// At the end: the seat that ended it by breaking a rule, if the environment has judged that.
+    pub blame: Option<usize>,
 }
 
 record! { Turn "type" = "turn";
@@ -850,6 +855,7 @@ record! { Turn "type" = "turn";
     text "text" = None,
     info "info" = Default::default(),
     scene "scene" = Default::default(),
+    blame "blame" = None,
 }
 
 /// Creates an agent instance of a type that the peer offers; answered with `reply`.

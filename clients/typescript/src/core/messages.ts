@@ -331,6 +331,11 @@ export interface Offer {
    * @defaultValue false
    */
   stacked?: boolean;
+  /**
+   * For environments: how many matches of it the peer plays at once; 0 means any number.
+   * @defaultValue 0
+   */
+  matches?: number;
 }
 
 /** The largest frame that a receiver reads; it refuses a larger one with the error `limit`. */
@@ -875,6 +880,8 @@ export interface Turn {
   info?: any;
   /** If asked for: the position to be drawn, as everyone may see it. */
   scene?: any;
+  /** At the end: the seat that ended it by breaking a rule, if the environment has judged that. */
+  blame?: number | null;
 }
 
 /** Creates an agent instance of a type that the peer offers; answered with `reply`. */

@@ -142,7 +142,10 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     if size > limits.elements or size + arrays > limits.frame:
         return None
     ended = turn.terminated, turn.truncated
-    return m.Turn(turn.episode, turn.turn, [*to_act], views, *ended, outcome)
+    made = m.Turn(turn.episode, turn.turn, [*to_act], views, *ended, outcome)
+    if turn.blame is not None:
+        made.blame = turn.blame
+    return made
 
 
 def _arriving(view: View) -> np.ndarray[Any, Any]:

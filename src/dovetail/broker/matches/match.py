@@ -69,6 +69,8 @@ class Match:
     """Its episode in progress."""
     shown: float = 0.0
     """The time until which its paced watchers have had their share of turns."""
+    game: str = ""
+    """The name of its environment in the offer."""
 
     @property
     def deadline(self) -> float:

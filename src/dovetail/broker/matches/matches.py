@@ -33,19 +33,25 @@ class Matches(BrokerPart):
     def server(
         self, asked: m.Run, avoid: Peer | None = None, *, stacked: bool = False
     ) -> Peer | None:
-        """Return the peer that can serve one more match of a run and has the fewest.
+        """Return the peer that has room for one more match of a run and has the fewest.
 
         A peer to ``avoid`` is taken only if there is no other; ``stacked`` asks for a group.
         """
         return min(
-            (
-                peer
-                for peer in self.offering(asked)
-                if not stacked or peer.offers[asked.environment].stacked
-            ),
+            (peer for peer in self.offering(asked) if self._room(peer, asked.environment, stacked)),
             key=lambda each: (each is avoid, len(self._served.get(each, ()))),
             default=None,
         )
+
+    def _room(self, peer: Peer, name: str, stacked: bool) -> bool:
+        """Return whether a peer can serve one more match of an environment, or a group."""
+        offer = peer.offers[name]
+        if stacked:
+            return offer.stacked and not offer.matches
+        if not offer.matches:
+            return True
+        served = self._served.get(peer, {}).values()
+        return sum(match.game == name for match in served) < offer.matches
 
     def offering(self, asked: m.Run) -> list[Peer]:
         """Return who offers the environment of a run."""
@@ -58,7 +64,7 @@ class Matches(BrokerPart):
         ]
 
     def open(self, run: RunState, now: float, avoid: Peer | None = None, *, slots: int = 0) -> bool:
-        """Open a match, with ``slots`` a batched one; return whether a peer can serve it."""
+        """Open a match, with ``slots`` a batched one; return whether a peer can serve it now."""
         asked = run.asked
         peer = self.server(asked, avoid, stacked=slots > 0)
         if peer is None:
@@ -69,7 +75,8 @@ class Matches(BrokerPart):
             *(number, asked.environment, asked.configuration), slots=slots, afterstates=wanted
         )
         seq = peer.outbox.ask(opening)
-        match = Match(number, run.number, peer, seq, now + run.rules.patience, slots=slots)
+        due = now + run.rules.patience
+        match = Match(number, run.number, peer, seq, due, slots=slots, game=asked.environment)
         self._all[number] = run.matches[number] = match
         self._serve(match, peer)
         self.watch(match)

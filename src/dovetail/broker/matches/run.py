@@ -143,6 +143,8 @@ class RunState:
     """Its groups, if it plays in groups."""
     size: int = 0
     """Bytes charged to its experiment; see ``holdings``."""
+    short: int = 0
+    """Matches for which no environment has had room yet."""
     finished: int = 0
     permits: int = 0
     """Stepwise: episodes that the experiment has asked to begin."""

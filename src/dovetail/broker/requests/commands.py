@@ -109,7 +109,7 @@ class Commands:
         for name, agent in zip([*asked.agents, *asked.substitutes], agents, strict=True):
             if agent is None:
                 return f"there is no agent {quoted(name)}"
-        if self._runs.matches.server(asked) is None:
+        if not self._runs.matches.offering(asked):
             return unoffered(self._broker, "environment", asked.environment, asked.peer)
         return problem(asked)
 

@@ -129,7 +129,8 @@ class Episode:
         self.deadline = FOREVER
         if not self.to_act:
             self.machine.on("last turn")
-            return Ending("terminated" if turn.terminated else "truncated", None, turn.outcome)
+            reason: m.Reason = "terminated" if turn.terminated else "truncated"
+            return Ending(reason, turn.blame, turn.outcome)
         self.machine.move(TURN)
         limit = self.rules.max_turns
         return None if limit is None or self.turn < limit else too_long(limit)
@@ -337,7 +338,7 @@ class Episode:
         self.deadline = FOREVER
         final = {view.seat: view for view in self.latest.seats}
         unseen = m.View(0)
-        ruled = not self.to_act and ending.blame is None and ending.reason in SEATS
+        ruled = not self.to_act and ending.reason in SEATS
         for account in self.seats:
             view = final.get(account.number, unseen)
             account.machine.on("end")

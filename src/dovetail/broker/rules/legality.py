@@ -61,6 +61,9 @@ def check_views(turn: Turn, spec: Spec, seats: int) -> bool:
     scores = turn.outcome
     if scores is not None and not (len(scores) == seats and all(map(math.isfinite, scores))):
         raise _invalid(f"`outcome` needs a finite score for each of {seats} seats")
+    blame = turn.blame
+    if blame is not None and (to_act or not 0 <= blame < seats):
+        raise _invalid(f"`blame` is {blame}; at the end it may name one of {seats} seats")
     return earned
 
 

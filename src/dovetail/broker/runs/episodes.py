@@ -276,7 +276,8 @@ class Episodes(BrokerPart):
             )
         )
         run.experiment.outbox.deliver(replace(result))
-        ruled = ending.reason in ("terminated", "truncated") and ending.blame is None
+        judged = ending.blame is None or not episode.to_act
+        ruled = ending.reason in ("terminated", "truncated") and judged
         if not ruled and episode.turn >= 0:
             self._show(run, play, ending)
         self._watching.tell(run, result, seen=play.seen)

@@ -75,7 +75,7 @@ class Runs(BrokerPart):
             instance.runs.add(run.number)
         server = self.matches.server(run.asked, stacked=True)
         for slots in groups(run.asked, run.agents, server, matches) or [0] * matches:
-            self.matches.open(run, now, slots=slots)
+            run.short += not self.matches.open(run, now, slots=slots)
 
     # -- matches ---------------------------------------------------------------------------------
 
@@ -145,6 +145,8 @@ class Runs(BrokerPart):
 
     def advance(self, run: RunState, now: float) -> None:
         """Begin whatever episodes can begin, or finish the run."""
+        while run.short and self.matches.open(run, now):
+            run.short -= 1
         while run.machine.state == "running" and run.idle and run.schedule:
             if run.rules.stepwise and not run.permits:
                 break
@@ -277,6 +279,9 @@ class Runs(BrokerPart):
         if not opened:  # a group continues as single matches
             for _ in range(match.slots):
                 opened = self.matches.open(run, now, match.environment)
+        if not opened and self.matches.offering(run.asked):  # none has room now
+            run.short += 1
+            opened = True
         if not opened and len(run.matches) == 1:
             self.finish(run, "failed", what, now, lambda play: ending)
             return

@@ -31,6 +31,9 @@ def waiting(run: RunState, of: Callable[[Instance], list[RunState]], now: float)
     for assignment in run.assignments(run.schedule.first):
         if not assignment.instance.free():
             return _agent(assignment.instance, run, of)
+    if run.short and not run.matches:
+        name = quoted(run.asked.environment)
+        return f"environment {name} plays as many matches as it can; wait until a run is over"
     if not run.idle:
         return f"environment {quoted(run.asked.environment)} has not opened a match yet"
     return ""

@@ -87,6 +87,8 @@ class Environment(ABC, Generic[C]):
     """The environment's name for others; the class name in lower case if empty."""
     seat_counts: ClassVar[tuple[int, ...]] = ()
     """The numbers of seats that the game may have, for the offer; empty to declare none."""
+    matches: ClassVar[int] = 0
+    """Matches that one program plays at once; 0 for any number."""
     Configuration: ClassVar[type[Any]] = NoConfiguration
     """A msgspec struct: names, types, limits and defaults of the environment's options."""
 

@@ -96,6 +96,7 @@ class EnvironmentHost(BaseHost):
                 parameters=options.describe(kind.Configuration),
                 seats=list(kind.seat_counts) or None,
                 stacked=True,
+                matches=kind.matches,
             )
             for name, kind in self.types.items()
         ]

@@ -1512,6 +1512,7 @@ public sealed interface Message extends Encodable {
      * @param text If watched: the position as text, as everyone may see it.
      * @param info For debugging; the broker does not pass it on.
      * @param scene If asked for: the position to be drawn, as everyone may see it.
+     * @param blame At the end: the seat that ended it by breaking a rule, if the environment has judged that.
      */
     record Turn(
             long episode,
@@ -1523,60 +1524,66 @@ public sealed interface Message extends Encodable {
             double[] outcome,
             String text,
             Object info,
-            Object scene) implements Message {
+            Object scene,
+            Integer blame) implements Message {
         /** {@return {@code Turn} with defaults in all fields} */
         public static Turn of() {
-            return new Turn(0L, 0L, new int[0], List.of(), false, false, null, null, null, null);
+            return new Turn(0L, 0L, new int[0], List.of(), false, false, null, null, null, null, null);
         }
 
         /** {@return a copy with another {@code episode}} */
         public Turn withEpisode(long episode) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         /** {@return a copy with another {@code turn}} */
         public Turn withTurn(long turn) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         /** {@return a copy with another {@code toAct}} */
         public Turn withToAct(int... toAct) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         /** {@return a copy with another {@code seats}} */
         public Turn withSeats(List<View> seats) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         /** {@return a copy with another {@code terminated}} */
         public Turn withTerminated(boolean terminated) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         /** {@return a copy with another {@code truncated}} */
         public Turn withTruncated(boolean truncated) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         /** {@return a copy with another {@code outcome}} */
         public Turn withOutcome(double... outcome) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         /** {@return a copy with another {@code text}} */
         public Turn withText(String text) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         /** {@return a copy with another {@code info}} */
         public Turn withInfo(Object info) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         /** {@return a copy with another {@code scene}} */
         public Turn withScene(Object scene) {
-            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene);
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
+        }
+
+        /** {@return a copy with another {@code blame}} */
+        public Turn withBlame(Integer blame) {
+            return new Turn(episode, turn, toAct, seats, terminated, truncated, outcome, text, info, scene, blame);
         }
 
         @Override
@@ -1593,6 +1600,7 @@ public sealed interface Message extends Encodable {
                     .put("text", text, null)
                     .put("info", info, null)
                     .put("scene", scene, null)
+                    .put("blame", blame, null)
                     .map();
         }
 
@@ -1608,7 +1616,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("outcome", Reader.orNil(Reader.NUMBERS), null),
                     fields.optional("text", Reader.orNil(Reader.TEXT), null),
                     fields.optional("info", Reader.ANY, null),
-                    fields.optional("scene", Reader.ANY, null));
+                    fields.optional("scene", Reader.ANY, null),
+                    fields.optional("blame", Reader.orNil(Reader.INDEX), null));
         }
     }
 
@@ -4419,6 +4428,7 @@ public sealed interface Message extends Encodable {
      * @param instance For agents: the program is this one agent; experiments seat it by name and do not create it.
      * @param seats For environments: the possible numbers of seats.
      * @param stacked True if it can play in groups; see SPEC.md, Stacked turns.
+     * @param matches For environments: how many matches of it the peer plays at once; 0 means any number.
      */
     record Offer(
             String name,
@@ -4428,45 +4438,51 @@ public sealed interface Message extends Encodable {
             long capacity,
             boolean instance,
             int[] seats,
-            boolean stacked) implements Encodable {
+            boolean stacked,
+            long matches) implements Encodable {
         /** {@return {@code Offer} with defaults in the other fields} */
         public static Offer of(String name) {
-            return new Offer(name, "", Map.of(), List.of(), 1L, false, null, false);
+            return new Offer(name, "", Map.of(), List.of(), 1L, false, null, false, 0L);
         }
 
         /** {@return a copy with another {@code description}} */
         public Offer withDescription(String description) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
         }
 
         /** {@return a copy with another {@code parameters}} */
         public Offer withParameters(Map<String, Object> parameters) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
         }
 
         /** {@return a copy with another {@code wants}} */
         public Offer withWants(List<Want> wants) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
         }
 
         /** {@return a copy with another {@code capacity}} */
         public Offer withCapacity(long capacity) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
         }
 
         /** {@return a copy with another {@code instance}} */
         public Offer withInstance(boolean instance) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
         }
 
         /** {@return a copy with another {@code seats}} */
         public Offer withSeats(int... seats) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
         }
 
         /** {@return a copy with another {@code stacked}} */
         public Offer withStacked(boolean stacked) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
+        }
+
+        /** {@return a copy with another {@code matches}} */
+        public Offer withMatches(long matches) {
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
         }
 
         @Override
@@ -4480,6 +4496,7 @@ public sealed interface Message extends Encodable {
                     .put("instance", instance, false)
                     .put("seats", seats, null)
                     .put("stacked", stacked, false)
+                    .put("matches", matches, 0L)
                     .map();
         }
 
@@ -4493,7 +4510,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("capacity", Reader.atLeast(Reader.INTEGER, 0), 1L),
                     fields.optional("instance", Reader.BOOLEAN, false),
                     fields.optional("seats", Reader.orNil(Reader.INDEXES), null),
-                    fields.optional("stacked", Reader.BOOLEAN, false));
+                    fields.optional("stacked", Reader.BOOLEAN, false),
+                    fields.optional("matches", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
     }
 
