@@ -27,6 +27,7 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PAGES = [
     *("agents.md", "environments.md", "experiments-python.md", "tournaments.md", "stacked.md"),
     *("agents/dots.md", "bridges/gymnasium.md", "bridges/openspiel.md", "bridges/pettingzoo.md"),
+    "bridges/training.md",
     *("another-shell.md", "from-rl-glue.md"),
 ]
 TEXTS = sorted(

@@ -1,0 +1,27 @@
+"""Observations of foreign environments as JSON, the same text for equal values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.protocol.json_text import write
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON with sorted keys; arrays are lists, what else JSON lacks is text.
+
+    >>> as_json({"b": (1, 2), "a": None})
+    '{"a": null, "b": [1, 2]}'
+    """
+    return write(_ordered(value))
+
+
+def _ordered(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case dict():
+            return {str(key): _ordered(value[key]) for key in sorted(value, key=str)}
+        case list() | tuple():
+            return [_ordered(each) for each in value]
+    return _ordered(value.tolist()) if hasattr(value, "tolist") else str(value)

@@ -1,0 +1,230 @@
+"""An environment of Kaggle as one of ours."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from dovetail.peer.environments.environment import Environment, IllegalAction, Spec, Turn, View
+from dovetail.peer.registry import one_line
+from dovetail.protocol import spaces
+from dovetail.protocol.errors import DovetailError, NoLookahead
+from dovetail_bridges import arguments, conversion
+from dovetail_bridges.as_json import as_json
+from dovetail_bridges.foreign_calls import ForeignCalls
+from dovetail_bridges.outcomes import from_returns
+
+LONGEST = 1 << 20
+"""Characters of an observation or action as text."""
+SEEDS = ("seed", "randomSeed")
+"""Names of an environment's seed in its configuration."""
+COUNTS = ("columns", "signs", "banditCount")
+"""Names in a configuration of the number of actions, where the schema of actions has no maximum."""
+FAULTS = ("INVALID", "ERROR", "TIMEOUT")
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of ``KaggleEnvironment``."""
+
+    id: Annotated[str, Meta(description="Kaggle's name of the environment, such as connectx.")] = (
+        "connectx"
+    )
+    players: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Number of agents, the seats; 0 for the fewest.",
+            extra_json_schema={"x-seats": True},
+        ),
+    ] = 0
+    arguments: Annotated[
+        dict[str, Any], Meta(description="Configuration of the environment, by name.")
+    ] = {}
+
+
+class KaggleEnvironment(Environment[Options]):
+    """Any environment of the package kaggle-environments; its agents are the seats.
+
+    An observation is JSON, with what Kaggle shows that agent.  The run's clock replaces Kaggle's
+    time limits.  An action that Kaggle calls invalid is refused, with the position as before.
+    """
+
+    name = "kaggle"
+    packages = ("kaggle_environments",)
+
+    def init(self) -> Spec:
+        options = self.configuration
+        arguments.check(type(self), options.arguments)
+        self._call = ForeignCalls()
+        self.env = self._made()
+        specification, configuration = self.env.specification, self.env.configuration
+        counts = list(specification.agents)
+        self._seats = options.players or counts[0]
+        if self._seats not in counts:
+            raise DovetailError(
+                f"environment kaggle, option 'players': {options.id} takes "
+                f"{' or '.join(map(str, counts))}, not {self._seats}"
+            )
+        self._seed = next((each for each in SEEDS if each in specification.configuration), None)
+        self._names, space = _actions(specification.action, configuration)
+        self._discrete = isinstance(space, spaces.Discrete)
+        return Spec(
+            name=options.id,
+            seats=self._seats,
+            observation_spaces=[spaces.Text(LONGEST)],
+            action_spaces=[space],
+            perfect_information=False,  # Kaggle does not say
+            chance=True,
+            max_turns=int(configuration.episodeSteps),
+        )
+
+    def _made(self) -> Any:
+        options = self.configuration
+        try:
+            return self._call(
+                lambda: _library().make(options.id, configuration=dict(options.arguments))
+            )
+        except Exception as error:
+            raise DovetailError(
+                f"environment kaggle, option 'id': {options.id} cannot be made: {one_line(error)}"
+            ) from error
+
+    def start(self, seed: int) -> Turn:
+        narrow = conversion.narrow(seed)
+        self._call.seed(narrow)
+        if self._seed is not None:
+            self.env.configuration[self._seed] = narrow
+        self._call(lambda: self.env.reset(self._seats))
+        self._totals = [float(each.reward or 0.0) for each in self.env.state]
+        return self._turn([0.0] * self._seats)
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        given: list[Any] = [None] * self._seats
+        for seat, action in actions.items():
+            given[seat] = self._written(action, seat)
+        kept, steps = copy.deepcopy(self.env.state), list(self.env.steps)
+        self._call(lambda: self.env.step(given))
+        for seat in actions:
+            if (status := self.env.state[seat].status) in FAULTS:
+                self.env.state, self.env.steps = kept, steps
+                raise IllegalAction(
+                    f"{self.env.name} answers {status} to {given[seat]!r:.60}", seat
+                )
+        return self._turn(self._earned())
+
+    def _written(self, action: Any, seat: int) -> Any:
+        """Return an action as Kaggle takes it.
+
+        Raises:
+            IllegalAction: a text is not JSON.
+        """
+        if self._discrete:
+            return action if self._names is None else self._names[action]
+        try:
+            return json.loads(action)
+        except (ValueError, RecursionError):
+            raise IllegalAction(f"{action!r:.40} is not JSON", seat) from None
+
+    def _earned(self) -> list[float]:
+        """Return what each seat earned: Kaggle's rewards are totals so far."""
+        found = []
+        for seat, state in enumerate(self.env.state):
+            total = state.reward
+            if not isinstance(total, bool | int | float) or not math.isfinite(total):
+                raise ValueError(
+                    f"{self.env.name} gives agent {seat} the reward {total!r}, "
+                    f"status {state.status}; expected a number"
+                )
+            found.append(float(total) - self._totals[seat])
+            self._totals[seat] = float(total)
+        return found
+
+    def _turn(self, rewards: Sequence[float]) -> Turn:
+        seen = [as_json(self._shown(seat))[:LONGEST] for seat in range(self._seats)]
+        if self.env.done:
+            return Turn.end(seen, rewards, outcome=from_returns(self._totals))
+        active = [seat for seat, each in enumerate(self.env.state) if each.status == "ACTIVE"]
+        views = [
+            View(seat, seen[seat], None, rewards[seat])
+            for seat in range(self._seats)
+            if seat in active or rewards[seat]
+        ]
+        return Turn(to_act=active, seats=views)
+
+    def _shown(self, seat: int) -> dict[str, Any]:
+        """Return what Kaggle shows an agent."""
+        state = self.env.state
+        schema = self.env.specification.observation
+        return shown(schema, state[seat].observation, state[0].observation)
+
+    def text(self, seat: int | None = None) -> str:
+        """Return what Kaggle draws as text; a seat's own observation where it draws none."""
+        if seat is not None:
+            return as_json(self._shown(seat))
+        with suppress(Exception):  # some draw only in a browser
+            return str(self._call(lambda: self.env.render(mode="ansi")) or "")
+        return ""
+
+    def fork(self, seat: int, seed: int) -> KaggleEnvironment:
+        """Refuse: what is hidden from a seat cannot be drawn again.
+
+        Raises:
+            NoLookahead: always.
+        """
+        raise NoLookahead("Kaggle's environments offer no lookahead")
+
+
+def shown(
+    schema: Mapping[str, Any], own: Mapping[str, Any], first: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return an agent's observation: its own fields and the shared ones of the first, none hidden.
+
+    Fields that only the first agent has and that are not marked as shared are its own secrets.
+
+    >>> schema = {"board": {"shared": True}, "hand": {}, "log": {"hidden": True}}
+    >>> shown(schema, {"hand": 2, "log": 0}, {"board": [0], "hand": 1, "log": 9, "secret": 3})
+    {'hand': 2, 'board': [0]}
+    """
+    found = {key: value for key, value in own.items() if not _marked(schema, key, "hidden")}
+    for key, each in schema.items():
+        if _marked(schema, key, "hidden"):
+            continue
+        if _marked(schema, key, "shared") and key in first:
+            found[key] = first[key]
+        elif isinstance(each, Mapping) and isinstance(each.get("properties"), Mapping):
+            parts = own.get(key), first.get(key)
+            if all(isinstance(part, Mapping) for part in parts):
+                found[key] = shown(each["properties"], *parts)  # type: ignore[arg-type]
+    return found
+
+
+def _marked(schema: Mapping[str, Any], key: str, mark: str) -> bool:
+    return isinstance(each := schema.get(key), Mapping) and each.get(mark) is True
+
+
+def _actions(
+    schema: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> tuple[list[Any] | None, spaces.Space]:
+    """Return the names of the actions, if they have any, and their space."""
+    if schema.get("enum"):
+        return list(schema["enum"]), spaces.Discrete(len(schema["enum"]))
+    low, high = schema.get("minimum", 0), schema.get("maximum")
+    if schema.get("type") == "integer":
+        counts = [configuration[each] for each in COUNTS if each in configuration]
+        if high is None and counts:
+            high = low + counts[0] - 1
+        if high is not None:
+            return None, spaces.Discrete(int(high - low + 1), int(low))
+    return None, spaces.Text(LONGEST)
+
+
+def _library() -> Any:
+    import kaggle_environments
+
+    return kaggle_environments

@@ -1,0 +1,176 @@
+"""A session at a server that speaks OpenEnv: one request, one answer. Its methods block."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from dovetail.protocol.display_text import line
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.json_text import write
+
+ANSWER = 100 << 20
+"""Bytes of an answer, as OpenEnv's own client reads them."""
+PAGE = 4 << 20
+"""Bytes of a schema."""
+
+
+class ServerFault(Exception):
+    """The server failed, is gone, or breaks the protocol; the text says how."""
+
+
+class RequestRefused(Exception):
+    """The server refuses a request; ``code`` is OpenEnv's."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def addresses(url: str) -> tuple[str, str]:
+    """Return the base URLs for HTTP and for WebSockets.
+
+    Raises:
+        DovetailError: it is not the URL of a server.
+
+    >>> addresses("https://play.example.org/seat-0/")
+    ('https://play.example.org/seat-0', 'wss://play.example.org/seat-0')
+    """
+    parts = urlsplit(url)
+    secure = {"http": False, "ws": False, "https": True, "wss": True}.get(parts.scheme)
+    if secure is None or not parts.netloc or parts.query or parts.fragment:
+        raise DovetailError(
+            f"environment openenv, option 'url': {url!r} is not the base URL of a server; "
+            "expected one such as http://127.0.0.1:8000"
+        )
+    rest = (parts.netloc, parts.path.rstrip("/"), "", "")
+    return urlunsplit(("https" if secure else "http", *rest)), urlunsplit(
+        ("wss" if secure else "ws", *rest)
+    )
+
+
+def schema(base: str, headers: Mapping[str, str], timeout: float) -> dict[str, Any]:
+    """Return the JSON Schemas that a server publishes: ``action``, ``observation``, ``state``.
+
+    Raises:
+        DovetailError: it has none.
+    """
+    try:
+        request = urllib.request.Request(f"{base}/schema", headers=dict(headers))
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay())
+        with opener.open(request, timeout=timeout) as answer:
+            found = json.loads(answer.read(PAGE))
+    except (OSError, ValueError) as error:
+        raise DovetailError(
+            f"environment openenv: {base}/schema cannot be read ({line(str(error))}); "
+            "is the server running, and does it speak OpenEnv?"
+        ) from None
+    if not isinstance(found, dict) or not isinstance(found.get("action"), dict):
+        raise DovetailError(f"environment openenv: {base}/schema has no schema of an action")
+    return found
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: the local user has named the server."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class OpenEnvClient:
+    """A session, begun by connecting and ended by ``close``.
+
+    Args:
+        base: the base URL for WebSockets.
+        headers: to be sent with the handshake.
+        timeout: seconds for each answer.
+
+    Raises:
+        ServerFault: there is no server, or it has no room.
+    """
+
+    def __init__(self, base: str, headers: Mapping[str, str], timeout: float) -> None:
+        from websockets.exceptions import WebSocketException
+        from websockets.sync.client import connect
+
+        self._failures: tuple[type[Exception], ...] = (WebSocketException, OSError, EOFError)
+        self._timeout = timeout
+        self.broken = False
+        """True after a fault."""
+        self._closing = ExitStack()
+        try:
+            self._socket = self._closing.enter_context(
+                connect(
+                    f"{base}/ws",
+                    additional_headers=dict(headers),
+                    open_timeout=timeout,
+                    close_timeout=1.0,
+                    max_size=ANSWER,
+                    ping_interval=None,  # a server that computes answers none
+                    proxy=None,
+                )
+            )
+        except self._failures as error:
+            raise ServerFault(f"{base} cannot be reached: {line(str(error))}") from None
+
+    def ask(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the data of the answer to a request.
+
+        Raises:
+            RequestRefused: the answer is an error that leaves the session open.
+            ServerFault: any other fault; the session is of no further use.
+        """
+        until = time.monotonic() + self._timeout
+        self.broken = True
+        try:
+            self._early()
+            self._socket.send(write({"type": kind, "data": data}))
+            answer = self._socket.recv(max(0.0, until - time.monotonic()))
+        except TimeoutError:
+            raise ServerFault(f"no answer to {kind} within {self._timeout:g} s") from None
+        except self._failures as error:
+            with suppress(*self._failures):
+                self._early()  # what it said last is the better reason
+            raise ServerFault(f"the server is gone: {line(str(error))}") from None
+        try:
+            found = self._read(answer, "state" if kind == "state" else "observation")
+        except RequestRefused:
+            self.broken = False
+            raise
+        self.broken = False
+        return found
+
+    def _early(self) -> None:
+        """Look for what the server has said unasked, such as that it has no room."""
+        with suppress(TimeoutError):
+            self._read(self._socket.recv(0), "nothing")
+
+    def _read(self, answer: str | bytes, wanted: str) -> dict[str, Any]:
+        try:
+            said = json.loads(answer)
+            kind, data = said["type"], said["data"]
+            if not isinstance(data, dict):
+                raise TypeError
+        except (ValueError, RecursionError, LookupError, TypeError):
+            raise ServerFault(f"{str(answer)[:60]!r} is not an answer of OpenEnv") from None
+        if kind == "error":
+            code, text = str(data.get("code")), line(str(data.get("message")))[:300]
+            if code in ("VALIDATION_ERROR", "EXECUTION_ERROR") and wanted != "nothing":
+                raise RequestRefused(code, text)
+            raise ServerFault(f"{code}: {text}")
+        if kind != wanted:
+            raise ServerFault(f"an answer of type {str(kind)[:40]!r}; expected {wanted}")
+        return data
+
+    def close(self) -> None:
+        """End the session."""
+        with suppress(*self._failures):
+            self._socket.send(write({"type": "close"}))
+        with suppress(*self._failures):
+            self._closing.close()

@@ -1,0 +1,410 @@
+"""A server that speaks OpenEnv as one of our environments."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from dovetail.peer.environments.environment import Environment, IllegalAction, Spec, Turn, View
+from dovetail.peer.presets import local
+from dovetail.protocol import spaces
+from dovetail.protocol.display_text import line
+from dovetail.protocol.errors import DovetailError, NoLookahead
+from dovetail_bridges.as_json import as_json
+from dovetail_bridges.openenv.client import (
+    OpenEnvClient,
+    RequestRefused,
+    ServerFault,
+    addresses,
+    schema,
+)
+from dovetail_bridges.outcomes import from_returns
+
+HEADERS = "DOVETAIL_OPENENV_HEADERS"
+"""The environment variable with the headers of a handshake, as a JSON object."""
+LONGEST = 1 << 20
+"""Characters of an observation or action as text."""
+LISTED = ("legal_actions", "legal_moves")
+"""Keys of an observation that may list the legal actions."""
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of ``OpenEnv``."""
+
+    url: Annotated[
+        str, Meta(description="Base URL of the server, such as http://127.0.0.1:8000.")
+    ] = ""
+    action: Annotated[
+        str,
+        Meta(
+            description="The property of an action that a seat chooses; empty for the only one "
+            "that is required. `json`: the whole action, as JSON."
+        ),
+    ] = ""
+    fixed: Annotated[dict[str, Any], Meta(description="Other properties of every action.")] = {}
+    actions: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="The number of actions, counted from 0; 0 for what the schema or the first "
+            "position says.",
+        ),
+    ] = 0
+    legal: Annotated[
+        str,
+        Meta(
+            description="The key of an observation that lists the legal actions; empty for "
+            "legal_actions or legal_moves. `none`: all actions are legal."
+        ),
+    ] = ""
+    observe: Annotated[
+        str,
+        Meta(description="`json`: the observation as text; or the key of a text or list in it."),
+    ] = "json"
+    player: Annotated[
+        str,
+        Meta(
+            description="The key that says who must act, with dots, such as metadata.next_player, "
+            "where one client plays all seats."
+        ),
+    ] = ""
+    players: Annotated[
+        list[Any], Meta(description="The values of that key, by seat; without it, [0, 1].")
+    ] = []
+    reward_of: Annotated[
+        Literal["mover", "all"],
+        Meta(
+            description="With player: a reward belongs to the seat that acted, and of two seats "
+            "the other gets its negative at the end; or each seat gets it."
+        ),
+    ] = "mover"
+    reset: Annotated[dict[str, Any], Meta(description="Further parameters of reset.")] = {}
+    sessions: Annotated[int, Meta(ge=0, description="Matches at a time; 0 for any number.")] = 1
+    timeout: Annotated[float, Meta(gt=0, description="Seconds for an answer.")] = 60.0
+    max_turns: Annotated[
+        int, Meta(ge=1, description="Turns after which an episode is truncated.")
+    ] = 1000
+
+
+class OpenEnv(Environment[Options]):
+    """Any environment that a server offers by OpenEnv; a match is a session.
+
+    Only the local user chooses the server, with ``--set url=...``.  OpenEnv knows one client for
+    each environment: where it plays all sides, ``player`` gives each its seat.
+    """
+
+    name = "openenv"
+    packages = ("websockets",)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.matches = int(local(cls, "sessions") or 0)
+
+    def init(self) -> Spec:
+        options = self.configuration
+        if not options.url or options.url != local(type(self), "url"):
+            raise DovetailError(
+                "environment openenv: only the program that serves it names the server; start it "
+                "with --set url=http://HOST:PORT"
+            )
+        headers = _headers()
+        page, base = addresses(options.url)
+        self._fields = _Action(schema(page, headers, options.timeout)["action"], options)
+        self._players: list[Any] = (options.players or [0, 1]) if options.player else [None]
+        try:
+            self._open = partial(OpenEnvClient, base, headers, options.timeout)
+            self.client = self._open()
+            first = self._begun(0)
+        except ServerFault as fault:
+            raise DovetailError(f"environment openenv: {fault}") from None
+        self._fields.measure(_legal(first, options))
+        self._seen_as = _observed_as(first, options.observe)
+        return Spec(
+            name=line(page.removeprefix("http://").removeprefix("https://"))[:100],
+            seats=len(self._players),
+            observation_spaces=[self._seen_as],
+            action_spaces=[self._fields.space],
+            perfect_information=False,  # OpenEnv does not say
+            chance=True,
+        )
+
+    def start(self, seed: int) -> Turn:
+        self._turn = 0
+        self._totals = [0.0] * len(self._players)
+        return self._ask(self._begun(seed), [0.0] * len(self._players))
+
+    def _begun(self, seed: int) -> dict[str, Any]:
+        """Begin an episode; return the answer."""
+        if self.client.broken:  # the match continues in another session
+            self.client.close()
+            self.client = self._open()
+        try:
+            return self.client.ask("reset", {**self.configuration.reset, "seed": seed})
+        except RequestRefused as refusal:
+            raise ServerFault(f"reset is refused: {refusal}") from None
+
+    def step(self, actions: Mapping[int, Any]) -> Turn:
+        [(seat, action)] = actions.items()
+        try:
+            data = self.client.ask("step", self._fields.written(action, seat))
+        except RequestRefused as refusal:
+            # An action that the server itself has listed is not the seat's fault.
+            if refusal.code == "EXECUTION_ERROR" and self._listed is not None:
+                raise ServerFault(f"the server fails at a legal action: {refusal}") from None
+            raise IllegalAction(str(refusal), seat) from None
+        self._turn += 1
+        rewards = self._earned(data, seat)
+        for each, reward in enumerate(rewards):
+            self._totals[each] += reward
+        if data.get("done"):
+            return self._end(data, rewards)
+        if self._turn >= self.configuration.max_turns:
+            seen = [self._observed(data)] * len(self._players)
+            return Turn.end(seen, rewards, truncated=True)
+        return self._ask(data, rewards)
+
+    def _earned(self, data: dict[str, Any], mover: int) -> list[float]:
+        """Return what each seat earned in a transition."""
+        reward = data.get("reward")
+        if not isinstance(reward, bool | int | float | None) or not math.isfinite(reward or 0.0):
+            raise ServerFault(f"the reward {str(reward)[:40]!r} is not a number")
+        seats = len(self._players)
+        if seats == 1 or self.configuration.reward_of == "all":
+            return [float(reward or 0.0)] * seats
+        rewards = [0.0] * seats
+        rewards[mover] = float(reward or 0.0)
+        if seats == 2 and data.get("done"):
+            rewards[1 - mover] = -rewards[mover]
+        return rewards
+
+    def _ask(self, data: dict[str, Any], rewards: list[float]) -> Turn:
+        """Return the turn of the seat that must act."""
+        seat = self._to_act(data)
+        seen = self._observed(data)
+        self._listed = legal = self._fields.numbers(_legal(data, self.configuration))
+        others = [
+            View(each, seen, None, reward)
+            for each, reward in enumerate(rewards)
+            if reward and each != seat
+        ]
+        return Turn.ask(seat, seen, legal, rewards[seat], others=others)
+
+    def _to_act(self, data: dict[str, Any]) -> int:
+        if not self.configuration.player:
+            return 0
+        value = _at(data, self.configuration.player)
+        if value not in self._players:
+            raise ServerFault(
+                f"{self.configuration.player} is {str(value)[:40]!r}; expected one of "
+                f"{self._players}, which the option players lists by seat"
+            )
+        return self._players.index(value)
+
+    def _end(self, data: dict[str, Any], rewards: list[float]) -> Turn:
+        seen = [self._observed(data)] * len(self._players)
+        metadata = data.get("metadata") or _inner(data).get("metadata")
+        cut = isinstance(metadata, dict) and metadata.get("truncated") is True
+        outcome = None if cut else from_returns(self._totals)
+        return Turn.end(seen, rewards, outcome=outcome, truncated=cut)
+
+    def _observed(self, data: dict[str, Any]) -> Any:
+        return _value(data, self.configuration.observe, self._seen_as)
+
+    def fork(self, seat: int, seed: int) -> OpenEnv:
+        """Refuse: a session cannot be copied.
+
+        Raises:
+            NoLookahead: always.
+        """
+        raise NoLookahead("OpenEnv's servers offer no lookahead")
+
+    def cleanup(self) -> None:
+        """End the session."""
+        if hasattr(self, "client"):
+            self.client.close()
+
+
+class _Action:
+    """The actions of a seat, and how they are written.
+
+    Raises:
+        DovetailError: the schema does not say which property a seat chooses.
+    """
+
+    def __init__(self, found: dict[str, Any], options: Options) -> None:
+        self._options = options
+        self._properties: dict[str, Any] = found.get("properties") or {}
+        required = [each for each in found.get("required") or () if each not in options.fixed]
+        self.field = options.action or (required[0] if len(required) == 1 else "json")
+        if self.field != "json" and self.field not in self._properties:
+            raise DovetailError(
+                f"environment openenv, option 'action': an action has no {self.field!r}; it has "
+                f"{', '.join(self._properties) or 'no properties'}"
+            )
+        self.space: spaces.Space = spaces.Text(LONGEST)
+        self._names: list[Any] | None = None
+        self._low = 0
+
+    def measure(self, legal: list[Any] | None) -> None:
+        """Choose the space, by the options, the schema and a first position.
+
+        Raises:
+            DovetailError: the number of actions is not known.
+        """
+        if self.field == "json":
+            return
+        kinds = self._kinds()
+        names = next((each["enum"] for each in kinds if each.get("enum")), None)
+        if names is not None:
+            self._names = list(names)
+            self.space = spaces.Discrete(len(names))
+            return
+        whole = next((each for each in kinds if each.get("type") == "integer"), None)
+        if whole is None:
+            return  # text
+        low = int(whole.get("minimum", 0))
+        high = whole.get("maximum")
+        if self._options.actions:
+            low, high = 0, self._options.actions - 1
+        elif high is None and legal and all(type(each) is int for each in legal):
+            high = max(legal)
+        if high is None:
+            raise DovetailError(
+                "environment openenv: neither the schema nor the first position says how "
+                "many actions there are; give --set actions=N"
+            )
+        self._low = low
+        self.space = spaces.Discrete(int(high) - low + 1, low)
+
+    def _kinds(self) -> list[dict[str, Any]]:
+        found = self._properties.get(self.field) or {}
+        kinds = found.get("anyOf") or [found]
+        return [each for each in kinds if isinstance(each, dict)]
+
+    def numbers(self, legal: list[Any] | None) -> list[int] | None:
+        """Return the legal actions as numbers of the space, rising; None for all.
+
+        Raises:
+            ServerFault: one is outside the space.
+        """
+        if legal is None or not isinstance(self.space, spaces.Discrete):
+            return None
+        if self._names is not None:
+            legal = [self._names.index(each) if each in self._names else each for each in legal]
+        for each in legal:
+            if not self.space.contains(each):
+                raise ServerFault(
+                    f"the legal action {str(each)[:40]!r} is not among the actions, "
+                    f"{self._low} to {self._low + self.space.n - 1}; give --set actions=N"
+                )
+        return sorted(set(legal))
+
+    def written(self, action: Any, seat: int) -> dict[str, Any]:
+        """Return the data of a ``step``.
+
+        Raises:
+            IllegalAction: a text is not the JSON of an object.
+        """
+        fixed = self._options.fixed
+        if self.field == "json":
+            try:
+                whole = json.loads(action)
+            except (ValueError, RecursionError):
+                whole = None
+            if not isinstance(whole, dict):
+                text = f"{str(action)[:40]!r} is not a JSON object with the fields of an action"
+                raise IllegalAction(text, seat)
+            return {**whole, **fixed}
+        if self._names is not None:
+            action = self._names[action]
+        return {**fixed, self.field: action}
+
+
+def _headers() -> dict[str, str]:
+    given = os.environ.get(HEADERS)
+    if not given:
+        return {}
+    try:
+        found = json.loads(given)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        raise DovetailError(f"{HEADERS} is not a JSON object of texts")
+    return found
+
+
+def _inner(data: dict[str, Any]) -> dict[str, Any]:
+    found = data.get("observation")
+    return found if isinstance(found, dict) else {}
+
+
+def _at(data: dict[str, Any], path: str) -> Any:
+    """Return what an answer has under a path; the observation is looked at first."""
+    for place in (_inner(data), data):
+        value: Any = place
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            return value
+    return None
+
+
+def _legal(data: dict[str, Any], options: Options) -> list[Any] | None:
+    """Return the legal actions that an answer lists; None where it lists none."""
+    keys: Sequence[str] = [options.legal] if options.legal else LISTED
+    if options.legal == "none":
+        return None
+    seen = _inner(data)
+    found = next((seen[key] for key in keys if isinstance(seen.get(key), list)), None)
+    return found or None
+
+
+def _observed_as(data: dict[str, Any], observe: str) -> spaces.Space:
+    """Return the space of observations, by a first answer.
+
+    Raises:
+        DovetailError: the key is missing, or what it has is neither text nor numbers.
+    """
+    if observe == "json":
+        return spaces.Text(LONGEST)
+    found = _at(data, observe)
+    if isinstance(found, str):
+        return spaces.Text(LONGEST)
+    try:
+        shape = list(np.asarray(found, np.float32).shape)
+    except (ValueError, TypeError):
+        shape = []
+    if not shape:
+        keys = ", ".join(_inner(data)) or "nothing"
+        raise DovetailError(
+            f"environment openenv, option 'observe': {observe!r} is not a text or a list of "
+            f"numbers in the first observation, which has {keys}"
+        )
+    return spaces.Box(shape, -math.inf, math.inf, "float32")
+
+
+def _value(data: dict[str, Any], observe: str, space: spaces.Space) -> Any:
+    """Return an observation.
+
+    Raises:
+        ServerFault: it is not as the first one was.
+    """
+    if observe == "json":
+        return as_json(data.get("observation"))[:LONGEST]
+    found = _at(data, observe)
+    if isinstance(space, spaces.Text):
+        return str(found if found is not None else "")[:LONGEST]
+    try:
+        made = np.asarray(found, np.float32)
+    except (ValueError, TypeError):
+        made = np.zeros((), np.float32)
+    if list(made.shape) != space.shape:  # type: ignore[union-attr]
+        raise ServerFault(f"{observe} has the shape {list(made.shape)}; it began otherwise")
+    return made

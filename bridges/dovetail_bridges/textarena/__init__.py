@@ -1,0 +1,1 @@
+"""TextArena's games as environments."""

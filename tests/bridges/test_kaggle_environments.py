@@ -1,0 +1,124 @@
+"""Kaggle's environments through the broker: the real package if installed, or a stand-in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+import pytest
+from tests.bridges.stand_ins import installed, stand_in
+
+from dovetail import Agent, InProcess
+from dovetail.peer.agents.agent import Decision
+from dovetail.peer.agents.random_agent import Random
+from dovetail.protocol.errors import DovetailError, IllegalAction
+from dovetail.protocol.spaces import Discrete, Text
+from dovetail_bridges.kaggle.environment import KaggleEnvironment, Options
+
+REAL = installed("kaggle_environments")
+alone = pytest.mark.skipif(REAL, reason="the stand-in's own game")
+
+
+@pytest.fixture(autouse=True)
+def theirs(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return stand_in("kaggle_environments", monkeypatch)
+
+
+class First(Agent):
+    """Plays the first column that is free."""
+
+    name = "first"
+    capacity = 0
+    chosen: ClassVar[list[int]] = []
+
+    def step(self, decision: Decision) -> int:
+        board = json.loads(decision.observation)["board"]
+        columns = decision.seat.spec.action_spaces[0].n  # type: ignore[union-attr]
+        action = next(each for each in range(columns) if not board[each])
+        self.chosen.append(action)
+        return action
+
+
+class Adds(Agent):
+    """Adds its seat's number."""
+
+    name = "adds"
+    capacity = 0
+
+    def step(self, decision: Decision) -> str:
+        return json.dumps({"add": decision.seat.seat + 1})
+
+
+def test_the_same_actions_earn_the_same_as_in_a_bare_loop(theirs: Any) -> None:
+    First.chosen.clear()
+    with InProcess([KaggleEnvironment], [First]) as experiment:
+        agents = [experiment.create("first"), experiment.create("first")]
+        (episode,) = experiment.run("kaggle", agents, check=True).wait()
+    bare = theirs.make("connectx")
+    bare.reset(2)
+    for number, action in enumerate(First.chosen):
+        bare.step([action if number % 2 == seat else None for seat in range(2)])
+    assert bare.done
+    assert episode.reason == "terminated"
+    assert [seat.total for seat in episode.seats] == [each.reward for each in bare.state]
+    assert episode.outcome == [(each.reward + 1) / 2 for each in bare.state]
+
+
+def test_an_invalid_action_is_the_seats_and_leaves_the_position() -> None:
+    made = KaggleEnvironment(Options())
+    spec = made.init()
+    assert isinstance(spec.action_spaces[0], Discrete)
+    made.start(1)
+    rows = made.env.configuration.get("rows", 1)
+    for number in range(rows):
+        made.step({number % 2: 0})
+    before = made.text(0)
+    with pytest.raises(IllegalAction, match="answers INVALID to 0") as refused:
+        made.step({rows % 2: 0})
+    assert refused.value.seat == rows % 2
+    assert made.text(0) == before
+    turn = made.step({rows % 2: 1})
+    assert turn.to_act == [1 - rows % 2]
+
+
+def test_random_play_ends_with_its_forfeits_blamed() -> None:
+    with InProcess([KaggleEnvironment], [Random]) as experiment:
+        agents = [experiment.create("random"), experiment.create("random", seed=1)]
+        results = experiment.run("kaggle", agents, episodes=5, seed=2).wait()
+    for each in results:
+        assert each.reason in ("terminated", "illegal-action")
+        assert (each.blame is None) == (each.reason == "terminated")
+
+
+@alone
+def test_totals_become_rewards_and_seats_act_at_once() -> None:
+    with InProcess([KaggleEnvironment], [Adds]) as experiment:
+        agents = [experiment.create("adds") for _ in range(3)]
+        given = {"id": "duel", "players": 3}
+        (episode,) = experiment.run("kaggle", agents, configuration=given, check=True).wait()
+    assert [seat.total for seat in episode.seats] == [3.0, 6.0, 9.0]
+    assert [seat.decisions for seat in episode.seats] == [3, 3, 3]
+    assert episode.outcome == pytest.approx([0.0, 1 / 3, 2 / 3])
+
+
+@alone
+def test_a_seat_sees_its_own_and_what_is_shared() -> None:
+    made = KaggleEnvironment(Options("duel"))
+    assert isinstance(made.init().action_spaces[0], Text)
+    turn = made.start(9)
+    first, second = (json.loads(view.observation) for view in turn.seats)
+    assert set(second) == {"private", "remainingOverageTime", "rounds"}
+    assert "log" not in first
+    assert made.start(9).seats[0].observation == turn.seats[0].observation
+    with pytest.raises(IllegalAction, match="is not JSON"):
+        made.step({0: "no", 1: "{}"})
+
+
+def test_what_cannot_be_made_is_one_line() -> None:
+    for options, text in [
+        (Options("no_such_game"), "no_such_game cannot be made: .*Unknown Environment"),
+        (Options(players=7), "connectx takes 2, not 7"),
+    ]:
+        with pytest.raises(DovetailError, match=text) as refused:
+            KaggleEnvironment(options).init()
+        assert "\n" not in str(refused.value)

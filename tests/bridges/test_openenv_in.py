@@ -1,0 +1,263 @@
+"""Servers that speak OpenEnv as environments: a small one of the tests, and our own."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from tests.bridges.test_openenv import SMALL, served
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+from websockets.sync.server import ServerConnection, serve
+
+from dovetail import InProcess
+from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.presets import preset
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.spaces import Discrete
+from dovetail_bridges.openenv.client import OpenEnvClient, ServerFault, addresses
+from dovetail_bridges.openenv.environment import OpenEnv
+from dovetail_games.connect_four import ConnectFour
+
+ACTION: dict[str, Any] = {
+    "type": "object",
+    "properties": {"column": {"type": "integer"}, "metadata": {"type": "object"}},
+    "required": ["column"],
+}
+
+
+class Nim:
+    """A server in the manner of ``connect4_env``: one client plays both sides.
+
+    Args:
+        fault: what goes wrong at the third step.
+        most: sessions at a time.
+        action: the schema of an action.
+    """
+
+    def __init__(self, fault: str = "", most: int = 100, action: Any = None) -> None:
+        self.fault, self.most = fault, most
+        self.action = ACTION if action is None else action
+        self.sessions = 0
+        self.seeds: list[int] = []
+        self.lock = threading.Lock()
+
+    def page(self, connection: ServerConnection, request: Request) -> Response | None:
+        if request.path != "/schema":
+            return None
+        body = json.dumps({"action": self.action}).encode()
+        return Response(HTTPStatus.OK, "OK", Headers({"Content-Length": str(len(body))}), body)
+
+    def session(self, connection: ServerConnection) -> None:
+        with self.lock:
+            if self.sessions >= self.most:
+                error = {"message": "no room", "code": "CAPACITY_REACHED"}
+                connection.send(json.dumps({"type": "error", "data": error}))
+                return
+            self.sessions += 1
+        try:
+            self.play(connection)
+        finally:
+            with self.lock:
+                self.sessions -= 1
+
+    def play(self, connection: ServerConnection) -> None:
+        heap, player, steps = 0, 1, 0
+        for text in connection:
+            said = json.loads(text)
+            if said["type"] == "close":
+                return
+            if said["type"] == "reset":
+                self.seeds.append(said["data"]["seed"])
+                heap, player, steps = random.Random(said["data"]["seed"]).randint(8, 12), 1, 0
+                reward: Any = None
+            else:
+                steps += 1
+                column = said["data"].get("column")
+                if steps == 3 and self.fault:
+                    if self.fault == "hang":
+                        connection.recv()
+                    elif self.fault == "gone":
+                        connection.socket.close()
+                        return
+                    elif self.fault == "error":
+                        error = {"message": "Unknown\nstate.", "code": "EXECUTION_ERROR"}
+                        connection.send(json.dumps({"type": "error", "data": error}))
+                        continue
+                    elif self.fault == "noise":
+                        connection.send("not JSON")
+                        continue
+                if type(column) is not int:
+                    error = {"message": "column: not an int", "code": "VALIDATION_ERROR"}
+                    connection.send(json.dumps({"type": "error", "data": error}))
+                    continue
+                heap -= column + 1
+                reward = int(heap == 0)
+                player = -player
+            legal = list(range(min(3, heap)))
+            if steps == 3 and self.fault == "legal":
+                legal = [17]
+            seen = {"heap": heap, "board": [heap, player], "legal_actions": legal}
+            done = heap == 0
+            data = {"observation": seen, "reward": reward, "done": done}
+            if steps == 3 and self.fault == "reward":
+                data["reward"] = "much"
+            data["metadata"] = {"next_player": player}
+            connection.send(json.dumps({"type": "observation", "data": data}))
+
+
+@contextmanager
+def running(game: Nim) -> Iterator[str]:
+    """Serve; yield the base URL."""
+    with serve(game.session, "127.0.0.1", 0, process_request=game.page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+BOTH: dict[str, Any] = {"player": "metadata.next_player", "players": [1, -1]}
+
+
+def played(url: str, seats: int, episodes: int = 3, concurrency: int = 1, **options: Any) -> Any:
+    """Return the results of random games, and the environment's spec by its class."""
+    kind = preset(OpenEnv, {"url": url, **options}, "environment openenv")
+    with InProcess([kind], [Random]) as experiment:
+        agents = [experiment.create("random", seed=seed) for seed in range(seats)]
+        run = experiment.run(
+            "openenv",
+            agents,
+            episodes=episodes,
+            concurrency=concurrency,
+            seed=3,
+            retries=0,
+            check=True,
+        )
+        return sorted(run.wait(), key=lambda each: each.index)
+
+
+def test_one_client_plays_all_seats_and_the_mover_earns() -> None:
+    game = Nim()
+    with running(game) as url:
+        for episode in played(url, 2, **BOTH):
+            assert episode.reason == "terminated"
+            winner = (episode.turns - 1) % 2
+            assert [seat.total for seat in episode.seats] == [1.0 - 2.0 * winner, 2.0 * winner - 1]
+            assert episode.outcome == [1.0 - winner, float(winner)]
+            assert episode.seed in game.seeds
+        both = played(url, 2, reward_of="all", **BOTH)
+        assert {tuple(seat.total for seat in each.seats) for each in both} == {(1.0, 1.0)}
+
+
+def test_matches_wait_for_a_server_of_one_session() -> None:
+    with running(Nim(most=1)) as url:
+        episodes = played(url, 2, episodes=20, concurrency=4, **BOTH)
+        assert [each.reason for each in episodes] == ["terminated"] * 20
+        with pytest.raises(DovetailError, match="CAPACITY_REACHED: no room"):
+            played(url, 2, episodes=6, concurrency=3, sessions=3, **BOTH)
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("hang", "no answer to step within 0.3 s"),
+        ("gone", "the server is gone"),
+        ("error", "the server fails at a legal action: Unknown state."),
+        ("noise", "'not JSON' is not an answer of OpenEnv"),
+        ("legal", "the legal action '17' is not among the actions, 0 to 2; give --set actions=N"),
+        ("reward", "the reward 'much' is not a number"),
+    ],
+)
+def test_a_fault_of_the_server_is_no_seats_and_the_next_episode_plays(
+    fault: str, text: str
+) -> None:
+    game = Nim(fault)
+    with running(game) as url:
+        kind = preset(OpenEnv, {"url": url, "timeout": 0.3, **BOTH}, "environment openenv")
+        with InProcess([kind], [Random]) as experiment:
+            agents = [experiment.create("random"), experiment.create("random", seed=1)]
+            run = experiment.run("openenv", agents, episodes=2, seed=3, retries=0)
+            results = []
+            for each in run:
+                results.append(each)
+                game.fault = ""
+    assert [each.reason for each in results] == ["environment-failed", "terminated"]
+    assert (results[0].blame, text in results[0].message) == (None, True), results[0].message
+
+
+def test_the_schema_says_what_a_seat_chooses() -> None:
+    names = {"type": "string", "enum": ["up", "down"]}
+    cases: list[tuple[Any, dict[str, Any], Any]] = [
+        (ACTION, {}, Discrete(3)),  # by the first position
+        (ACTION, {"actions": 9}, Discrete(9)),
+        ({"properties": {"move": names}, "required": ["move"]}, {}, Discrete(2)),
+        ({"properties": {"say": {"type": "string"}}, "required": ["say"]}, {}, "text"),
+        ({"properties": {"a": {}, "b": {}}, "required": ["a", "b"]}, {}, "text"),
+        (
+            {"properties": {"a": {"type": "integer", "minimum": 1, "maximum": 4}, "b": {}}},
+            {"action": "a", "fixed": {"b": 1}},
+            Discrete(4, 1),
+        ),
+    ]
+    for action, options, wanted in cases:
+        with running(Nim(action=action)) as url:
+            kind = preset(OpenEnv, {"url": url, "legal": "none", **options}, "environment openenv")
+            if wanted == Discrete(3):
+                kind = preset(OpenEnv, {"url": url, **options}, "environment openenv")
+            made = kind()
+            space = made.init().action_spaces[0]
+            made.cleanup()
+        assert space == wanted or (wanted == "text" and not isinstance(space, Discrete))
+    with running(Nim()) as url:
+        kind = preset(OpenEnv, {"url": url, "action": "row"}, "environment openenv")
+        with pytest.raises(DovetailError, match="an action has no 'row'; it has column, metadata"):
+            kind().init()
+
+
+def test_an_observation_may_be_a_list_of_numbers() -> None:
+    with running(Nim()) as url:
+        (episode, *_) = played(url, 2, observe="board", **BOTH)
+        assert episode.reason == "terminated"
+        kind = preset(OpenEnv, {"url": url, "observe": "nothing"}, "environment openenv")
+        with pytest.raises(DovetailError, match="which has heap, board, legal_actions"):
+            kind().init()
+
+
+def test_only_the_local_user_names_the_server() -> None:
+    with pytest.raises(DovetailError, match="only the program that serves it names the server"):
+        OpenEnv(OpenEnv.Configuration(url="http://127.0.0.1:1")).init()
+    for url in ("ftp://a", "127.0.0.1:8000", "http://a?b=c"):
+        with pytest.raises(DovetailError, match="is not the base URL of a server"):
+            addresses(url)
+    kind = preset(OpenEnv, {"url": "http://127.0.0.1:1"}, "environment openenv")
+    with pytest.raises(DovetailError, match="schema cannot be read") as refused:
+        kind().init()
+    assert "\n" not in str(refused.value)
+
+
+def test_no_room_is_heard_before_the_first_answer() -> None:
+    with running(Nim(most=0)) as url:
+        client = OpenEnvClient(url.replace("http", "ws"), {}, 5.0)
+        with pytest.raises(ServerFault, match="CAPACITY_REACHED: no room"):
+            client.ask("reset", {"seed": 1})
+        client.close()
+
+
+def test_our_own_server_at_the_other_end_plays_the_same_games() -> None:
+    with served([0]) as at:
+        episodes = played(at, 1, episodes=4, action="action")
+    with InProcess([ConnectFour], [Random]) as experiment:
+        agents = [experiment.create("random", seed=seed) for seed in range(2)]
+        run = experiment.run("connect_four", agents, configuration=SMALL, episodes=1)
+        run.wait()
+    assert [each.reason for each in episodes] == ["terminated"] * 4
+    assert {each.seats[0].total for each in episodes} <= {1.0, 0.0, -1.0}
