@@ -192,3 +192,15 @@ def test_a_table_over_seeds_names_different_software_and_what_is_in_no_mean() ->
     )
     # The same on both seeds: neither an interval nor a t test.
     assert (second["difference"], second["difference_low"], second["p"]) == (0.0, None, None)
+
+
+def test_two_agents_whose_scores_always_sum_to_one_say_the_same_once() -> None:
+    def scored(agent: str, values: list[float]) -> over_seeds.Series:
+        runs = {seed: {20: value} for seed, value in enumerate(values)}
+        return over_seeds.Series("", "eval", agent, "score", runs)
+
+    ours, theirs = scored("td", [0.75, 0.5]), scored("dice", [0.25, 0.5])
+    order = ["td", "dice"]
+    assert over_seeds._distinct([theirs, ours], order) == [ours]  # the first that the file names
+    other = scored("dice", [0.25, 0.25])
+    assert over_seeds._distinct([other, ours], order) == [other, ours]
