@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from dovetail.peer import options
 from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat, Thoughts
 from dovetail.peer.environments.environment import Environment
-from dovetail.peer.registry import registered
+from dovetail.peer.registry import names, registered
 from dovetail.protocol.errors import DovetailError, Refused
 from dovetail.protocol.messages import Spec
 from dovetail.protocol.seeds import derive
@@ -73,6 +73,8 @@ def _place(parameters: SearcherParameters, rules: Rules, spec: Spec) -> None:
         DovetailError: they cannot be had, or are of another game.
     """
     if spec.name not in rules:
+        if spec.name not in names("environment"):
+            raise DovetailError("serve it with rules of that game (--register environment:...)")
         kind = registered("environment", spec.name)
         given = options.read(
             kind.Configuration, parameters.configuration, f"environment {spec.name}"
