@@ -155,30 +155,28 @@ class Front:
 
     def _turn(self, seat: int) -> None:
         """Give the move to the other side, as in a handicap: the side to move passes."""
-        if self._board.state.is_terminal():
-            self._begin_again()
-        if self._board.state.current_player() == seat:
-            return
-        self._apply(self._size * self._size)
-        if self._board.state.is_terminal():
-            self._begin_again()
-            if self._board.state.current_player() != seat:
-                self._apply(self._size * self._size)
+        state = self._board.state
+        if not state.is_terminal() and state.current_player() != seat:
+            self._apply(self._size * self._size)
+        if state.is_terminal():
+            self._begin_again(seat)
 
     def _apply(self, chosen: int) -> None:
         self._board.state.apply_action(chosen)
         self._played.append(chosen)
 
-    def _begin_again(self) -> None:
-        """Put the same stones on a fresh board, where no move is forbidden by what was played
-        before."""
+    def _begin_again(self, seat: int) -> None:
+        """Put the same stones on a fresh board, where nothing that was played before forbids a
+        move of ``seat``."""
         black, white = Position(self._board.text()).stones
         nothing = self._size * self._size
         played: list[int] = []
         for one, other in itertools.zip_longest(sorted(black), sorted(white), fillvalue=nothing):
             played += [one, other]  # never two passes one after the other
-        if white <= frozenset() and black:
+        if played[-1:] == [nothing]:
             played.pop()
+        if len(played) % 2 != seat:
+            played.append(nothing)
         self._set_up(self._size, self._komi, played)
 
     def _play(self, words: Sequence[str]) -> str:
@@ -212,8 +210,7 @@ class Front:
             fine = Position(board.text()).stones != after
         if not fine:
             raise CommandRefused("illegal move")
-        self._begin_again()
-        self._turn(seat)
+        self._begin_again(seat)
 
     def _genmove(self, words: Sequence[str]) -> str:
         chosen = self._chosen(words)

@@ -476,6 +476,24 @@ def test_gtp_plays_on_after_two_passes() -> None:
     front.close()
 
 
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize(
+    "put", [(), ("b a1",), ("w a1",), ("b a1", "b c3", "w e5"), ("w a1", "w c3")]
+)
+def test_gtp_either_side_plays_on_after_two_passes(put: tuple[str, ...], seat: int) -> None:
+    front = gtp.Front(Random(), 5, 0.5)
+    for line in (*put, "b pass", "w pass", "b pass", "w pass"):
+        assert front.handle(f"play {line}") == "=\n\n"
+    before = stones(front)
+    answer = front.handle(f"genmove {'bw'[seat]}") or ""
+    assert answer.startswith("= ")
+    after = stones(front)
+    assert before[0] <= after[0]
+    assert before[1] <= after[1]
+    assert len(after[seat]) == len(before[seat]) + ("pass" not in answer)
+    front.close()
+
+
 def test_gtp_commands_that_are_refused_leave_no_pass() -> None:
     front = gtp.Front(Fails(), 5, 0.5)
     answer = front.handle("genmove w") or ""
