@@ -340,7 +340,6 @@ class Resources(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(pattern="^([0-9]+(\\.[0-9]+)? ?[kMGT]?B)?$", extra={"form": "bytes such as 2GB"}),
     ] = ""
     """Bytes, such as ``2GB``; empty to ask for none."""
-    """The memory that is reserved; empty to ask for none."""
 
     @property
     def bytes(self) -> int:
