@@ -34,7 +34,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture docs test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
+.PHONY: architecture docs gallery test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ docs: $(DOCS_STAMP) ## build the site into build/site; a warning is an error
 $(RAY_STAMP): requirements-ray.lock $(STAMP)
 	$(UV) --require-hashes -r requirements-ray.lock
 	@touch $@
+
+gallery: $(STAMP) ## play and draw every player, and write docs/gallery.md (minutes)
+	$(BIN)/python docs/site/gallery.py
 
 demo: $(STAMP) ## watch two learners learn Connect Four by playing each other
 	$(BIN)/dovetail demo
