@@ -229,6 +229,8 @@ type Offer struct {
 	Stacked bool
 	// For environments: how many matches of it the peer plays at once; 0 means any number.
 	Matches int64
+	// For agents: the environments that it plays, by name; empty if it may play any.
+	Games []string
 }
 
 func (m *Offer) wire(w *wire) {
@@ -241,6 +243,7 @@ func (m *Offer) wire(w *wire) {
 	orNone(w, "seats", &m.Seats, arrayOf(integer[int]))
 	opt(w, "stacked", &m.Stacked, false, boolean)
 	opt(w, "matches", &m.Matches, 0, integer)
+	array(w, "games", &m.Games, text)
 }
 
 // Limits is part of Welcome. The largest frame that a receiver reads; it refuses a larger one with

@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
-SHOTS: list[tuple[str, str, str, int, Any]] = [
-    ("amazons", "amazons", "greedy", 6, {"width": 1100, "height": 820}),
-    ("dominion", "dominion", "dominion-money", 14, {"width": 1100, "height": 860}),
-    ("phone", "connect_four", "alpha-beta", 5, {"width": 390, "height": 800}),
+DESK = {"width": 1280, "height": 800}
+SHOTS: list[tuple[str, str, str, int, Any, Any]] = [
+    ("amazons", "amazons", "greedy", 6, DESK, "light"),
+    ("dominion", "dominion", "dominion-money", 14, DESK, "dark"),
+    ("phone", "connect_four", "alpha-beta", 5, {"width": 390, "height": 844}, "dark"),
 ]
-"""Name, game, opponent, decisions before the picture, and the size of the window."""
+"""Name, game, opponent, decisions before the picture, the size of the window and its colours."""
 SETTLED = 300
 """Milliseconds in which pieces have slid to their places."""
 ARENA = """
@@ -121,7 +122,7 @@ def play(page: Any, decisions: int) -> list[float]:
 
 def thoughts(browser: Any, url: str) -> None:
     """Take a picture of what a program thought."""
-    page = browser.new_page(viewport={"width": 1100, "height": 900})
+    page = browser.new_page(viewport=DESK)
     page.set_default_timeout(120_000)
     page.goto(f"{url}play/connect_four")
     page.select_option("select[name='seat.0']", "mcts")
@@ -138,6 +139,38 @@ def thoughts(browser: Any, url: str) -> None:
     page.wait_for_selector("#board .weight")
     page.screenshot(path=str(IMAGES / "page_thoughts.png"))
     page.close()
+
+
+def home(browser: Any, url: str) -> None:
+    """Take a picture of the first page, once all games that it shows have moved on a little."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1230})
+    page.set_default_timeout(120_000)
+    page.goto(url)
+    page.wait_for_selector("#minis a:nth-child(2)")
+    page.wait_for_selector("#live:text-matches('turn [1-9][0-9]')")
+    page.wait_for_timeout(SETTLED)
+    page.screenshot(path=str(IMAGES / "page_home.png"))
+    page.close()
+
+
+def shots(browser: Any, url: str) -> list[float]:
+    """Take pictures of games; return how long each click took to be answered, in ms."""
+    took: list[float] = []
+    for name, game, opponent, decisions, size, scheme in SHOTS:
+        context = browser.new_context(viewport=size, color_scheme=scheme)
+        page = context.new_page()
+        page.set_default_timeout(120_000)
+        page.goto(f"{url}play/{game}")
+        page.fill("input[name='name.0']", "Ann")
+        page.select_option("select[name='seat.1']", opponent)
+        page.click("#options summary")
+        page.fill("input[name='seed']", "2")
+        page.click("button.main")
+        took += play(page, decisions)
+        page.wait_for_timeout(SETTLED)
+        page.screenshot(path=str(IMAGES / f"page_{name}.png"))
+        context.close()
+    return took
 
 
 def arena(browser: Any) -> None:
@@ -175,24 +208,10 @@ def main() -> None:
     program = shutil.which("chromium")
     if program is None:
         raise SystemExit("chromium is missing; install the package `chromium`")
-    took: list[float] = []
     with served() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        for name, game, opponent, decisions, size in SHOTS:
-            scheme: Any = "dark" if name == "phone" else "light"
-            context = browser.new_context(viewport=size, color_scheme=scheme)
-            page = context.new_page()
-            page.set_default_timeout(120_000)
-            page.goto(f"{url}play/{game}")
-            page.fill("input[name='name.0']", "Ann")
-            page.select_option("select[name='seat.1']", opponent)
-            page.click("#options summary")
-            page.fill("input[name='seed']", "2")
-            page.click("button.main")
-            took += play(page, decisions)
-            page.wait_for_timeout(SETTLED)
-            page.screenshot(path=str(IMAGES / f"page_{name}.png"))
-            context.close()
+        home(browser, url)
+        took = shots(browser, url)
         thoughts(browser, url)
         arena(browser)
         report(browser)

@@ -14,7 +14,7 @@ from dovetail_experiments.arena.store import FILE, ArenaStore
 from .conftest import PATIENCE, web
 from .playing import begin
 
-PAGES = ("", "play/dominion", "replay", "results", "results/compare?of=0.1&of=0.2")
+PAGES = ("", "now", "play/dominion", "replay", "results", "results/compare?of=0.1&of=0.2")
 ARENA = """
 name = "Course"
 bind = "tcp://127.0.0.1:{port}"

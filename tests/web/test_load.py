@@ -176,7 +176,7 @@ def test_what_programs_say_of_a_game_is_shown_as_short_text_whatever_its_name() 
     playing.catalogue = {"environments": [offer]}
     with TestClient(application(playing, hosts=("testserver",))) as client:
         hear(playing, 0, environment=name)
-        for path in ("/play", f"/play/{name}", "/game/7"):
+        for path in ("/", f"/play/{name}", "/game/7"):
             text = client.get(path).text
             assert (name in text, "&lt;b&gt;a a" in text, "<b>a" in text) == (True, True, False)
             assert text.count("a a") < 200

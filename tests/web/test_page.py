@@ -98,7 +98,7 @@ def test_a_phone(chromium: Any, url: str, scheme: Any) -> None:
     context = chromium.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
     page = context.new_page()
     try:
-        for path in ("", "play", "play/amazons", "replay"):
+        for path in ("", "now", "play/amazons", "replay"):
             page.goto(url + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         page.goto(f"{url}play/connect_four")
@@ -153,7 +153,7 @@ def test_beyond_loopback_a_password_is_asked_for(tmp_path: Path) -> None:
         assert httpx.get(url, auth=("any", "wrong")).status_code == 401
         assert httpx.get(url, auth=("any", "open sesame")).status_code == 200
         # There is no broker: one line says so.
-        said = httpx.get(f"{url}play", auth=("any", "open sesame")).text
+        said = httpx.get(url, auth=("any", "open sesame")).text
         process.send_signal(signal.SIGINT)
         process.wait(20)
     assert "Connecting to the broker" in said or "The broker does not answer" in said
@@ -208,3 +208,75 @@ def test_an_agent_gets_the_options_that_are_set_for_it(page: Any, url: str) -> N
     page.click("button.main")
     page.wait_for_selector("#game[data-waiting=true]")
     assert "depth 1, prune false" in page.inner_text("#seats")
+
+
+def test_the_first_minute(page: Any, url: str) -> None:
+    """Somebody who has just come sees games, plays one, and reads who won and why."""
+    page.goto(url)
+    page.wait_for_selector("#feature .board")  # the server plays while somebody looks
+    assert page.locator(".tile img").count() == 7
+    assert page.locator(".tile:has-text('2048') button").all_inner_texts()[0] == "Play"
+    page.click(".tile:has-text('Connect Four') button:text('Easy')")
+    page.wait_for_selector("#game[data-waiting=true]")
+    assert page.title() == "Your turn: Connect Four · Dovetail"
+    assert page.inner_text("#headline") == "Your turn"
+    assert "easy" in page.inner_text("#seats")
+    play_on(page)
+    assert page.inner_text("#headline") in ("You won", "mcts won", "Draw")
+    assert re.search(r"Four in a row, \w\d to \w\d|The board is full", page.inner_text("#facts"))
+
+
+def test_the_form_shows_the_agents_that_play_the_game(page: Any, url: str) -> None:
+    page.goto(f"{url}play/connect_four")
+    offered = page.locator("select[name='seat.1'] option").all_inner_texts()
+    assert "mcts" in offered
+    assert not {"tetris-player", "dominion-money"} & set(offered)
+    assert httpx.get(f"{url}thumbnail/connect_four", follow_redirects=True).text.startswith("<svg")
+
+
+def test_ending_a_game_asks_and_says_who_did_it(page: Any, chromium: Any, url: str) -> None:
+    page.goto(f"{url}play/connect_four")
+    page.fill("input[name='name.0']", "Ann")
+    page.select_option("select[name='seat.1']", "person")
+    page.fill("input[name='name.1']", "Bea")
+    page.click("button.main")
+    page.wait_for_selector("#game[data-waiting=true]")
+    other = chromium.new_page()
+    other.goto(url.rstrip("/") + page.locator("text=this link").get_attribute("href"))
+    other.wait_for_selector("#board svg")
+    other.click(".menu summary")
+    other.click("#leave")
+    other.click("#ask-leave [value=no]")
+    assert page.get_attribute("#game", "data-over") == "false"
+    other.click(".menu summary")
+    other.click("#leave")
+    other.click("#ask-leave [value=yes]")
+    page.wait_for_selector("#facts:has-text('Bea ended it.')")
+    other.close()
+
+
+def test_a_replay_plays_by_itself_and_its_turns_can_be_clicked(page: Any, url: str) -> None:
+    begin(page, url, "connect_four")
+    play_on(page)
+    number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{url}replay").text)[0]
+    page.goto(url.rstrip("/") + number)
+    page.wait_for_selector("#board .board")
+    page.click("#log button[data-turn='2']")
+    page.wait_for_selector("#log button[data-turn='2'][aria-current]")
+    assert page.locator("#board .piece").count() == 2
+    page.select_option("#speed", "4")
+    page.click("#play")
+    page.wait_for_selector("#headline:has-text('won'), #headline:has-text('Draw')")
+    assert page.get_attribute("#play", "aria-pressed") == "false"
+
+
+def test_files_are_small_and_kept_by_browsers(url: str) -> None:
+    with httpx.Client(base_url=url) as client:
+        text = client.get("now").text
+        assert "modulepreload" in text
+        (script,) = re.findall(r'<script type="module" src="([^"]+)"', text)
+        answer = client.get(script)
+        assert answer.headers["content-encoding"] == "gzip"
+        assert "immutable" in answer.headers["cache-control"]
+        assert client.get("static/0/now.js").headers["cache-control"].startswith("no-cache")
+        assert client.get("static/nothing.js").status_code == 404

@@ -39,7 +39,7 @@ episodes = 2000
 def test_a_running_tournament_is_watched(page: Any, served: Served, tmp_path: Path) -> None:
     file = tmp_path / "cup.toml"
     file.write_text(TOURNAMENT)
-    page.goto(served.url)
+    page.goto(f"{served.url}now")
     page.wait_for_selector("#counts:not(:empty)")
     line = [sys.executable, "-m", "dovetail", "run", str(file), "--connect", served.broker]
     with subprocess.Popen(
@@ -72,7 +72,7 @@ def test_the_clocks_of_a_game_that_was_not_begun_on_the_page(page: Any, served: 
             stepwise=True,
         )
         run.start()
-        page.goto(served.url)
+        page.goto(f"{served.url}now")
         page.locator("#games a:has-text('connect_four: ann – bob')").click()
         page.wait_for_selector("#clock:has-text('the clock stands')")
         page.wait_for_selector("#seats li:nth-child(2) .clock:text-is('100:00')")

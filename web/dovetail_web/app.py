@@ -28,7 +28,7 @@ from dovetail.peer import plugins
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
-from dovetail_web import forms, replays
+from dovetail_web import forms, opponents, replays
 from dovetail_web.browser import WAITING, Browser, link
 from dovetail_web.connection_limits import network
 from dovetail_web.games import LONGEST_NAME
@@ -88,9 +88,9 @@ class Page:
         self._sessions = Sessions()
         self._journal = journal
         self._more: list[Route | Mount] = []
-        self._tabs = {"/": "Now", "/play": "Play"}
+        self._tabs = {"/": "Play"}
         if journal is not None:
-            self._tabs["/replay"] = "Replay"
+            self._tabs["/replay"] = "Replays"
         if stores:
             from dovetail_web.result_pages import ResultPages  # needs dovetail[experiments]
 
@@ -100,7 +100,7 @@ class Page:
         if arena is not None:
             from dovetail_web.arena import routes  # needs dovetail[experiments]
 
-            del self._tabs["/play"]
+            self._tabs["/"] = "Games"
             self._tabs["/arena"] = "Arena"
             self._more += routes(arena, self.shown, self._posted, hub.whose, self._sessions)
         elif peers:
@@ -130,7 +130,9 @@ class Page:
             Route("/table/{key}", self.table),
         ]
         return [
-            Route("/", self.now),
+            Route("/", self.home),
+            Route("/now", self.now),
+            Route("/thumbnail/{environment:path}", self.thumbnail),
             Route("/game/{episode:number}", self.game),
             Route("/game/{episode:number}/turn/{turn:number}", self.position),
             Route("/game/{episode:number}/turn/{turn:number}.{form}", self.picture),
@@ -157,9 +159,7 @@ class Page:
     def shown(self, request: Request, name: str, status: int = 200, **values: Any) -> Response:
         """Return a page made from a template."""
         path = request.url.path
-        here = next(
-            (each for each in self._tabs if each == path[: len(each)] and each != "/"), path
-        )
+        here = next((each for each in self._tabs if each == path[: len(each)] != "/"), "/")
         text = self._templates.get_template(f"{name}.html").render(
             csrf=self._sessions.stamp(request), tabs=self._tabs, here=here, **values
         )
@@ -174,9 +174,43 @@ class Page:
             raise HTTPException(403, "This form has expired; reload the page and submit it again.")
         return form
 
+    async def home(self, request: Request) -> Response:
+        """Games that are being played, and those that can be."""
+        return self._home(request)
+
+    def _home(self, request: Request, problem: str = "") -> Response:
+        agents = self._agents()
+        offers = {each["name"]: each for each in self.hub.catalogue.get("environments", [])}
+        tiles = [
+            {
+                "name": name,
+                "title": self._title(name),
+                "about": _sentence(each.get("description", "").rpartition(": ")[2]),
+                "alone": (each.get("seats") or [2])[0] == 1,
+                "levels": opponents.levels(name, agents),
+            }
+            for name, each in offers.items()
+        ]
+        found = {"tiles": tiles if self._plays else [], "plays": self._plays}
+        text = problem or self.hub.problem
+        return self.shown(request, "home", 400 if problem else 200, problem=text, **found)
+
     async def now(self, request: Request) -> Response:
         """What is connected and played."""
         return self.shown(request, "now")
+
+    async def thumbnail(self, request: Request) -> Response:
+        """A picture of a game: one that comes with the page, or of the newest position that was seen."""
+        name = request.path_params["environment"]
+        if f"game-{name}.svg" in self._static:
+            return RedirectResponse(f"{self._static.address}/game-{name}.svg", 302)
+        seen = [each for each in self.hub.games.values() if each.environment == name]
+        found = seen[-1].newest if seen else None
+        if found is None:
+            raise HTTPException(404, "There is no picture of this game yet.")
+        async with self._drawing:
+            made = await asyncio.to_thread(picture, msgspec.json.decode(found), "svg")
+        return Response(made, media_type=PICTURES["svg"])
 
     async def game(self, request: Request) -> Response:
         """A game."""
@@ -209,9 +243,28 @@ class Page:
         return await self._picture(request, msgspec.json.decode(bytes(found.body)))
 
     async def choose(self, request: Request) -> Response:
-        """The games that can be played."""
-        offers = {each["name"]: each for each in self.hub.catalogue.get("environments", [])}
-        return self.shown(request, "play", offers=list(offers.values()), problem=self.hub.problem)
+        """The games that can be played: on the first page."""
+        return RedirectResponse("/#play", 303)
+
+    async def _quick(self, request: Request, offer: dict[str, Any], level: str) -> Response:
+        """Start a game of a visitor against an opponent of a strength, or let an agent play."""
+        watch = level == "watch"
+        agents = self._agents(offer["name"])
+        count = min(offer.get("seats") or [2])
+        found = opponents.opponent(offer["name"], "strong" if watch else level, agents)
+        person = Sitter("person", "You")
+        seats = [found if watch else person, *[found] * (count - 1)]
+        sitting = [each for each in seats if each is not None]
+        if len(sitting) < count:
+            raise DovetailError(f"No agent that plays {offer['name']} is connected")
+        plan = Plan(offer["name"], {}, tuple(sitting), secrets.randbelow(1 << 53), m.ClockRule())
+        return await self._started(request, plan)
+
+    async def _started(self, request: Request, plan: Plan) -> Response:
+        by = network(request.client.host if request.client else "")
+        loop = asyncio.get_running_loop()
+        table = await loop.run_in_executor(WAITING, self.hub.people.play, plan, by)
+        return RedirectResponse(link(table, next(iter(table.people), None)), 303)
 
     def _offer(self, name: str) -> dict[str, Any]:
         for each in self.hub.catalogue.get("environments", []):
@@ -243,7 +296,7 @@ class Page:
         self, request: Request, offer: dict[str, Any], given: Any = None, problem: str = ""
     ) -> Response:
         parameters = offer.get("parameters") or {}
-        agents = self._agents()
+        agents = self._agents(offer["name"])
         return self.shown(
             request,
             "form",
@@ -253,6 +306,7 @@ class Page:
             fields=forms.fields(parameters),
             rules=forms.fields(RULES),
             agents={name: forms.fields(each) for name, each in agents.items()},
+            title=self._title(offer["name"]),
             opponent="random" if "random" in agents else next(iter(agents), ""),
             given=given or {},
             problem=problem,
@@ -265,6 +319,11 @@ class Page:
         form = await self._posted(request)
         given = {key: str(value) for key, value in form.items() if isinstance(value, str)}
         offer = self._offer(request.path_params["environment"])
+        if "level" in given:
+            try:
+                return await self._quick(request, offer, given["level"])
+            except DovetailError as error:
+                return self._home(request, _sentence(str(error)[:LONGEST_PROBLEM]))
         try:
             parameters = offer.get("parameters") or {}
             options = _under("o.", given)
@@ -298,14 +357,10 @@ class Page:
             if len(seats) not in counts:
                 known = " or ".join(map(str, counts))
                 raise DovetailError(f"This game has {known} seats; you have filled {len(seats)}")
-            by = network(request.client.host if request.client else "")
-            loop = asyncio.get_running_loop()
-            table = await loop.run_in_executor(WAITING, self.hub.people.play, plan, by)
+            return await self._started(request, plan)
         except DovetailError as error:
-            text = str(error)
-            problem = f"{text[:1].upper()}{text[1:LONGEST_PROBLEM]}"
+            problem = _sentence(str(error)[:LONGEST_PROBLEM])
             return self._form(request, offer, given, problem)
-        return RedirectResponse(link(table, next(iter(table.people), None)), 303)
 
     def _table(self, request: Request) -> Table:
         found = self.hub.people.tables.get(request.path_params["key"])
@@ -327,21 +382,25 @@ class Page:
             title=self._title(table.plan.environment),
             rules=self._rules(table.plan.environment),
             about=f"table:{table.key}",
-            agents=self._agents() if mine is not None and table.plan.hints else [],
+            agents=self._agents(table.plan.environment)
+            if mine is not None and table.plan.hints
+            else [],
             adviser="mcts",
             chair="" if mine is None else mine.key,
             table=table.key,
             invitations=[(each.name, link(table, each)) for each in others],
         )
 
-    def _agents(self) -> dict[str, dict[str, Any]]:
-        """Return the agents on offer, without the people, and the parameters with which they are created."""
+    def _agents(self, game: str = "") -> dict[str, dict[str, Any]]:
+        """Return the agents on offer that play a game, without the people, and the parameters with
+        which they are created."""
         person = None if self.hub.chairs is None else self.hub.chairs.agent
         offers = sorted(self.hub.catalogue.get("agents", []), key=itemgetter("name"))
         return {
             each["name"]: {} if each.get("instance") else each.get("parameters") or {}
             for each in offers
             if each["name"] != person
+            and (not game or not each.get("games") or game in each["games"])
         }
 
     # -- replays --------------------------------------------------------------------------------
@@ -367,7 +426,7 @@ class Page:
             async with self._reading:
                 await asyncio.to_thread(replays.found, journal, number)
         except (DovetailError, OSError) as error:
-            raise HTTPException(404, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+            raise HTTPException(404, f"{_sentence(str(error))}.") from None
         return self.shown(request, "game", title=f"Replay {number}", about=f"replay:{number}")
 
     async def replayed(self, request: Request) -> Response:
@@ -444,6 +503,10 @@ class Page:
 def _plot(chart: Any) -> Markup:
     """Return a chart's data for an element of a page."""
     return Markup(msgspec.json.encode(chart).decode().replace("<", "\\u003c"))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _under(start: str, given: dict[str, str]) -> dict[str, str]:

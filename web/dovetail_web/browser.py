@@ -159,6 +159,8 @@ class Browser:
         while True:
             await asyncio.sleep(BEAT)
             await self._socket.send_text("{}")
+            if self._about == "now":
+                self._hub.visited = time.monotonic()
             if self._sitting()[0] is not None or self._hub.silent:
                 self._news.set()  # who is there, and how long the broker has been silent
 
@@ -169,6 +171,7 @@ class Browser:
             self._look({None})
             return encode({"now": hub.now(self._known, what)})
         if kind == "now":
+            hub.visited = time.monotonic()
             self._look({each["run"] for each in hub.catalogue.get("runs", [])[-8:]})
             return encode({"now": hub.now(self._known)})
         game: Game | None = None

@@ -64,6 +64,12 @@ class Game:
         """Whether every turn up to the newest was seen."""
         return not self.turns or self.turns[-1] == len(self.turns) - 1
 
+    @property
+    def newest(self) -> bytes | None:
+        """JSON of the newest position."""
+        with self._lock:
+            return self.positions[-1] if self.positions else None
+
     def position(self, place: int) -> bytes | None:
         """Return the JSON of a position, None if it is not kept.
 

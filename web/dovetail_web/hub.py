@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import secrets
 import threading
 import time
@@ -46,6 +47,10 @@ MOST_SHOWN = 24
 """Games on Now."""
 
 
+WATCHED = 5.0
+"""Seconds without a word after which a browser is taken to look elsewhere."""
+
+
 class _Watch(Client):
     """An experiment's connection that hands over every message about runs."""
 
@@ -77,6 +82,8 @@ class Hub:
         """When the broker was last heard."""
         self.catalogue: dict[str, Any] = {}
         self.rate = 0.0
+        self.visited = -math.inf
+        """When a browser last showed the games that are being played; of ``time.monotonic``."""
         """Games per second."""
         self.games: OrderedDict[int, Game] = OrderedDict()
         self.people = People(self)
@@ -102,6 +109,11 @@ class Hub:
         """Leave the broker; what browsers wait for fails."""
         self._stop.set()
         self._thread.join(5)
+
+    @property
+    def watched(self) -> bool:
+        """True while a browser shows the games that are being played."""
+        return time.monotonic() - self.visited < WATCHED
 
     @property
     def silent(self) -> bool:

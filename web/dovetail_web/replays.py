@@ -11,7 +11,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import TRIED, EpisodeRecord, episodes
 from dovetail_web.games import LONGEST_NAME
 from dovetail_web.positions import drawn, plain
-from dovetail_web.tables import HINT
+from dovetail_web.tables import HINT, SHOWN
 
 MOST_LISTED = 500
 MOST_TURNS = 5000
@@ -21,7 +21,7 @@ def listed(journal: Path) -> list[dict[str, Any]]:
     """Return the newest episodes of a journal, the newest first; errors as of ``episodes``."""
     found: list[dict[str, Any]] = []
     for number, record in episodes(journal):
-        if record.label in (HINT, TRIED):
+        if record.label in (HINT, SHOWN, TRIED):
             continue
         found.append(about(number, record))
         if len(found) > 2 * MOST_LISTED:

@@ -16,6 +16,7 @@ from dovetail_web.app import application
 from dovetail_web.connection_limits import BACKLOG, Doors, protocols, room, sparing
 from dovetail_web.guard import LOCAL
 from dovetail_web.hub import Hub
+from dovetail_web.showcase import Showcase
 
 LONGEST = 1 << 16
 """Bytes of what a browser says at once, which is a choice or what it looks at."""
@@ -53,6 +54,7 @@ def serve(
     peers: str = "",
     password: str | None = None,
     names: Sequence[str] = (),
+    showcase: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the page until SIGINT or SIGTERM.
@@ -68,6 +70,7 @@ def serve(
         peers: where the broker listens to programs in a browser, if visitors may write agents.
         password: that visitors must give.
         names: under which a proxy serves the page, such as ``play.example.org``.
+        showcase: whether games are played while a visitor looks at those that are.
         ready: called with the page's URL once it can be asked for.
     """
     hub = Hub(address, token, START if arena is None else f"`{command('arena', arena.name)}`")
@@ -98,9 +101,12 @@ def serve(
     server = _Server(settings, hub)
     if ready is not None:
         ready(f"{origin(host, listener.getsockname()[1])}/")
+    shown = Showcase(address, token, lambda: hub.watched) if showcase else None
     try:
         asyncio.run(server.serve([listener]))
     finally:
+        if shown is not None:
+            shown.close()
         hub.close()
         listener.close()
 

@@ -40,6 +40,9 @@ class StaticFiles:
         self.address = f"/static/{whole.hexdigest()}"
         """Where pages find the files; modules import one another from beside them."""
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._plain
+
     async def serve(self, request: Request) -> Response:
         """Return a file; the newest, though an older page may ask for it at an older address."""
         name = request.path_params["name"]

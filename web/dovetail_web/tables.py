@@ -16,6 +16,8 @@ from dovetail_web.games import LONGEST_NAME
 
 HINT = "hint"
 """The label of the runs in which agents are asked for hints."""
+SHOWN = "showcase"
+"""The label of the games that the page plays to be looked at."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,14 @@ class Sitter:
     """The person's, or that of an agent's offer."""
     parameters: dict[str, Any] = field(default_factory=dict)
     """The agent's options that differ from its own."""
+    level: str = ""
+    """Its strength, if it was chosen by that."""
 
     @property
     def called(self) -> str:
         """What watchers read: two agents that differ in their options are told apart."""
+        if self.level:
+            return f"{self.name} ({self.level})"
         options = ", ".join(
             f"{name} {value if isinstance(value, str) else jsontext.option(value)}"
             for name, value in self.parameters.items()

@@ -28,6 +28,7 @@ void visit(V& v, M& m, Of<messages::Offer>) {
     v.optional("stacked", m.stacked);
     v.optional("matches", m.matches);
     v.at_least("matches", m.matches, 0);
+    v.optional("games", m.games);
 }
 
 template <class V, class M>

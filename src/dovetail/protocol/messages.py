@@ -162,6 +162,8 @@ class Offer(Part):
     """True if it can play in groups; see SPEC.md, Stacked turns."""
     matches: Natural = 0
     """For environments: how many matches of it the peer plays at once; 0 means any number."""
+    games: list[str] = []
+    """For agents: the environments that it plays, by name; empty if it may play any."""
 
 
 class Limits(Struct, omit_defaults=True, frozen=True):

@@ -1,4 +1,4 @@
-"""The command of the command line for the page."""
+"""The commands of the command line for the page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ COMMANDS = {
     "web": (
         "dovetail_web.commands.web",
         "Watch, play and replay games in a browser, and look at results.",
+    ),
+    "film": (
+        "dovetail_web.commands.film",
+        "Write a recorded episode as a film (.gif), or a position of it as a picture (.svg, .png).",
     ),
 }
 """The module of each command, and the first sentence of its help."""

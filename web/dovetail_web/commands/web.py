@@ -179,6 +179,7 @@ def web(
             peers=peers or "",
             password=password,
             names=name or (),
+            showcase=games,
             ready=ready,
         )
 

@@ -44,6 +44,8 @@ struct Offer {
     bool stacked = false;
     /// For environments: how many matches of it the peer plays at once; 0 means any number. At least 0.
     std::int64_t matches = 0;
+    /// For agents: the environments that it plays, by name; empty if it may play any.
+    std::vector<std::string> games = {};
 };
 
 /// The largest frame that a receiver reads; it refuses a larger one with the error `limit`.

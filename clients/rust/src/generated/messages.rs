@@ -278,6 +278,8 @@ pub struct Offer {
     pub stacked: bool,
     /// For environments: how many matches of it the peer plays at once; 0 means any number.
     pub matches: u64,
+    /// For agents: the environments that it plays, by name; empty if it may play any.
+    pub games: Vec<String>,
 }
 
 record! { Offer;
@@ -290,6 +292,7 @@ record! { Offer;
     seats "seats" = None,
     stacked "stacked" = false,
     matches "matches" = 0,
+    games "games" = Default::default(),
 }
 
 /// The largest frame that a receiver reads; it refuses a larger one with the error `limit`.

@@ -336,6 +336,8 @@ export interface Offer {
    * @defaultValue 0
    */
   matches?: number;
+  /** For agents: the environments that it plays, by name; empty if it may play any. */
+  games?: readonly string[];
 }
 
 /** The largest frame that a receiver reads; it refuses a larger one with the error `limit`. */

@@ -555,4 +555,5 @@ def _offer(name: str, kind: type[Agent], *, instance: bool = False) -> m.Offer:
         capacity=kind.capacity,
         instance=instance,
         stacked=True,
+        games=[kind.needs.game] if kind.needs.game else [],
     )

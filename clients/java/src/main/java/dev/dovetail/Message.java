@@ -4429,6 +4429,7 @@ public sealed interface Message extends Encodable {
      * @param seats For environments: the possible numbers of seats.
      * @param stacked True if it can play in groups; see SPEC.md, Stacked turns.
      * @param matches For environments: how many matches of it the peer plays at once; 0 means any number.
+     * @param games For agents: the environments that it plays, by name; empty if it may play any.
      */
     record Offer(
             String name,
@@ -4439,50 +4440,56 @@ public sealed interface Message extends Encodable {
             boolean instance,
             int[] seats,
             boolean stacked,
-            long matches) implements Encodable {
+            long matches,
+            List<String> games) implements Encodable {
         /** {@return {@code Offer} with defaults in the other fields} */
         public static Offer of(String name) {
-            return new Offer(name, "", Map.of(), List.of(), 1L, false, null, false, 0L);
+            return new Offer(name, "", Map.of(), List.of(), 1L, false, null, false, 0L, List.of());
         }
 
         /** {@return a copy with another {@code description}} */
         public Offer withDescription(String description) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches, games);
         }
 
         /** {@return a copy with another {@code parameters}} */
         public Offer withParameters(Map<String, Object> parameters) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches, games);
         }
 
         /** {@return a copy with another {@code wants}} */
         public Offer withWants(List<Want> wants) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches, games);
         }
 
         /** {@return a copy with another {@code capacity}} */
         public Offer withCapacity(long capacity) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches, games);
         }
 
         /** {@return a copy with another {@code instance}} */
         public Offer withInstance(boolean instance) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches, games);
         }
 
         /** {@return a copy with another {@code seats}} */
         public Offer withSeats(int... seats) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches, games);
         }
 
         /** {@return a copy with another {@code stacked}} */
         public Offer withStacked(boolean stacked) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches, games);
         }
 
         /** {@return a copy with another {@code matches}} */
         public Offer withMatches(long matches) {
-            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches);
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches, games);
+        }
+
+        /** {@return a copy with another {@code games}} */
+        public Offer withGames(List<String> games) {
+            return new Offer(name, description, parameters, wants, capacity, instance, seats, stacked, matches, games);
         }
 
         @Override
@@ -4497,6 +4504,7 @@ public sealed interface Message extends Encodable {
                     .put("seats", seats, null)
                     .put("stacked", stacked, false)
                     .put("matches", matches, 0L)
+                    .put("games", games, List.of())
                     .map();
         }
 
@@ -4511,7 +4519,8 @@ public sealed interface Message extends Encodable {
                     fields.optional("instance", Reader.BOOLEAN, false),
                     fields.optional("seats", Reader.orNil(Reader.INDEXES), null),
                     fields.optional("stacked", Reader.BOOLEAN, false),
-                    fields.optional("matches", Reader.atLeast(Reader.INTEGER, 0), 0L));
+                    fields.optional("matches", Reader.atLeast(Reader.INTEGER, 0), 0L),
+                    fields.optional("games", Reader.list(Reader.TEXT), List.of()));
         }
     }
 

@@ -1,0 +1,108 @@
+"""Games between strong agents, played at a pace that one can follow while a visitor looks."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from dovetail.client.client import Experiment
+from dovetail.protocol.errors import DovetailError
+from dovetail_web.tables import SHOWN
+
+PACE = 1.6
+"""Seconds between two turns of a game."""
+REST = 6
+"""Turns' time for which an end is shown."""
+AGAIN = 2.0
+Player = tuple[str, dict[str, Any]]
+GAMES: tuple[tuple[str, tuple[Player, ...]], ...] = (
+    ("connect_four", (("mcts", {"simulations": 200}), ("alpha-beta", {"depth": 5}))),
+    ("dots", (("mcts", {"simulations": 100}), ("alpha-beta", {"depth": 3}))),
+    ("2048", (("mcts", {"simulations": 40, "seconds": 0.5}),)),
+)
+"""Whose rules need not be compiled, since that would hold up a visitor's first game."""
+
+
+class Showcase:
+    """Plays games, each in a thread of its own: one whose rules are being compiled holds up no
+    other.
+
+    Args:
+        address: the broker's.
+        token: its access token, if it has one.
+        watched: tells whether a visitor looks.
+    """
+
+    def __init__(self, address: str, token: str | None, watched: Callable[[], bool]) -> None:
+        self._address, self._token = address, token
+        self._watched = watched
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=(seed,), name="showcase", daemon=True)
+            for seed in range(len(GAMES))
+        ]
+        for each in self._threads:
+            each.start()
+
+    def close(self) -> None:
+        """End the games."""
+        self._stop.set()
+        for each in self._threads:
+            each.join(2)
+
+    def _run(self, seed: int) -> None:
+        while not self._stop.wait(AGAIN):
+            if self._watched():
+                with contextlib.suppress(DovetailError):  # a broker that is gone is said elsewhere
+                    self._play(seed)
+
+    def _play(self, seed: int) -> None:
+        with Experiment.connect(self._address, token=self._token) as client:
+            shown = _Shown(client, *GAMES[seed], seed)
+            while self._watched() and not self._stop.wait(PACE):
+                shown.step()
+
+
+class _Shown:
+    """One game after the other of the same players."""
+
+    def __init__(
+        self, client: Experiment, game: str, players: tuple[Player, ...], seed: int
+    ) -> None:
+        self._client, self._game, self._players, self._seed = client, game, players, seed
+        self._agents: list[Any] = []
+        self._run: Any = None
+        self._rest = 0
+
+    def step(self) -> None:
+        """Play one turn, or begin the next game."""
+        if self._rest:
+            self._rest -= 1
+            return
+        try:
+            if self._run is None:
+                self._begin()
+            elif not self._run.step().to_act:
+                self._run, self._rest, self._seed = None, REST, self._seed + 101
+        except DovetailError:  # the game or an agent is not connected yet
+            self._run, self._rest = None, REST
+
+    def _begin(self) -> None:
+        if not self._agents:
+            self._agents = [
+                self._client.create(name, seed=self._seed + place, parameters=parameters)
+                for place, (name, parameters) in enumerate(self._players)
+            ]
+        self._run = self._client.run(
+            self._game,
+            self._agents,
+            seed=self._seed,
+            mode="evaluate",
+            lookahead=True,
+            stepwise=True,
+            names=[name for name, _ in self._players],
+            label=SHOWN,
+        )
+        self._run.start()

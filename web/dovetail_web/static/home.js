@@ -1,0 +1,137 @@
+// The first page: one game that is being played, large, and others, small.
+import { draw, slide } from "./board.js";
+import { made, of } from "./dom.js";
+import { LOST, live } from "./live.js";
+import { colour, seatRole, sign } from "./scene.js";
+import { ending } from "./words.js";
+
+const SMALL = 3;
+/** The newest position of each game, which comes only if it is new. @type {Map<number, Position>} */
+const positions = new Map();
+/** @type {WeakMap<HTMLElement, { key: string, scene: Scene | null | undefined }>} */
+const shown = new WeakMap();
+
+/** @param {string} game */
+const title = (game) => game.replaceAll("_", " ").replace(/^\w/, (letter) => letter.toUpperCase());
+
+/** @param {Game} game @param {Position} position */
+function said(game, position) {
+  if (!game.over) return `turn ${position.turn}`;
+  const end = { ...position, ...game.result, outcome: game.result?.outcome ?? position.outcome };
+  const [{ text }, how] = ending(end, (seat) => game.agents[seat] ?? `seat ${seat + 1}`);
+  return [text, how, position.scene?.reason].filter(Boolean).join(". ") || "over";
+}
+
+/** @param {Game} game @param {Position} position @param {boolean} large */
+function seats(game, position, large) {
+  const { scene } = position;
+  return game.agents.map((name, seat) => {
+    const score = scene?.seats?.[seat]?.score;
+    const worth = typeof score === "number" ? score.toLocaleString("en") : "";
+    if (!large) return made("span", {}, sign(scene, seat), `${name}${worth ? ` · ${worth}` : ""}`);
+    const acts = position.to_act?.includes(seat) && !game.over;
+    const item = made(
+      "li",
+      { class: acts ? "seat acts" : "seat" },
+      sign(scene, seat),
+      made("span", { class: "who" }, name),
+      made("small", {}, scene?.seats?.[seat]?.name ?? ""),
+      made("span", { class: "score" }, worth),
+    );
+    colour(item, scene);
+    item.style.setProperty("--c", `var(--${seatRole(scene, seat)})`);
+    return item;
+  });
+}
+
+/** @param {HTMLElement} target @param {Game} game @param {Position} position @param {boolean} large */
+function show(target, game, position, large) {
+  const key = `${game.episode} ${position.turn} ${game.over}`;
+  const before = shown.get(target);
+  if (before?.key === key) return;
+  const { scene } = position;
+  const address = `/game/${encodeURIComponent(game.episode)}`;
+  const frame = scene ? draw(scene) : made("pre", {}, position.text ?? "");
+  frame.setAttribute("aria-hidden", "true");
+  const badge = made(
+    "span",
+    { class: game.over ? "badge" : "badge now" },
+    game.over ? "Over" : "Live",
+  );
+  if (large) {
+    const info = made(
+      "div",
+      { class: "info" },
+      made(
+        "div",
+        { class: "row" },
+        badge,
+        made("span", { class: "small muted" }, said(game, position)),
+      ),
+      made("h2", {}, title(game.environment)),
+      made("ul", { class: "seats" }, ...seats(game, position, true)),
+      made(
+        "div",
+        { class: "row end" },
+        made("a", { class: "button main", href: address }, "Watch"),
+        made(
+          "a",
+          { class: "button", href: `/play/${encodeURIComponent(game.environment)}` },
+          "Play it",
+        ),
+      ),
+    );
+    target.replaceChildren(frame, info);
+  } else {
+    const words = made(
+      "div",
+      {},
+      made("h3", {}, title(game.environment)),
+      made("div", { class: "pair small" }, ...seats(game, position, false)),
+      made("p", { class: "tiny muted" }, said(game, position)),
+    );
+    colour(words, scene);
+    target.replaceChildren(frame, words);
+    target.setAttribute("href", address);
+  }
+  const same = before?.key.split(" ")[0] === String(game.episode);
+  if (scene && same) slide(frame, scene, before?.scene);
+  shown.set(target, { key, scene });
+}
+
+live(
+  { about: "now" },
+  ({ now }) => {
+    if (!now) return;
+    if (now.problem) of("problem").textContent = now.problem;
+    else if (of("problem").dataset.live) of("problem").textContent = "";
+    for (const { episode, position } of now.games) if (position) positions.set(episode, position);
+    const drawn = now.games.filter(
+      ({ episode, result }) => positions.get(episode)?.scene && result?.reason !== "cancelled",
+    );
+    /** The newest game of each kind; those that go on come first. @type {Map<string, Game>} */
+    const kinds = new Map();
+    for (const game of [...drawn].sort((a, b) => Number(a.over) - Number(b.over))) {
+      if (!kinds.has(game.environment)) kinds.set(game.environment, game);
+    }
+    const games = [...kinds.values()].sort((a, b) => (a.environment < b.environment ? 1 : -1));
+    const first =
+      games.find(({ environment }) => environment === of("feature").dataset.game) ?? games[0];
+    of("live").hidden = !first;
+    if (!first) return;
+    of("feature").dataset.game = first.environment;
+    show(of("feature"), first, /** @type {Position} */ (positions.get(first.episode)), true);
+    const others = games.filter((game) => game !== first).slice(0, SMALL);
+    const minis = of("minis");
+    while (minis.children.length > others.length) minis.lastElementChild?.remove();
+    others.forEach((game, n) => {
+      if (!minis.children[n]) minis.append(made("a", { class: "panel mini" }));
+      const target = /** @type {HTMLElement} */ (minis.children[n]);
+      show(target, game, /** @type {Position} */ (positions.get(game.episode)), false);
+    });
+  },
+  (lost) => {
+    if (lost) of("problem").dataset.live = "true";
+    of("problem").textContent = lost ? LOST : "";
+  },
+);
