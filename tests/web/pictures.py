@@ -31,6 +31,8 @@ SHOTS: list[tuple[str, str, str, int, Any, Any]] = [
     ("phone", "connect_four", "alpha-beta", 5, {"width": 390, "height": 844}, "dark"),
 ]
 """Name, game, opponent, decisions before the picture, the size of the window and its colours."""
+MOVED = 15_000
+"""Milliseconds in which the games of the first page have moved on a little."""
 SETTLED = 300
 """Milliseconds in which pieces have slid to their places."""
 ARENA = """
@@ -147,8 +149,8 @@ def home(browser: Any, url: str) -> None:
     page.set_default_timeout(120_000)
     page.goto(url)
     page.wait_for_selector("#minis a:nth-child(2)")
-    page.wait_for_selector("#live:text-matches('turn [1-9][0-9]')")
-    page.wait_for_timeout(SETTLED)
+    page.wait_for_selector("#feature .badge.now")
+    page.wait_for_timeout(MOVED)
     page.screenshot(path=str(IMAGES / "page_home.png"))
     page.close()
 

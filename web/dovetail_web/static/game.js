@@ -233,9 +233,9 @@ function playing(on) {
   if (on) {
     if (where(state) === last(state)) go(first(state));
     const speed = Number(/** @type {HTMLSelectElement} */ (of("speed")).value);
-    playback = setInterval(() => {
+    playback = setInterval(async () => {
+      if (where(state) < last(state)) await go(where(state) + 1);
       if (where(state) >= last(state)) playing(false);
-      else go(where(state) + 1);
     }, 1000 / speed);
   }
   of("play").setAttribute("aria-pressed", String(Boolean(playback)));
