@@ -649,12 +649,16 @@ export function drawn([tag, attributes, text]) {
   return made;
 }
 
+/** Whether the seats of a game are told apart by the colours of their pieces. @param {Scene | null | undefined} scene */
+const byPieces = (scene) =>
+  Boolean(scene?.palette?.["piece-1"]) ||
+  (scene?.pieces ?? []).some(({ kind, owner }) => typeof owner === "number" && kind !== "box");
+
 /** The mark of a seat: one of its pieces. @param {Scene | null | undefined} scene @param {number} owner */
 export function sign(scene, owner) {
   const board = new Board({ seats: scene?.seats }, 1);
-  const boxes = !(scene?.pieces ?? []).length || scene?.pieces?.some(({ kind }) => kind === "box");
   const svg = element("svg", { viewBox: "0 0 1 1", class: "mark", "aria-hidden": "true" });
-  if (boxes) {
+  if (!byPieces(scene)) {
     const look = { disc: 0.46, fill: "seat" };
     const inner = { sign: 0.44, stroke: "seat-ink", width: 0.09 };
     for (const each of [look, inner])
@@ -672,8 +676,7 @@ export function sign(scene, owner) {
 
 /** The role of a seat's colour. @param {Scene | null | undefined} scene @param {number} owner */
 export function seatRole(scene, owner) {
-  const boxes = !(scene?.pieces ?? []).length || scene?.pieces?.some(({ kind }) => kind === "box");
-  return boxes ? seat(owner) : `piece-${(owner % LOOKS.seats) + 1}`;
+  return !byPieces(scene) ? seat(owner) : `piece-${(owner % LOOKS.seats) + 1}`;
 }
 
 /**

@@ -37,7 +37,7 @@ export function showBar(bar, scene) {
 export function showSeats(state, scene, now) {
   const found = seats(state, now);
   const list = of("seats");
-  renew(list, [found, scene?.palette, (scene?.pieces ?? []).length > 0], () =>
+  renew(list, [found, scene?.palette, seatRole(scene, 0)], () =>
     found.map(({ name, you, acts, won, note, score }, seat) => {
       const item = made(
         "li",
