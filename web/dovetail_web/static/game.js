@@ -219,11 +219,14 @@ async function fill() {
 
 /** @param {number} place */
 async function go(place) {
-  const wanted = Math.max(first(state), Math.min(last(state), place));
+  // At once, so that a key that is pressed twice leads two turns on.
+  state = update(state, { go: place });
+  const wanted = where(state);
   // The next turn has what was thought in this one.
-  if (wanted !== last(state))
+  if (wanted !== last(state)) {
     await fetched([wanted, wanted + 1].filter((each) => each <= last(state)));
-  change({ go: place });
+  }
+  change({ go: where(state) });
 }
 
 /** @param {boolean} on */
