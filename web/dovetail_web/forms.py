@@ -20,7 +20,7 @@ WIDEST = 2.0**53
 """The largest number that is taken where an option says no limit; every language has it exactly."""
 
 
-class Field(Struct, frozen=True):
+class FormField(Struct, frozen=True):
     """One option of a form."""
 
     name: str
@@ -36,12 +36,12 @@ class Field(Struct, frozen=True):
     """Whether it is the number of seats."""
 
 
-def fields(parameters: Mapping[str, Any]) -> list[Field]:
+def fields(parameters: Mapping[str, Any]) -> list[FormField]:
     """Return a form's fields for an offer's ``parameters``."""
     return [_field(str(name), schema) for name, schema in parameters.items()]
 
 
-def _field(name: str, schema: Any) -> Field:
+def _field(name: str, schema: Any) -> FormField:
     schema = schema if isinstance(schema, dict) else {}
     match schema.get("anyOf"):
         case [dict(kind), {"type": "null"}]:  # may be left empty
@@ -51,17 +51,17 @@ def _field(name: str, schema: Any) -> Field:
     options = schema.get("enum")
     kind = schema.get("type")
     if isinstance(options, list) and all(isinstance(each, str | int | float) for each in options):
-        return Field(name, "choice", str(default), about, tuple(map(str, options)))
+        return FormField(name, "choice", str(default), about, tuple(map(str, options)))
     if kind == "boolean":
-        return Field(name, "checkbox", "on" if default else "", about)
+        return FormField(name, "checkbox", "on" if default else "", about)
     if kind in ("integer", "number"):
         least, most = (str(schema.get(each, "")) for each in ("minimum", "maximum"))
         value = "" if default is None else str(default)
         seats = schema.get("x-seats") is True
-        return Field(name, "number", value, about, (), least, most, kind == "integer", seats)
+        return FormField(name, "number", value, about, (), least, most, kind == "integer", seats)
     if kind == "string":
-        return Field(name, "text", "" if default is None else str(default), about)
-    return Field(name, "json", jsontext.option(default), about)
+        return FormField(name, "text", "" if default is None else str(default), about)
+    return FormField(name, "json", jsontext.option(default), about)
 
 
 def read(parameters: Mapping[str, Any], given: Mapping[str, str], seats: int = 0) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def of_agent(
     )
 
 
-def _value(field: Field, text: str, schema: Any) -> Any:
+def _value(field: FormField, text: str, schema: Any) -> Any:
     try:
         match field.kind:
             case "checkbox":
@@ -136,7 +136,7 @@ def _value(field: Field, text: str, schema: Any) -> Any:
     return text
 
 
-def _range(field: Field) -> str:
+def _range(field: FormField) -> str:
     if field.least and field.most:
         return f"from {field.least} to {field.most}"
     return f"from {field.least} on" if field.least else f"up to {field.most}" * bool(field.most)
