@@ -91,12 +91,11 @@ class Refused(DovetailError):
 
 
 class Forfeit(Refused):
-    """Raised at a decision by an agent whose player, such as an engine, failed: it costs that seat
-    its game.
+    """Raised at a decision by an agent whose player, such as an engine, failed.
 
     Args:
-        code: ``timeout`` if the player was too slow, ``unavailable`` if it is gone or gives no
-            answer.
+        code: ``timeout`` if the player was too slow, which costs what a late answer does;
+            ``unavailable`` if it is gone or gives no answer, which costs the game.
         message: one line that says which player failed, and how.
     """
 
