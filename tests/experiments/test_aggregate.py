@@ -201,6 +201,6 @@ def test_two_agents_whose_scores_always_sum_to_one_say_the_same_once() -> None:
 
     ours, theirs = scored("td", [0.75, 0.5]), scored("dice", [0.25, 0.5])
     order = ["td", "dice"]
-    assert over_seeds._distinct([theirs, ours], order) == [ours]  # the first that the file names
+    assert over_seeds.distinct([theirs, ours], order) == [ours]  # the first that the file names
     other = scored("dice", [0.25, 0.25])
-    assert over_seeds._distinct([other, ours], order) == [other, ours]
+    assert over_seeds.distinct([other, ours], order) == [other, ours]

@@ -272,8 +272,11 @@ def _sweep(records: Records, rows: Sequence[Row], stages: Mapping[int, Sequence[
     ids = [each["id"] for each in rows]
     done = [each["id"] for each in rows if each["finished"] is not None]
     begun = [each for each in ids if each not in done and stages[each]]
+    agents = list(reporting.file_of(rows[-1]).agents)
     series = over_seeds.series(records, done, among=ids) if done else []
+    series = over_seeds.distinct(series, agents)
     partial = over_seeds.series(records, begun, among=ids) if begun else []
+    partial = partial if series else over_seeds.distinct(partial, agents)
     groups = {(each[0].evaluation, each[0].agent): each for each in over_seeds.grouped(series)}
     others = {(each[0].evaluation, each[0].agent): each for each in over_seeds.grouped(partial)}
     if groups:

@@ -135,7 +135,6 @@ def series(
         row["id"]: _file(row["file"]) for row in records.rows("executions") if row["id"] in compared
     }
     learners = {number: [] if file is None else file.learners() for number, file in files.items()}
-    order = [name for file in files.values() if file is not None for name in file.agents]
     made_by: dict[int, dict[str, None]] = {}
     for row in records.rows("stages", columns=["execution", "software"]):
         made_by.setdefault(row["execution"], {})[row["software"]] = None
@@ -176,12 +175,12 @@ def series(
             for text in made_by.get(cell["execution"], ())
         )
         made.append(Series(variant, evaluation, agent, measure, values, left, tuple(software)))
-    return _distinct(made, order)
+    return made
 
 
-def _distinct(made: Sequence[Series], order: Sequence[str]) -> list[Series]:
-    """Return series without those that say what another does: where two share each point, the score
-    of the agent that comes later in ``order`` is 1 less the other's."""
+def distinct(made: Sequence[Series], order: Sequence[str]) -> list[Series]:
+    """Return series for a reader, without those that say what another does: where two share each
+    point, the score of the agent that comes later in ``order`` is 1 less the other's."""
     kept: list[list[Series]] = []
     for group in sorted(grouped(made), key=lambda each: _place(each, order)):
         if not any(_complementary(each, group) for each in kept):

@@ -110,12 +110,13 @@ def page(
     _overview(body, sources, command)
     if series:
         _add(body, "h2", "Over seeds")
-        for table in over_seeds.tables(over_seeds.rows(series, level)):
+        shown_series = over_seeds.distinct(series, list(file.agents))
+        for table in over_seeds.tables(over_seeds.rows(shown_series, level)):
             _sheet(body, sheet(table))
         best = over_seeds.best(series, aim)
         if best:
             _add(body, "p", best.plain)
-        for group in over_seeds.grouped(series):
+        for group in over_seeds.grouped(shown_series):
             _chart(body, charts.over_seeds(group))
         _add(body, "p", f"What follows is the last execution, with seed {file.seed}.", "note")
     _results(body, last)

@@ -417,7 +417,8 @@ def show(done: TrialRunner, console: Console) -> None:
     """Show the results over seeds; write ``summary.txt``, ``curves`` and ``results.json``."""
     level = done.plan.report.level
     groups = over_seeds.rows(done.series, level)
-    tables = over_seeds.tables(groups)
+    shown = over_seeds.distinct(done.series, list(done.plan.base.agents))
+    tables = over_seeds.tables(over_seeds.rows(shown, level))
     wide = console if console.is_terminal else Console(width=140, highlight=False, markup=False)
     for table in tables:
         wide.print(table)
@@ -428,9 +429,7 @@ def show(done: TrialRunner, console: Console) -> None:
         wide.print(best)
     output.tables(done.folder / "summary.txt", *tables, *([best] if best else []))
     output.write(done.folder / "results.json", encoded(groups))
-    files = over_seeds.pictures(
-        done.series, done.folder, done.plan.base.name, ("png", "svg", "pdf")
-    )
+    files = over_seeds.pictures(shown, done.folder, done.plan.base.name, ("png", "svg", "pdf"))
     console.print(f"summary    {done.folder / 'summary.txt'}")
     for each in files:
         if each.suffix == ".png":
