@@ -58,3 +58,26 @@ def test_a_kernel_is_compiled_again_if_what_it_calls_has_changed(tmp_path: Path)
     )  # of a module that only the called one imports
     assert run(tmp_path) == (22, 0)
     assert run(tmp_path) == (22, 1)
+
+
+TAKES = """
+from typing import NamedTuple
+from dovetail.peer.kernels import njit
+
+class {name}(NamedTuple):
+    number: int
+
+@njit(cache=True)
+def calls(pair):
+    return pair.number
+
+print(calls({name}(7)), sum(calls.stats.cache_hits.values()))
+"""
+
+
+def test_what_is_kept_of_older_code_may_name_classes_that_are_gone(tmp_path: Path) -> None:
+    (tmp_path / "calls.py").write_text(TAKES.format(name="Old"))
+    assert run(tmp_path) == (7, 0)
+    assert run(tmp_path) == (7, 1)
+    (tmp_path / "calls.py").write_text(TAKES.format(name="New"))
+    assert run(tmp_path) == (7, 0)

@@ -69,7 +69,11 @@ def _source(module: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 class _Stamped:
-    """A cache whose stamp also covers the modules that a file imports."""
+    """A cache whose files are named after the code, too: its module and what that imports.
+
+    A stamp inside the file is too late: numba unpickles the whole index before it compares stamps,
+    and an index of older code may name a class that is there no longer.
+    """
 
     module = ""
 
@@ -80,8 +84,9 @@ class _Stamped:
             found.module = py_func.__module__
         return found
 
-    def get_source_stamp(self) -> Any:
-        return super().get_source_stamp(), stamp(self.module)  # type: ignore[misc]
+    def get_disambiguator(self) -> str:
+        named: str = super().get_disambiguator()  # type: ignore[misc]
+        return f"{named}-{stamp(self.module)[:16]}"
 
 
 class NamedCache(_Stamped, caching.UserProvidedCacheLocator):
