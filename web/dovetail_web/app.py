@@ -219,7 +219,7 @@ class Page:
         if game is None:
             raise HTTPException(
                 404,
-                f"The page does not have game {number}; see Now for the latest games, and Replay for older ones.",
+                f"The page does not have game {number}; see Play for the latest games, and Replays for older ones.",
             )
         return self.shown(
             request,
@@ -271,7 +271,7 @@ class Page:
             if each["name"] == name:
                 return dict(each)
         raise HTTPException(
-            404, f"No connected program offers {name[:100]!r}; see Now for those that do."
+            404, f"No connected program offers {name[:100]!r}; see Play for those that do."
         )
 
     def _rules(self, name: str) -> str:
