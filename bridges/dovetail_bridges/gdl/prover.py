@@ -38,11 +38,13 @@ Place = list[object]
 class _Answers:
     """The answers to a call."""
 
-    __slots__ = ("answers", "complete", "depth", "home", "looped", "low", "name", "round")
+    __slots__ = ("answers", "complete", "depth", "facts", "home", "looped", "low", "name", "round")
 
     def __init__(self, home: dict[object, _Answers], name: object) -> None:
         self.home, self.name = home, name
         self.answers: dict[Values, None] = {}
+        self.facts: Relation | None = None
+        """The answers with indexes, once they are complete and looked into."""
         self.complete = False
         self.depth = -1
         """Its depth among the calls that are being answered; -1 otherwise."""
@@ -499,6 +501,12 @@ class _Clause:
         call = self._prover.call(literal.relation, bound)
         key = self._values([each for each, b in zip(arguments, bound, strict=True) if b])
         rest = [each for each, b in zip(arguments, bound, strict=True) if not b]
+        known_inside: list[Term] = []
+        asked: list[int] = []
+        here: dict[str, int] = {}
+        shape = tuple(self._shape(each, known_inside, asked, here) for each in rest)
+        look = Look(shape) if any(isinstance(each, tuple) for each in shape) else None
+        inside = self._values(known_inside)
         match = self._matching(rest) if rest else None
         level = call.level
 
@@ -514,6 +522,15 @@ class _Clause:
                     table = call.solve(proof, known)
                 if match is None:
                     return bool(table.answers) and then(proof, place)
+                if look is not None and table.complete:
+                    if table.facts is None:
+                        table.facts = Relation(table.answers)
+                    for values in table.facts.index(look).get(inside(place), ()):
+                        for slot, value in zip(asked, values, strict=True):
+                            place[slot] = value
+                        if then(proof, place):
+                            return True
+                    return False
                 for values in table.answers if table.complete else tuple(table.answers):
                     if match(place, values) and then(proof, place):
                         return True
