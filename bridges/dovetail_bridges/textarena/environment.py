@@ -26,7 +26,7 @@ SAID = 4096
 PLAYERS = (2, 1, 3, 4, 5, 6, 7, 8)
 """Numbers of players in the order in which they are tried."""
 _STYLES = re.compile("\x1b\\[[0-9;]*m")
-_CORPUS = re.compile(r"Resource (\S+) not found")
+_CORPUS = re.compile(r"Resource '?([\w.-]+)'? not found")
 _SUFFIX = re.compile(r"-(?:raw|train)\Z")
 
 

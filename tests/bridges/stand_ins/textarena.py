@@ -118,9 +118,7 @@ class Faulty(Env):
 def make(env_id: str, **arguments: Any) -> Env:
     games: dict[str, type[Env]] = {"TicTacToe-v0-raw": Nim, "Faulty-v0-raw": Faulty}
     if env_id == "Hangman-v0-raw":
-        text = (
-            "\n*****\n  Resource \x1b[93mwords\x1b[0m not found.\n  Please use the NLTK Downloader"
-        )
+        text = "\n*****\n  Resource '\x1b[93mwords\x1b[0m' not found.\n  Use the downloader"
         raise LookupError(text)
     if env_id not in games:
         raise ValueError(f"Environment {env_id} not found in registry.")
