@@ -256,6 +256,8 @@ NUMBERS = st.one_of(
 LOOSE = st.one_of(
     NUMBERS,
     st.lists(NUMBERS, max_size=3),
+    st.lists(NUMBERS, max_size=3).map(tuple),
+    st.text(max_size=3),
     st.sampled_from([np.zeros((2, 3), np.int8), np.zeros(2, ">i4"), np.float64(1), np.array(3)]),
 )
 

@@ -266,14 +266,16 @@ def test_a_full_disk_leaves_a_mapped_file_as_it_was(
     file = MappedFile(path, framing.head, 0, "none")
     file.append(framing.pack(1, b"small"))
 
-    def full(file: int, start: int, length: int) -> None:
+    def full(file: int, *_: Any) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_fallocate", full)
-        for _ in range(2):
+        patch.setattr(os, "pwrite", full)
+        for large in (b"l" * (MappedFile.HUGE - 100), b"large" * MappedFile.ROOM) * 2:
+            file._room = 0
             with pytest.raises(OSError, match="No space"):
-                file.append(framing.pack(2, b"large" * MappedFile.ROOM))
+                file.append(framing.pack(2, large))
             assert path.read_bytes() == framing.head + framing.pack(1, b"small")
     file.append(framing.pack(2, b"large" * MappedFile.ROOM))
     file.append(framing.pack(3, b"small"))

@@ -169,7 +169,7 @@ class Decoder(Generic[T]):
         """Read what is within other limits from now on."""
         self._limits = limits
         # Of a frame that needs no walk; compiled, a field of a message takes long to read.
-        self._size = min(limits.frame, limits.elements)
+        self._size = min(limits.frame, limits.elements, limits_.LONG)
         self._depth = limits.depth
 
     def decode(self, frame: bytes) -> T:
@@ -179,7 +179,9 @@ class Decoder(Generic[T]):
             ProtocolError: code ``limit``, ``malformed``, ``unknown-type`` or ``invalid``.
         """
         try:
-            if len(frame) > self._size or limits_.openings(frame) > self._depth:
+            if len(frame) > self._size:
+                limits_.check(frame, self._limits)
+            elif limits_.openings(frame) > self._depth:
                 limits_.walk(frame, self._limits)
             return self._decoder.decode(frame)
         except (ProtocolError, *UNREADABLE) as error:

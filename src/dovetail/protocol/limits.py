@@ -2,7 +2,8 @@
 
 A cheap upper bound comes first: a frame of n bytes holds at most n values, and cannot be nested
 deeper than the number of its bytes that could open a map or an array.  Only a frame that fails
-the bound is walked through, without building any value.
+the bound is walked through, without building any value.  A long frame often has few values, such as
+one tensor, so it is walked through first if that ends soon.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ _FIXED = {
 # The same with the header, by header; 0 where that does not say it.
 _SIZES = tuple(_FIXED[byte] + 1 if byte in _FIXED else 0 for byte in range(256))
 # Bytes of length, and values per entry, of arrays and maps with a long header.
+LONG, FEW = 4096, 64
+"""Bytes of a long frame, and the number of values that are few in it."""
+
 _CONTAINERS = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 
 
@@ -37,6 +41,8 @@ def check(frame: bytes, limits: Limits) -> None:
     Raises:
         ProtocolError: code ``limit`` or ``malformed``.
     """
+    if len(frame) > LONG and walk(frame, limits, FEW):
+        return
     if len(frame) > min(limits.frame, limits.elements) or openings(frame) > limits.depth:
         walk(frame, limits)
 
@@ -47,8 +53,11 @@ def openings(frame: bytes) -> int:
     return len(frame.translate(None, _NOT_OPENING))
 
 
-def walk(frame: bytes, limits: Limits) -> None:
-    """Accept a frame that fails the bound, as ``check`` does; errors are those of ``check``."""
+def walk(frame: bytes, limits: Limits, few: int = 0) -> bool:
+    """Accept a frame that fails the bound, as ``check`` does; errors are those of ``check``.
+
+    Return False if it has more than ``few`` values, unless that is 0; the others are not seen then.
+    """
     if len(frame) > limits.frame:
         raise ProtocolError(
             "limit", f"frame of {len(frame)} bytes; at most {limits.frame} are read"
@@ -64,6 +73,8 @@ def walk(frame: bytes, limits: Limits) -> None:
                 raise ProtocolError("malformed", f"frame of {size} bytes ends inside a value")
             left -= 1
             elements += 1
+            if elements == few:
+                return False
             if elements > most:
                 raise ProtocolError("limit", f"more than {most} values in a frame")
             byte = frame[position]
@@ -99,3 +110,4 @@ def walk(frame: bytes, limits: Limits) -> None:
     if position != size:
         what = "ends inside a value" if position > size else f"continues after byte {position}"
         raise ProtocolError("malformed", f"frame of {size} bytes {what}")
+    return True

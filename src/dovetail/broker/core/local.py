@@ -27,6 +27,7 @@ _TRAVEL = {id(np.dtype(name)) for name in DTYPES} if sys.byteorder == "little" e
 """NumPy's own dtypes that arrive as they are."""
 _WRONG = (*codec.UNSENDABLE, *codec.UNREADABLE)
 _encode = codec.encode
+_flat = Decoder(list[bool | int | float]).decode
 _numbers = Decoder(list[int]).decode
 _scores = Decoder(list[float]).decode
 
@@ -68,7 +69,8 @@ class Local:
 def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
     """Return what arrives of a turn; None if that must be seen from its frame.
 
-    Turns whose observations are plainly numbers or arrays skip the frame, which takes long.
+    Turns whose observations are plainly numbers, lists of them, ASCII text or arrays skip the
+    frame, which takes long.
 
     Args:
         turn: of rules in this program.
@@ -85,7 +87,7 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
         or type(said.truncated) is not bool
     ):
         return None
-    arrays, size = 0, _AROUND
+    arrays, size = 0, _AROUND  # bytes of long values, and of all else
     views: list[View] = []
     for view in seats:
         if (
@@ -104,11 +106,21 @@ def light(turn: m.Turn, limits: m.Limits) -> m.Turn | None:
             if id(view.observation.dtype) not in _TRAVEL:
                 return None
             arrays += view.observation.nbytes
-            one = _arriving(view)
+            one: Any = _arriving(view)
         else:
             one = view.observation
             if kind is int:
                 if not _LEAST <= one <= _MOST:
+                    return None
+            elif kind is str:
+                if not one.isascii():
+                    return None
+                arrays += len(one)
+            elif kind is list or kind is tuple:
+                size += 9 * len(one)
+                try:
+                    one = _flat(_encode(one))
+                except _WRONG:
                     return None
             elif kind is not float and kind is not bool:
                 return None

@@ -138,6 +138,8 @@ class MappedFile(AppendFile):
     """Bytes reserved beyond a write, at most; a reservation costs some 90 us."""
     LARGE = 1 << 12
     """From this size a system call is cheaper than memory, which faults on each new page."""
+    HUGE = 1 << 16
+    """From this size the reservation would cost as much as the write, which says the same."""
 
     def __init__(
         self, path: Path, title: bytes, end: int, sync: Sync, *, mode: int = 0o600
@@ -149,6 +151,9 @@ class MappedFile(AppendFile):
 
     def _put(self, data: bytes) -> None:
         end = self._end + len(data)
+        if len(data) >= self.HUGE:
+            super()._put(data)
+            return
         if end > self._room or self._map is None:
             self._reserve(end)
             assert self._map is not None

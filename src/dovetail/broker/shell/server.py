@@ -121,23 +121,29 @@ class Server:
 
     def pump(self, timeout: float) -> None:
         """Move what is there to be moved, waiting up to ``timeout`` seconds for something."""
-        core = self.core
-        now = self._exchange(self._now())
-        if self._local or self._told:
-            timeout = 0.0
+        core, watchers = self.core, self._watchers
+        now = self._now()
+        self._told = False
+        if self._local:
+            now = self._exchange(now)
+            if self._local or self._told:
+                timeout = 0.0
         if self._router is not None:
-            self._read(self._router, min(timeout, self._watchers.wait), now)
+            if watchers.waiting:
+                timeout = min(timeout, watchers.wait)
+            self._read(self._router, timeout, now)
         elif timeout > 0 and not core.broker.out.messages and not self._held.said:
             time.sleep(max(0.0, min(timeout, core.deadline() - now, 0.1)))
         if now >= core.deadline() and not self._local:  # what was said is taken in first
             self._tick(now)
         self._commit(now)
-        if self._watchers.wait <= 0:
-            self._watchers.flush()
-        if self._router is not None:
-            for connection, why in core.broker.dropped.items():
-                self._router.drop(connection, why)
-        core.broker.dropped.clear()
+        if watchers.waiting and watchers.wait <= 0:
+            watchers.flush()
+        if core.broker.dropped:
+            if self._router is not None:
+                for connection, why in core.broker.dropped.items():
+                    self._router.drop(connection, why)
+            core.broker.dropped.clear()
         if self._live is not None and self._live.full and not self._held.said:
             self._live.renew(self.core, self._secret, now)
         self._still = self._told and bool(self._local)
@@ -145,7 +151,7 @@ class Server:
     def _exchange(self, now: float) -> float:
         """Exchange messages with peers in this program; return the time afterwards."""
         core, said = self.core, self._local
-        self._told, self._exchanging = False, True
+        self._exchanging = True
         until = min(core.deadline(), now + EXACT)
         for _ in range(ROUNDS):
             if not said or self._told or self._held.said:
@@ -160,10 +166,35 @@ class Server:
                 self._intake.take(local, frames, now)
             if now >= until and now >= core.deadline():
                 self._tick(now)
-            self._commit(now)
+            if not self._pass_on():
+                self._commit(now)
             now = self._last = time.monotonic() + self._offset  # what hosts took counts
         self._exchanging = False
         return now
+
+    def _pass_on(self) -> bool:
+        """Have a host in this program answer, if that is all there is to do; return whether it was.
+
+        It is what ``_commit`` would do of most turns, in a third of the time.
+        """
+        broker, held = self.core.broker, self._held
+        out = broker.out.messages
+        if (
+            len(out) != 1
+            or broker.records
+            or self._live is not None
+            or held.said
+            or held.retry
+            or self._watchers.waiting
+        ):
+            return False
+        to, message = out[0]
+        if type(to) is not Local or to.host is None:
+            return False
+        out.clear()
+        if answers := to.host.handle([message]):
+            self._local.append((to, answers))
+        return True
 
     def _tick(self, now: float) -> None:
         if self._live is not None:
@@ -203,7 +234,7 @@ class Server:
                 if live is not None:
                     live.events.append((arrived, [connection, *portion]))
                 self._intake.take(connection, portion, arrived)
-            if not self._held.takes(connection, sum(map(len, frames))):
+            if self._held.said and not self._held.takes(connection, sum(map(len, frames))):
                 core.broker.slowed[connection] = RETRY
             if len(frames[-1]) > LARGE:  # its sender has work before the next connection is read
                 self._commit(arrived)
@@ -249,7 +280,8 @@ class Server:
                     if self._live is not None and self._live.events:
                         self._live.flush()
                     self.journal.flush()
-                    held.over()
+                    if held.retry:
+                        held.over()
                 except OSError as error:
                     self._hold(out, error, now)
                     return
@@ -269,6 +301,9 @@ class Server:
             [(to, message)] = out
             if type(to) is Local:
                 self._deliver(to, [message])
+                return
+            if type(to) is not Audience:
+                self._pass(to, [message])
                 return
         bundles: dict[Address, list[m.Message]] = {}
         for connection, message in out:
