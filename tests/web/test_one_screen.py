@@ -9,7 +9,7 @@ import pytest
 from .conftest import Served
 from .playing import begin, play_on
 
-GAMES = {
+GAMES: dict[str, dict[str, Any]] = {
     "connect_four": {},
     "amazons": {},
     "rlgame": {},
