@@ -9,7 +9,6 @@ from rich.console import Console
 
 from dovetail_experiments.stages import places
 from dovetail_experiments.stages.runner import ExecutionResult, execute
-from dovetail_experiments.stages.schedule import tallies
 
 FILE = Path(__file__).parent / "examples" / "connect_four_two_learners.toml"
 PASS = 0.9
@@ -33,7 +32,7 @@ def main() -> int:
     for each in execution.played:
         if each.stage.kind != "evaluation" or each.stage.trained != last:
             continue
-        for tally in tallies(each):
+        for tally in each.tallies:
             if tally.agent == "random":
                 continue
             learned = tally.win_rate.value >= PASS

@@ -76,7 +76,7 @@ def test_the_page_says_what_was_played(played: ExecutionResult) -> None:
     assert text.count('<figure class="plot">') == 4
     assert "uPlot" in text
     last = played.played[-1]
-    assert f"{len(last.episodes)}" in page.text
+    assert f"{last.endings.games}" in page.text
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
 

@@ -141,8 +141,8 @@ def test_games_are_text_with_headers(played: ExecutionResult, out: Path) -> None
     with Records(out) as records:
         known = commands.labels(records)
     found = list(games.texts(out / "games-1.journal", known))
-    assert len(found) == sum(len(each.episodes) for each in played.played)
-    first = played.played[0].episodes[0]
+    assert len(found) == sum(each.endings.games for each in played.played)
+    first = next(iter(played.played[0].episodes))
     head, moves, _ = (
         found[0].split("\n\n")
         if found[0].count("\n\n") > 1

@@ -89,7 +89,7 @@ def test_the_same_results_everywhere(
     )
     assert account(own) == account(here) == account(there) == account(hosted)
     assert set(own.states) == {"one", "two"}
-    assert sum(len(played.episodes) for played in own.played) == 50 + 4 * 20
+    assert sum(played.endings.games for played in own.played) == 50 + 4 * 20
     other = execute(small, out=tmp_path / "other", in_process=True, overrides={"seed": 6})
     assert account(other) != account(own)
 
@@ -192,7 +192,8 @@ def test_resumed_is_the_same_as_uninterrupted(
     def breaking(self: Playing, job: Any, *arguments: Any) -> bool:
         begun.add(job.row)
         if len(begun) == 6:
-            self._store.add(job.row, whole.played[0].episodes[0])  # some of the stage was played
+            # Some of the stage was played.
+            self._store.add(job.row, next(iter(whole.played[5].episodes)))
             raise KeyboardInterrupt
         return play(self, job, *arguments)
 
@@ -657,7 +658,7 @@ def test_a_program_in_any_language_is_an_agent(small: Path, tmp_path: Path) -> N
     command = [sys.executable, str(program), "{address}"]
     overrides = {"agents.dice": {"type": "first", "command": command}}
     execution = execute(small, out=tmp_path, overrides=overrides)
-    assert len(execution.played[0].episodes) == 10
+    assert execution.played[0].endings.games == 10
 
 
 def test_a_broker_without_the_agents(small: Path, tmp_path: Path) -> None:

@@ -273,7 +273,7 @@ def test_a_stored_tournament_has_fastchess_s_numbers(tmp_path: Path) -> None:
         for index, mine in enumerate(pair, 2 * number):
             store.add(row, game(index, [mine, 1 - mine], opening=f"{number}"))
     store.flush()
-    episodes = store.results(row)
+    episodes = list(store.results(row))
     store.close()
     found = units(games(episodes, 2, rotate=True), 2, rotate=True).sample()
     assert found.shown() == "1-5-30-14-4"

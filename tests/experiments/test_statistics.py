@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.protocol.messages import Episode, SeatResult
+from dovetail.protocol.messages import Episode, Reason, SeatResult
 from dovetail_experiments.reports.table import outcome
 from dovetail_experiments.statistics import (
-    Tally,
     mean,
     result_of,
     tally,
@@ -69,8 +68,10 @@ def test_mean_by_hand() -> None:
 
 
 def test_a_single_return_is_shown_without_an_interval() -> None:
-    for truncated in 0, 1:
-        alone = Tally("a", 0, unscored=1, truncated=truncated, returns=[3.0])
+    reasons: tuple[Reason, ...] = ("terminated", "truncated")
+    for reason in reasons:
+        one = Episode(1, 0, 0, 0, reason, [SeatResult("a", 1, 3.0)])
+        (alone,) = tally([one], ["a"])
         assert outcome(alone) == ("-", "3.000 (no interval)")
 
 

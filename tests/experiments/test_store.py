@@ -13,7 +13,7 @@ import pytest
 from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Episode, SeatResult
-from dovetail_experiments.records import database
+from dovetail_experiments.records import database, episodes
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.records.store import Store, TakenOver
 
@@ -50,7 +50,7 @@ def test_results_come_back_as_they_were(store: Store) -> None:
     for each in given:
         store.add(stage, each)
     store.flush()
-    found = store.results(stage)
+    found = list(store.results(stage))
     assert [each.index for each in found] == [0, 1, 2]
     for field in ("seed", "reason", "outcome", "blame", "turns", "scored", "will_retry", "message"):
         assert [getattr(x, field) for x in found] == [getattr(x, field) for x in given]
@@ -80,7 +80,7 @@ def test_a_stage_that_is_begun_again_drops_what_it_left(store: Store) -> None:
     store.add(stage, result(0))
     store.flush()
     again = store.begin_stage(execution, 0, "phase", "p", 0, ["a", "b"], False)
-    assert store.results(stage) == store.results(again) == []
+    assert list(store.results(stage)) == list(store.results(again)) == []
 
 
 def test_the_last_unfinished_execution_of_the_same_file(store: Store) -> None:
@@ -120,7 +120,7 @@ def test_a_database_that_refuses_loses_nothing(store: Store, tmp_path: Path) -> 
     blocker.execute("ALTER TABLE elsewhere RENAME TO episodes")
     blocker.close()
     store.flush()
-    assert len(store.results(stage)) == 1
+    assert len(list(store.results(stage))) == 1
 
 
 def test_a_trial_is_entered_with_its_settings_or_not_at_all(store: Store, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_agents_measured_and_who_sat_where_is_in_columns(store: Store, tmp_
     given.seats[0].measures = {"loss": 0.5, "odd": float("nan")}
     store.add(stage, given)
     store.flush()
-    (found,) = store.results(stage)
+    (found,) = list(store.results(stage))
     assert found.seats[0].measures["loss"] == 0.5
     assert math.isnan(found.seats[0].measures["odd"])
     assert found.seats[1].measures == {}
@@ -206,7 +206,7 @@ def old(tmp_path: Path) -> Path:
 def test_a_database_of_the_first_version_is_upgraded(tmp_path: Path) -> None:
     path = old(tmp_path)
     store = Store(database.url_of(path))
-    first, second = store.results(4)
+    first, second = list(store.results(4))
     assert (first.outcome, first.seed, first.turns) == ([1.0, 0.0], 11, 9)
     assert [(s.agent, s.total, s.breaches) for s in first.seats] == [
         ("td", 1.0, 0),
@@ -306,7 +306,7 @@ def test_two_programs_write_one_database(tmp_path: Path) -> None:
         other.add(stages[1], result(index))
         one.flush()
         other.flush()
-    assert [len(one.results(each)) for each in stages] == [50, 50]
+    assert [len(list(one.results(each))) for each in stages] == [50, 50]
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_an_attempt_that_was_taken_over_cannot_write(store: Store) -> None:
         assert "\n" not in str(no.value)
     store.close()
     assert [each.index for each in other.results(again)] == [0, 1, 2]
-    assert other.results(stage) == []
+    assert list(other.results(stage)) == []
     assert other.saved(execution) == {"a": b"learned"}
     assert other.finished_stages(execution) == {0: again}
     other.finish(execution)
@@ -385,7 +385,7 @@ def test_who_begins_a_stage_of_anothers_execution_takes_it_over(store: Store) ->
         store.flush()
     other.add(again, result(0))
     other.flush()
-    assert len(other.results(again)) == 1
+    assert len(list(other.results(again))) == 1
 
 
 def test_a_change_that_fails_takes_nothing_over(store: Store, tmp_path: Path) -> None:
@@ -461,3 +461,62 @@ def test_a_database_that_used_numbers_again_is_upgraded(store: Store, tmp_path: 
         }
     last = again.begin_stage(execution, 1, "phase", "p", 0, ["a", "b"], False)
     assert again.begin_stage(execution, 1, "phase", "p", 0, ["a", "b"], False) == last + 1
+
+
+def test_a_stage_goes_on_with_the_results_that_count(store: Store) -> None:
+    execution, stage = begin(store)
+    label = store.label(stage)
+    again, lost, whole = result(3), result(4), result(5)
+    again.scored, again.will_retry = False, True
+    lost.scored = False
+    for each in (result(7), result(0), again, lost, whole):
+        store.add(stage, each)
+    store.flush()
+    other = Store(store.url)
+    other.take(execution)
+    row = other.begin_stage(execution, 0, "phase", "p", 0, ["a", "b"], False, keep=True)
+    assert (row, other.label(row)) == (stage, label)
+    assert [*other.kept(row)] == [0, 5, 7]
+    assert [each.index for each in other.results(row)] == [7, 0, 5]
+    other.add(row, result(1))
+    other.flush()
+    store.add(stage, result(2))
+    with pytest.raises(TakenOver):
+        store.flush()
+    assert [*other.kept(row)] == [0, 1, 5, 7]
+
+
+def test_what_other_software_played_is_not_kept(store: Store) -> None:
+    execution, stage = begin(store)
+    store.add(stage, result(0))
+    store.flush()
+    row = store.begin_stage(execution, 0, "phase", "p", 0, ["a"], False, "other", keep=True)
+    assert (row > stage, [*store.kept(row)]) == (True, [])
+
+
+def test_results_are_read_in_chunks(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(episodes, "CHUNK", 3)
+    _, stage = begin(store)
+    _, other = begin(store)
+    for index in range(7):
+        store.add(stage, result(index))
+        store.add(other, result(100 + index))
+    store.flush()
+    found = store.results(stage)
+    assert next(found).index == 0
+    store.add(stage, result(7))
+    store.flush()  # whoever reads does not hold who writes
+    assert [each.index for each in found] == [1, 2, 3, 4, 5, 6, 7]
+    assert all(len(each.seats) == 2 for each in store.results(other))
+
+
+def test_a_store_is_one_file_when_it_is_closed(store: Store, tmp_path: Path) -> None:
+    begin(store)
+    reader = Records(store.url)
+    rows = reader.rows("executions")
+    assert next(rows)["name"] == "name"
+    begin(store)  # although somebody reads
+    rows.close()  # type: ignore[attr-defined]
+    reader.close()
+    store.close()
+    assert [each.name for each in (tmp_path / "new").iterdir()] == ["results.sqlite"]

@@ -61,7 +61,7 @@ def test_every_pair_meets_in_both_orders(
     ]
     assert {each.mode for each in found} == {"evaluate"}
     done = execute(path, in_process=True, out=tmp_path)
-    assert [len(each.episodes) for each in done.played] == [10, 10, 10]
+    assert [each.endings.games for each in done.played] == [10, 10, 10]
     first_seat = [each.seats[0].agent for each in done.played[1].episodes]
     assert sorted(first_seat) == ["alpha-beta"] * 5 + ["random"] * 5
     text = (tmp_path / "three" / "summary.txt").read_text()
@@ -197,14 +197,14 @@ def test_a_test_stops_a_meeting_early_and_again_when_resumed(tmp_path: Path) -> 
     keys = "episodes = 400\nsprt = { elo0 = 0, elo1 = 100, model = 'logistic' }"
     text = with_keys(keys).replace('["one", "two", "searching"]', '["one", "searching"]')
     found = played(path, text, tmp_path)
-    counts = [len(each.episodes) for each in found.played]
+    counts = [each.endings.games for each in found.played]
     assert counts[0] < 100  # alpha-beta is far better than random
     assert counts[0] % 2 == 0
     summary = (tmp_path / "three" / "summary.txt").read_text()
     assert "one - searching: LLR -" in summary
     assert "H0 accepted" in summary
     again = played(path, text, tmp_path / "again")
-    assert [len(each.episodes) for each in again.played] == counts
+    assert [each.endings.games for each in again.played] == counts
 
 
 def test_knockout_swiss_gauntlet_and_best_of(
@@ -236,7 +236,7 @@ def test_knockout_swiss_gauntlet_and_best_of(
     seats = [each.stage.part.seats for each in gauntlet.played]
     assert seats == [["one", "two"], ["one", "searching"]]
     best = played(path, with_keys("episodes = 10\nbest_of = 3\nparallel = 3"), tmp_path / "b")
-    assert [len(each.episodes) for each in best.played][1:] == [2, 2]
+    assert [each.endings.games for each in best.played][1:] == [2, 2]
 
 
 FIRST_WINS = """

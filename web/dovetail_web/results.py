@@ -21,7 +21,7 @@ from dovetail_experiments.reports.page import ratings
 from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
 from dovetail_experiments.reports.standings import standings
 from dovetail_experiments.reports.table import standings_table, summary
-from dovetail_experiments.stages.schedule import StageResult, tallies
+from dovetail_experiments.stages.schedule import StageResult
 from dovetail_web.files import csv_of
 
 MOST_LISTED = 500
@@ -252,7 +252,7 @@ def _sections(file: ExperimentFile, played: Sequence[StageResult]) -> Iterator[S
         ]
         drawn = [charts.learning(measure, points)]
         yield Section("curves", "Learning curves", None, drawn, {"curves": rows})
-    lines = [(each.stage, tally) for each in played for tally in tallies(each)]
+    lines = [(each.stage, tally) for each in played for tally in each.tallies]
     yield Section(
         "stages",
         "All stages",

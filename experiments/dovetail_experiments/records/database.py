@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import weakref
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,29 @@ def writing(url: Url) -> sa.Engine:
             hint = "; install dovetail[postgres]"
         raise DovetailError(f"cannot use the store {shown(url)}: {line(error)}{hint}") from None
     return opened
+
+
+def share(writer: sa.Engine) -> None:
+    """Let others read a SQLite file while it is written, without either waiting for the other."""
+    if writer.dialect.name == "sqlite":
+        with writer.connect() as connection:
+            _journal(connection.connection.dbapi_connection, "wal")
+
+
+def settle(url: Url) -> None:
+    """Leave a SQLite file, once nobody has it open, as one file that can be read anywhere."""
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() == "sqlite" and Path(str(parsed.database)).is_file():
+        with suppress(sqlite3.Error), closing(sqlite3.connect(str(parsed.database))) as connection:
+            _journal(connection, "delete")
+
+
+def _journal(connection: Any, mode: str) -> None:
+    """Set how SQLite keeps what a transaction changes, unless the file is in use."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    with suppress(sqlite3.OperationalError):
+        connection.execute(f"PRAGMA journal_mode = {mode}").fetchall()
+    connection.execute(f"PRAGMA busy_timeout = {round(1000 * BUSY_SECONDS)}")
 
 
 def reading(url: Url) -> sa.Engine:

@@ -116,6 +116,7 @@ seats = sa.Table(
     sa.Column("breaches", sa.Integer, nullable=False),
     sa.Column("ignored", sa.Integer, nullable=False, server_default="0"),
     sa.Column("refused", sa.Integer, nullable=False, server_default="0"),
+    sqlite_with_rowid=False,
 )
 """The results of one seat in one episode; ``score`` is its part of the outcome, if there is one."""
 
@@ -126,6 +127,7 @@ measures = sa.Table(
     sa.Column("seat", sa.Integer, primary_key=True),
     sa.Column("name", sa.String, primary_key=True),
     sa.Column("value", sa.Float),
+    sqlite_with_rowid=False,
 )
 """The agents' measures: the mean over the episode, NULL where it is not finite."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import platform
 import socket
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,13 +16,11 @@ import sqlalchemy as sa
 
 from dovetail.peer import provenance
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.messages import Episode, SeatResult
-from dovetail.protocol.seats import seated
+from dovetail.protocol.messages import Episode
 from dovetail.transport.process_owner import Owner
-from dovetail_experiments.records import database
+from dovetail_experiments.records import database, episodes
 from dovetail_experiments.records import schema as s
-
-BATCH_SECONDS = 1.0
+from dovetail_experiments.records.batch_writer import BatchWriter
 
 
 class TakenOver(DovetailError):
@@ -32,6 +29,8 @@ class TakenOver(DovetailError):
 
 class Store:
     """A store open for writing; results are on disk about a second after they came.
+
+    A thread writes them, many at once; while many wait, ``add`` waits, too.
 
     An execution has one writer at a time: the store that began it, or that last took it over.  Each
     transaction that writes checks that first, and raises ``TakenOver`` if another has taken over.
@@ -43,8 +42,9 @@ class Store:
     def __init__(self, url: database.Url) -> None:
         self.url = url
         self._owner = Owner()
-        self._waiting: list[tuple[int, Episode]] = []
-        self._written = time.monotonic()
+        self._lock = threading.RLock()
+        """Of the one transaction that writes."""
+        self._results = BatchWriter(self._write, TakenOver)
         self._seating: dict[int, tuple[list[str], bool]] = {}
         self._labels: dict[int, str] = {}
         self._executions: dict[int, int] = {}
@@ -52,6 +52,7 @@ class Store:
         self._attempts: dict[int, int] = {}
         """By execution that this store writes or wrote, the number of its attempt."""
         self._engine = database.writing(url)
+        database.share(self._engine)
 
     def begin(
         self,
@@ -171,7 +172,6 @@ class Store:
         query = sa.select(c.attempt, c.writer).where(c.id == execution).with_for_update()
         row = connection.execute(query).first()
         if row is None or row.attempt != mine:
-            self._waiting = []
             what = "removed" if row is None else f"resumed by {row.writer}"
             raise TakenOver(
                 f"execution {execution} in {database.shown(self.url)} was {what}, so attempt "
@@ -180,17 +180,25 @@ class Store:
             )
 
     @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with self._lock, self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
     def _writing(self) -> Iterator[sa.Connection]:
         """Open a transaction for a change; if it fails, nothing was taken over."""
-        attempts = dict(self._attempts)
-        try:
-            with self._engine.begin() as connection:
-                yield connection
-        except BaseException as error:
-            self._attempts = attempts
-            if isinstance(error, sa.exc.SQLAlchemyError):
-                raise self._failed(error) from None
-            raise
+        with self._lock:
+            attempts = dict(self._attempts)
+            try:
+                with self._reading() as connection:
+                    yield connection
+            except BaseException as error:
+                self._attempts = attempts
+                if isinstance(error, sa.exc.SQLAlchemyError):
+                    raise DovetailError(
+                        f"cannot write the store {database.shown(self.url)}: {database.line(error)}"
+                    ) from None
+                raise
 
     def unfinished(self, name: str, file: str) -> int | None:
         """Return the last execution of exactly this file that did not finish, if there is one."""
@@ -199,7 +207,7 @@ class Store:
     def started(self, execution: int) -> float:
         """Return when an execution began."""
         query = sa.select(s.executions.c.started).where(s.executions.c.id == execution)
-        with self._engine.begin() as connection:
+        with self._reading() as connection:
             return float(connection.execute(query).scalar_one())
 
     def interrupted(self, name: str) -> tuple[int, str] | None:
@@ -211,7 +219,7 @@ class Store:
             .where(s.executions.c.finished.is_(None))
             .order_by(s.executions.c.id.desc())
         )
-        with self._engine.begin() as connection:
+        with self._reading() as connection:
             row = connection.execute(query).first()
         return None if row is None else (int(row.id), str(row.file))
 
@@ -225,7 +233,7 @@ class Store:
             .where(s.executions.c.trial.is_(None))
             .order_by(s.executions.c.id.desc())
         )
-        with self._engine.begin() as connection:
+        with self._reading() as connection:
             row = connection.execute(query).first()
         return None if row is None else (int(row.id), str(row.file))
 
@@ -239,7 +247,7 @@ class Store:
             .where(c.finished.is_not(None))
             .order_by(c.number)
         )
-        with self._engine.begin() as connection:
+        with self._reading() as connection:
             return [(r.kind, r.name, r.trained, r.id) for r in connection.execute(query)]
 
     def software(self, execution: int) -> list[str]:
@@ -249,12 +257,12 @@ class Store:
             .where(s.stages.c.execution == execution)
             .order_by(s.stages.c.number)
         )
-        with self._engine.begin() as connection:
+        with self._reading() as connection:
             return list(dict.fromkeys(connection.execute(query).scalars()))
 
     def made(self, stage: int) -> str:
         """Return the software that played a stage; empty if it is not recorded."""
-        with self._engine.begin() as connection:
+        with self._reading() as connection:
             return str(
                 connection.execute(
                     sa.select(s.stages.c.software).where(s.stages.c.id == stage)
@@ -273,7 +281,7 @@ class Store:
             .where(s.executions.c.name == name)
             .order_by(s.executions.c.id.desc())
         )
-        with self._engine.begin() as connection:
+        with self._reading() as connection:
             rows = connection.execute(query).all()
         values = _values(file)
         return ((row.id, row.finished is not None) for row in rows if _values(row.file) == values)
@@ -285,7 +293,7 @@ class Store:
             .where(s.stages.c.execution == execution)
             .where(s.stages.c.finished.is_not(None))
         )
-        with self._engine.begin() as connection:
+        with self._reading() as connection:
             return {row.number: row.id for row in connection.execute(query)}
 
     def begin_stage(
@@ -298,6 +306,8 @@ class Store:
         agents: Sequence[str],
         rotate: bool,
         software: str = "",
+        *,
+        keep: bool = False,
     ) -> int:
         """Record that a stage starts; delete what an interrupted attempt left.
 
@@ -310,19 +320,25 @@ class Store:
             agents: in the order of the file.
             rotate: whether they change seats.
             software: what played the stage; empty if this program does.
+            keep: go on with the results of an interrupted attempt that count, if the same software
+                played them.
         """
-        old = sa.select(s.stages.c.id, s.stages.c.attempt).where(
+        software = software or str(provenance.here())
+        old = sa.select(s.stages.c.id, s.stages.c.attempt, s.stages.c.software).where(
             s.stages.c.execution == execution, s.stages.c.number == number
         )
         attempt = 1
         with self._writing() as connection:
             self._check(connection, execution)
-            for stage, before in connection.execute(old).all():
+            rows = connection.execute(old).all()
+            if keep and len(rows) == 1 and rows[0].software == software:
+                [(stage, attempt, _)] = rows
+                _remove(connection, stage, s.episodes.c.number.not_in(_final(stage)))
+                _remove(connection, stage, ~s.episodes.c.scored & ~s.episodes.c.again)
+                return self._begun(stage, execution, number, attempt, agents, rotate)
+            for stage, before, _ in rows:
                 attempt = max(attempt, before + 1)
-                of_stage = sa.select(s.episodes.c.id).where(s.episodes.c.stage == stage)
-                for table in (s.measures, s.seats):
-                    connection.execute(sa.delete(table).where(table.c.episode.in_(of_stage)))
-                connection.execute(sa.delete(s.episodes).where(s.episodes.c.stage == stage))
+                _remove(connection, stage, sa.true())
                 connection.execute(sa.delete(s.seatings).where(s.seatings.c.stage == stage))
                 connection.execute(sa.delete(s.stages).where(s.stages.c.id == stage))
             key = connection.execute(
@@ -335,13 +351,24 @@ class Store:
                     rotate=rotate,
                     attempt=attempt,
                     started=time.time(),
-                    software=software or str(provenance.here()),
+                    software=software,
                 )
             ).inserted_primary_key
             assert key is not None
             stage = int(key[0])
-            rows = [{"stage": stage, "place": p, "agent": a} for p, a in enumerate(agents)]
-            connection.execute(sa.insert(s.seatings), rows)
+            seats = [{"stage": stage, "place": p, "agent": a} for p, a in enumerate(agents)]
+            connection.execute(sa.insert(s.seatings), seats)
+        return self._begun(stage, execution, number, attempt, agents, rotate)
+
+    def _begun(
+        self,
+        stage: int,
+        execution: int,
+        number: int,
+        attempt: int,
+        agents: Sequence[str],
+        rotate: bool,
+    ) -> int:
         self._executions[stage] = execution
         self._seating[stage] = list(agents), rotate
         self._labels[stage] = f"{execution}/{number}/{attempt}"
@@ -352,10 +379,12 @@ class Store:
         return self._labels[stage]
 
     def add(self, stage: int, episode: Episode) -> None:
-        """Add a result; it is written soon, together with others."""
-        self._waiting.append((stage, episode))
-        if time.monotonic() - self._written > BATCH_SECONDS:
-            self.flush()
+        """Add a result; it is written soon, together with others.
+
+        Raises:
+            DovetailError: the database refused an earlier one; nothing that was added is lost.
+        """
+        self._results.add((stage, episode))
 
     def flush(self) -> None:
         """Write what was added.
@@ -363,50 +392,13 @@ class Store:
         Raises:
             DovetailError: the database refuses; nothing that was added is lost.
         """
-        if self._waiting:
-            with self._writing() as connection:
-                for execution in sorted({self._executions[stage] for stage, _ in self._waiting}):
-                    self._check(connection, execution)
-                self._write(connection)
-            self._waiting = []
-        self._written = time.monotonic()
+        self._results.flush()
 
-    def _write(self, connection: sa.Connection) -> None:
-        rows = [_episode(stage, each) for stage, each in self._waiting]
-        insert = sa.insert(s.episodes).returning(s.episodes.c.id, sort_by_parameter_order=True)
-        ids = connection.execute(insert, rows).scalars().all()
-        seats: list[dict[str, Any]] = []
-        measures: list[dict[str, Any]] = []
-        for number, (stage, episode) in zip(ids, self._waiting, strict=True):
-            names, rotate = self._seating[stage]
-            agents = seated(names, episode.index if rotate else 0)
-            outcome = episode.outcome
-            for place, seat in enumerate(episode.seats):
-                seats.append(
-                    {
-                        "episode": number,
-                        "seat": place,
-                        "agent": agents[place],
-                        "type": seat.agent,
-                        "instance": seat.instance,
-                        "return": None if math.isnan(seat.total) else seat.total,
-                        "score": None if outcome is None else outcome[place],
-                        "decisions": seat.decisions,
-                        "seconds": seat.seconds,
-                        "breaches": seat.breaches,
-                        "ignored": seat.ignored,
-                        "refused": seat.refused,
-                    }
-                )
-                for name, value in seat.measures.items():
-                    finite = value if math.isfinite(value) else None
-                    measures.append(
-                        {"episode": number, "seat": place, "name": name, "value": finite}
-                    )
-        if seats:
-            connection.execute(sa.insert(s.seats), seats)
-        if measures:
-            connection.execute(sa.insert(s.measures), measures)
+    def _write(self, results: list[tuple[int, Episode]]) -> None:
+        with self._writing() as connection:
+            for execution in sorted({self._executions[stage] for stage, _ in results}):
+                self._check(connection, execution)
+            episodes.insert(connection, results, self._seating.__getitem__)
 
     def finish_stage(
         self, execution: int, number: int, stage: int, saved: dict[str, bytes]
@@ -441,27 +433,33 @@ class Store:
         query = sa.select(s.states.c.agent, s.states.c.state).where(
             s.states.c.execution == execution
         )
-        with self._engine.begin() as connection:
+        with self._reading() as connection:
             return {agent: bytes(state) for agent, state in connection.execute(query)}
 
-    def results(self, stage: int) -> list[Episode]:
-        """Return the episodes of a stage, in the order in which they ended."""
-        with self._engine.begin() as connection:
-            return stage_results(connection, stage)
+    def results(self, stage: int, *, again: bool | None = None) -> Iterator[Episode]:
+        """Yield the episodes of a stage, in the order in which they ended, few at a time.
+
+        Args:
+            stage: its id.
+            again: only those that were played again, or only the others; None for all.
+        """
+        return episodes.read(self._reading, stage, again)
+
+    def kept(self, stage: int) -> Iterator[int]:
+        """Yield the indexes of the episodes of a stage that have a result that counts, in order."""
+        with self._reading() as connection:
+            found = connection.execution_options(yield_per=episodes.CHUNK).execute(_final(stage))
+            yield from found.scalars()
 
     def close(self) -> None:
         """Write what is pending and close; in a forked child what is pending is its parent's."""
         if not self._owner.here:
             return
         try:
-            self.flush()
+            self._results.close()
         finally:
             self._engine.dispose()
-
-    def _failed(self, error: Exception) -> DovetailError:
-        return DovetailError(
-            f"cannot write the store {database.shown(self.url)}: {database.line(error)}"
-        )
+            database.settle(self.url)
 
 
 def _values(file: str) -> Any:
@@ -469,6 +467,22 @@ def _values(file: str) -> Any:
     with suppress(msgspec.DecodeError):
         return msgspec.json.decode(file)
     return file
+
+
+def _final(stage: int) -> sa.Select[Any]:
+    """Select the indexes of the episodes of a stage that have a result that counts, in order."""
+    e = s.episodes.c
+    of_stage = sa.select(e.number).where(e.stage == stage, e.scored, ~e.again)
+    return of_stage.distinct().order_by(e.number)
+
+
+def _remove(connection: sa.Connection, stage: int, which: sa.ColumnElement[bool]) -> None:
+    """Delete episodes of a stage."""
+    e = s.episodes.c
+    of_stage = sa.select(e.id).where(e.stage == stage, which)
+    for table in (s.measures, s.seats):
+        connection.execute(sa.delete(table).where(table.c.episode.in_(of_stage)))
+    connection.execute(sa.delete(s.episodes).where(e.stage == stage, which))
 
 
 def _save(
@@ -486,74 +500,3 @@ def _save(
 
 def _this_program() -> str:
     return f"process {os.getpid()} on {socket.gethostname()}"
-
-
-def stage_results(connection: sa.Connection, stage: int) -> list[Episode]:
-    """Return the episodes of a stage, in the order in which they ended."""
-    mine = s.episodes.c.stage == stage
-    rows = connection.execute(sa.select(s.episodes).where(mine).order_by(s.episodes.c.id))
-    found = {row["id"]: row for row in rows.mappings()}
-
-    def parts(table: sa.Table) -> sa.Select[Any]:
-        query = sa.select(table).join(s.episodes, table.c.episode == s.episodes.c.id)
-        return query.where(mine).order_by(table.c.episode, table.c.seat)
-
-    measures: dict[tuple[int, int], dict[str, float]] = {}
-    for row in connection.execute(parts(s.measures)).mappings():
-        value = math.nan if row["value"] is None else row["value"]
-        measures.setdefault((row["episode"], row["seat"]), {})[row["name"]] = value
-    seats: dict[int, list[SeatResult]] = {number: [] for number in found}
-    scores: dict[int, list[float | None]] = {number: [] for number in found}
-    for row in connection.execute(parts(s.seats)).mappings():
-        scores[row["episode"]].append(row["score"])
-        seats[row["episode"]].append(
-            SeatResult(
-                agent=row["type"],
-                instance=row["instance"],
-                total=math.nan if row["return"] is None else row["return"],
-                decisions=row["decisions"],
-                seconds=row["seconds"],
-                breaches=row["breaches"],
-                ignored=row["ignored"],
-                refused=row["refused"],
-                measures=measures.get((row["episode"], row["seat"]), {}),
-            )
-        )
-    return [_result(row, seats[number], scores[number]) for number, row in found.items()]
-
-
-def _episode(stage: int, episode: Episode) -> dict[str, Any]:
-    opening = msgspec.json.encode(episode.opening, enc_hook=repr).decode()
-    return {
-        "stage": stage,
-        "number": episode.index,
-        "seed": episode.seed,
-        "reason": episode.reason,
-        "blame": episode.blame,
-        "turns": episode.turns,
-        "scored": episode.scored,
-        "again": episode.will_retry,
-        "message": episode.message,
-        "digest": episode.digest,
-        "opening": opening if episode.opening else "",
-    }
-
-
-def _result(row: Any, seats: list[SeatResult], scores: list[float | None]) -> Episode:
-    outcome = [score for score in scores if score is not None]
-    return Episode(
-        run=row["stage"],
-        index=row["number"],
-        episode=row["id"],
-        seed=row["seed"],
-        reason=row["reason"],
-        seats=seats,
-        outcome=outcome if outcome and len(outcome) == len(seats) else None,
-        blame=row["blame"],
-        turns=row["turns"],
-        scored=row["scored"],
-        will_retry=row["again"],
-        message=row["message"],
-        digest=row["digest"],
-        opening=json.loads(row["opening"] or "[]"),
-    )

@@ -10,7 +10,7 @@ import msgspec
 
 from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.reports.standings import standings
-from dovetail_experiments.stages.schedule import StageResult, tallies
+from dovetail_experiments.stages.schedule import StageResult
 from dovetail_experiments.statistics import Estimate, Tally
 from dovetail_experiments.statistics.censored import Censored
 
@@ -30,7 +30,7 @@ def numbers(
         "experiment": file.name,
         "seed": file.seed,
         "software": list(software),
-        "stages": [_stage(each, found) for each in played for found in tallies(each)],
+        "stages": [_stage(each, found) for each in played for found in each.tallies],
         "tournaments": [
             _standings(file, number, played) for number in range(len(file.tournaments))
         ],
@@ -41,7 +41,7 @@ def conduct(played: Sequence[StageResult]) -> list[dict[str, Any]]:
     """Return the thinking times and faults of each agent, over all stages."""
     rows: dict[str, dict[str, Any]] = {}
     for each in played:
-        for found in tallies(each):
+        for found in each.tallies:
             row = rows.setdefault(
                 found.agent,
                 {"agent": found.agent, "seats": 0, "decisions": 0, "seconds": 0.0}
@@ -59,11 +59,10 @@ def conduct(played: Sequence[StageResult]) -> list[dict[str, Any]]:
 def endings(played: Sequence[StageResult]) -> list[dict[str, Any]]:
     """Return how often episodes ended for each reason, by whose fault, and whether they were played
     again."""
-    counts = Counter(
-        (episode.reason, episode.will_retry, -1 if episode.blame is None else episode.blame)
-        for each in played
-        for episode in [*each.episodes, *each.interrupted]
-    )
+    counts: Counter[tuple[str, bool, int]] = Counter()
+    for each in played:
+        for (reason, again, blame), count in each.endings.counts.items():
+            counts[reason, again, -1 if blame is None else blame] += count
     return [
         {"reason": reason, "again": again, "blame": None if blame < 0 else blame, "episodes": count}
         for (reason, again, blame), count in sorted(counts.items())

@@ -24,7 +24,7 @@ from dovetail_experiments.reports.drawing import svg
 from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
 from dovetail_experiments.reports.standings import standings
 from dovetail_experiments.reports.table import standings_table, summary
-from dovetail_experiments.stages.schedule import StageResult, tallies
+from dovetail_experiments.stages.schedule import StageResult
 
 SAMPLES = 2
 """Games that are drawn."""
@@ -197,7 +197,7 @@ def _results(body: Xml.Element, last: PageSource) -> None:
     if any(len(points) > 1 for points in found.values()):
         _chart(body, charts.learning(measure, found))
     _add(body, "h2", "All stages")
-    rows = [(each.stage, t) for each in played for t in tallies(each)]
+    rows = [(each.stage, t) for each in played for t in each.tallies]
     _sheet(body, sheet(summary("", rows, full=True)))
 
 
@@ -209,17 +209,10 @@ def ratings(
     if tournament.seats != 2 or tournament.format != "round-robin":
         return {}
     curves: dict[str, list[tuple[float, float]]] = {}
-    meetings = [
-        # A meeting that was decided early has fewer games than its stage.
-        (each, 1 + max((episode.index for episode in each.episodes), default=-1))
-        for each in played
-        if each.stage.kind == "tournament"
-    ]
+    meetings = [each for each in played if each.stage.kind == "tournament"]
     for cut in range(1, CUTS + 1):
-        part = [
-            StageResult(each.stage, [e for e in each.episodes if e.index < count * cut // CUTS])
-            for each, count in meetings
-        ]
+        # A meeting that was decided early has fewer games than its stage.
+        part = [each.until((1 + each.endings.last) * cut // CUTS) for each in meetings]
         for row in standings(file, tournament, part).rows:
             if row.elo is not None and abs(row.elo.value) < 1e6:
                 curves.setdefault(row.player, []).append((cut / CUTS, row.elo.value))
@@ -245,7 +238,7 @@ def _conduct(body: Xml.Element, last: PageSource) -> None:
 
 def _measures(body: Xml.Element, last: PageSource) -> None:
     """The agents' measures while they learned, over the episodes of all phases."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    found: dict[str, Thinned] = {}
     order = 0
     for each in last.played:
         part = each.stage.part
@@ -257,21 +250,42 @@ def _measures(body: Xml.Element, last: PageSource) -> None:
             for agent, seat in zip(agents, episode.seats, strict=True):
                 for name, value in seat.measures.items():
                     if value == value:
-                        found.setdefault(f"{name} of {agent}", []).append((float(order), value))
+                        found.setdefault(f"{name} of {agent}", Thinned()).add(order, value)
     if not found:
         return
     _add(body, "h2", "What agents measured")
     names: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for label, points in found.items():
-        names.setdefault(label.partition(" of ")[0], {})[label] = _thinned(points)
+        names.setdefault(label.partition(" of ")[0], {})[label] = points.means()
     for name, curves in names.items():
         _chart(body, charts.plain(name, "learning episodes", f"{name} (mean)", curves))
 
 
-def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    size = max(1, -(-len(points) // POINTS))
-    chunks = [points[first : first + size] for first in range(0, len(points), size)]
-    return [(chunk[-1][0], sum(y for _, y in chunk) / len(chunk)) for chunk in chunks]
+class Thinned:
+    """The means of successive values: between ``POINTS`` and twice as many, once there are as
+    many."""
+
+    def __init__(self) -> None:
+        self._size = 1
+        """Values of each mean."""
+        self._sums: list[tuple[int, float, int]] = []
+        """The last place, the sum and the number of the values of each mean."""
+
+    def add(self, place: int, value: float) -> None:
+        """Add a value."""
+        if self._sums and self._sums[-1][2] < self._size:
+            _, total, count = self._sums[-1]
+            self._sums[-1] = place, total + value, count + 1
+            return
+        if len(self._sums) == 2 * POINTS:
+            self._size *= 2
+            pairs = zip(self._sums[::2], self._sums[1::2], strict=True)
+            self._sums = [(b[0], a[1] + b[1], a[2] + b[2]) for a, b in pairs]
+        self._sums.append((place, value, 1))
+
+    def means(self) -> list[tuple[float, float]]:
+        """Return places and means."""
+        return [(float(place), total / count) for place, total, count in self._sums]
 
 
 # -- games ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dovetail_experiments.reports import output
 from dovetail_experiments.reports.plot import CurvePoint, learning_curves
 from dovetail_experiments.reports.standings import standings
 from dovetail_experiments.reports.table import curve_table, standings_table, summary
-from dovetail_experiments.stages.schedule import Stage, StageResult, tallies
+from dovetail_experiments.stages.schedule import Stage, StageResult
 from dovetail_experiments.statistics import Tally
 
 Curves = dict[str, list[CurvePoint]]
@@ -21,7 +21,7 @@ Curves = dict[str, list[CurvePoint]]
 def write(file: ExperimentFile, played: Sequence[StageResult], folder: Path) -> None:
     """Show curves and summary; write ``summary.txt`` and, with at least two evaluations, pictures
     of them."""
-    rows = [(each.stage, t) for each in played for t in tallies(each)]
+    rows = [(each.stage, t) for each in played for t in each.tallies]
     tournaments = [standings(file, each, played) for each in file.tournaments]
     tables = [standings_table(each, full=True) for each in tournaments]
     output.tables(folder / "summary.txt", summary(file.name, rows, full=True), *tables)
@@ -47,7 +47,7 @@ def _ends(file: ExperimentFile, played: Sequence[StageResult]) -> list[tuple[Sta
     evaluations = [each for each in played if each.stage.kind == "evaluation"]
     if not evaluations:
         phases = [each for each in played if each.stage.kind in ("phase", "league")]
-        return [(each.stage, t) for each in phases for t in tallies(each)]
+        return [(each.stage, t) for each in phases for t in each.tallies]
     ends = (evaluations[0].stage.trained, evaluations[-1].stage.trained)
     return [
         (each.stage, t)
@@ -77,5 +77,5 @@ def curves(file: ExperimentFile, played: Sequence[StageResult]) -> tuple[str, Cu
 def _of_interest(file: ExperimentFile, played: StageResult) -> list[Tally]:
     """Return the accounts of the learners; or, without learners, of all agents."""
     learners = file.learners()
-    found = tallies(played)
+    found = played.tallies
     return [t for t in found if t.agent in learners] or found

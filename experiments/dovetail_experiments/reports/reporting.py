@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,8 @@ from dovetail.peer.quoting import command
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files.file import ExperimentFile, stored
 from dovetail_experiments.files.sweep import Keys, Objective
-from dovetail_experiments.records import database
+from dovetail_experiments.records import database, episodes
 from dovetail_experiments.records.records import Records, Where
-from dovetail_experiments.records.store import stage_results
 from dovetail_experiments.reports import kept, over_seeds
 from dovetail_experiments.reports.output import write
 from dovetail_experiments.reports.page import PageSource, page
@@ -103,12 +103,12 @@ def replayed(
     finished = {row["number"]: row["id"] for row in rows if row["finished"] is not None}
     done: list[StageResult] = []
     todo = stages(file)
-    with records.connection() as connection:
-        while todo or (todo := more(file, done)):
-            stage = todo.pop(0)
-            if stage.number not in finished:
-                return done, False
-            done.append(playing.played(stage, stage_results(connection, finished[stage.number])))
+    while todo or (todo := more(file, done)):
+        stage = todo.pop(0)
+        if stage.number not in finished:
+            return done, False
+        read = partial(episodes.read, records.connection, finished[stage.number])
+        done.append(playing.played(stage, read))
     return done, True
 
 

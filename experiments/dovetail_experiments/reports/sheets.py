@@ -68,12 +68,7 @@ def endings(found: Sequence[Row], played: Sequence[StageResult]) -> Sheet:
         )
         for row in found
     ]
-    why = dict.fromkeys(
-        episode.message
-        for each in played
-        for episode in [*each.episodes, *each.interrupted]
-        if episode.message
-    )
+    why = dict.fromkeys(message for each in played for message in each.endings.messages)
     return Sheet(("ending", "blame", "episodes"), rows, (0, 1), note="\n".join(list(why)[:5]))
 
 

@@ -14,7 +14,7 @@ from dovetail.protocol.seeds import derive
 from dovetail_experiments.files.file import ExperimentFile, Pairing, Tournament
 from dovetail_experiments.stages.formats.stopping import Stopping
 from dovetail_experiments.stages.formats.tournaments import survivors
-from dovetail_experiments.stages.schedule import StageResult, meeting, of_units, players, tallies
+from dovetail_experiments.stages.schedule import StageResult, meeting, players
 from dovetail_experiments.statistics.censored import Censored, censored, described
 from dovetail_experiments.statistics.estimates import (
     Difference,
@@ -111,7 +111,7 @@ def standings(
         return _alone(tournament, mine)
     names = players(file, tournament)
     rows = {name: Standing(name) for name in names}
-    found = [(each, of_units(each)) for each in mine]
+    found = [(each, each.units) for each in mine]
     signatures: dict[str, list[Hashable]] = {name: [] for name in names}
     for each, units in found:
         _count(each.stage.part.seats, units, rows, signatures)
@@ -146,10 +146,10 @@ def _notes(rows: Mapping[str, Standing], found: Sequence[tuple[StageResult, Unit
         )
     breaches: Counter[str] = Counter()
     for each, _ in found:
-        for mine in tallies(each):
+        for mine in each.tallies:
             breaches[mine.agent] += mine.breaches
     notes += [f"{name}: {faulty(breaches[name])}" for name in rows if breaches[name]]
-    left = sum(tallies(each)[0].uncounted for each, _ in found if tallies(each))
+    left = sum(each.tallies[0].uncounted for each, _ in found if each.tallies)
     if left:
         notes.append(left_out(left))
     again = sum(len(each.interrupted) for each, _ in found)
@@ -388,7 +388,7 @@ def _alone(tournament: Tournament, mine: Sequence[StageResult]) -> Standings:
     returns: dict[str, dict[int, float]] = {}
     for each in mine:
         (name,) = each.stage.part.seats
-        units = of_units(each)
+        units = each.units
         row = Standing(name)
         values = [game.returns[0] for game in units.games]
         returns[name] = {game.index: game.returns[0] for game in units.games}
@@ -409,7 +409,7 @@ def _alone(tournament: Tournament, mine: Sequence[StageResult]) -> Standings:
             cap = tournament.cap if tournament.cap is not None else max(ends)
             row.capped = censored(values, stopped, cap)
             notes.append(f"{name}: {described(row.capped)}")
-        left = sum(found.uncounted for found in tallies(each))
+        left = sum(found.uncounted for found in each.tallies)
         if left:
             notes.append(f"{name}: {left_out(left)}")
         rows.append(row)

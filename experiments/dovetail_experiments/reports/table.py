@@ -55,7 +55,7 @@ def summary(title: str, rows: Iterable[tuple[Stage, Tally]], *, full: bool = Fal
             notes[f"{stage.part.name}: {interrupted(tally.interrupted)}"] = None
         if tally.uncounted:
             notes[f"{stage.part.name}: {left_out(tally.uncounted)}"] = None
-        if not tally.decided and tally.games > 1 and len(set(tally.returns or ())) == 1:
+        if not tally.decided and tally.games > 1 and tally.constant:
             notes[f"{stage.part.name}: {tally.agent}: all returns are equal: no interval"] = None
         if full:
             per_move = 1000 * tally.seconds / tally.decisions if tally.decisions else 0.0

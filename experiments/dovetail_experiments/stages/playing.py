@@ -3,9 +3,14 @@ store."""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
+<<<<<<< HEAD
 from collections.abc import Iterator, Sequence
+=======
+from collections.abc import Callable, Iterable, Iterator, Sequence
+>>>>>>> 9624c98b (Write results in a thread, many at once, and read them in chunks)
 from dataclasses import dataclass, field
 
 from dovetail.client.client import RunFailed, RunHandle
@@ -31,42 +36,67 @@ from dovetail_experiments.statistics.units import games
 
 log = logging.getLogger("dovetail")
 
+MOST = 50_000
+"""Results of a stage that stay in memory while it is played."""
 TRIAL = 2
 """Rounds after which it is known whether the players are deterministic."""
 
 
 @dataclass(slots=True)
+class _Run:
+    """A run in progress."""
+
+    handle: RunHandle | DealtRun
+    left: int
+    """Episodes that are not over."""
+
+
+@dataclass(slots=True)
 class _Job:
-    """A stage being played: one run after the other."""
+    """A stage being played: one run after the other, or several at once for the gaps of one that
+    was interrupted."""
 
     stage: Stage
     row: int
-    run: RunHandle | DealtRun | None = None
+    gaps: list[tuple[int, int]]
+    """The places in the stage of episodes that no run was asked for: the first, and how many."""
+    runs: list[_Run] = field(default_factory=list)
+    alone: bool = False
+    """True if the runs that follow depend on the results of those in progress."""
     more: str = ""
     """Where to find more about an error."""
-    asked: int = 0
-    """Episodes of the stage that runs were asked for."""
     book: Book | None = None
     stopping: Stopping | None = None
     stopped: bool = False
-    episodes: list[Episode] = field(default_factory=list)
+    over: int = 0
+    """Results that count."""
+    trial: list[Episode] = field(default_factory=list)
+    """Of the first rounds."""
+    lost: list[Episode] = field(default_factory=list)
+    """Episodes that could not be played."""
+    results: list[Episode] | None = field(default_factory=list)
+    """Of all episodes; None for a long stage, whose results are read from the store at its end."""
 
     @property
-    def needed(self) -> list[Episode]:
-        """The results of the stage: no later one than the game that decided."""
-        last = None if self.stopping is None else self.stopping.last
-        return [each for each in self.episodes if last is None or each.index <= last]
+    def last(self) -> int | None:
+        """The index of the game that decided; no later one counts."""
+        return None if self.stopping is None else self.stopping.last
 
-    @property
-    def counted(self) -> list[Episode]:
-        """The results that count."""
-        return [each for each in self.needed if each.scored]
-
-    @property
-    def played(self) -> StageResult:
-        """The stage with its results."""
-        again = [each for each in self.needed if each.will_retry]
-        return StageResult(self.stage, self.counted, again)
+    def take(self, results: Sequence[Episode]) -> None:
+        """Take results in any order."""
+        for each in results:
+            self.over += each.scored
+            if each.scored and each.index - self.stage.first < TRIAL * self.stage.part.round:
+                self.trial.append(each)
+            if _failed(each):
+                self.lost.append(each)
+        if self.results is not None:
+            self.results += results
+            if len(self.results) > MOST:
+                self.results = None
+        if self.stopping is not None and results and not self.stopped:
+            self.stopping.take(results)
+            self.stopped = self.stopping.last is not None
 
 
 class Playing:
@@ -126,8 +156,7 @@ class Playing:
         ended = {name.removeprefix("agent-") for name in self._place.ended()}
         jobs = [job for job in self._jobs if ended & {*map(base, job.stage.part.seats)}]
         for job in jobs or self._jobs:
-            over, count = len(job.counted), job.stage.episodes
-            return f"{title(job.stage)}, after {over:,} of {count:,} games: "
+            return f"{title(job.stage)}, after {job.over:,} of {job.stage.episodes:,} games: "
         return ""
 
     def _play(self) -> Iterator[StageResult]:
@@ -140,7 +169,7 @@ class Playing:
                 if batch[0].number in finished:
                     row = finished[batch[0].number]
                     stage = batch[0]
-                    self._done.append(played(stage, self._store.results(row)))
+                    self._done.append(self._stored(stage, row))
                     display.skip(self._done[-1])
                     yield self._done[-1]
                     continue
@@ -172,7 +201,10 @@ class Playing:
                 self._store.add(row, episode)
             self._store.finish_stage(self._execution, stage.number, row, {})
 
-    def _row(self, stage: Stage, software: str = "") -> int:
+    def _stored(self, stage: Stage, row: int) -> StageResult:
+        return played(stage, lambda again: self._store.results(row, again=again))
+
+    def _row(self, stage: Stage, software: str = "", *, keep: bool = False) -> int:
         return self._store.begin_stage(
             self._execution,
             stage.number,
@@ -182,6 +214,7 @@ class Playing:
             stage.part.seats,
             stage.part.rotate,
             software,
+            keep=keep,
         )
 
     def _together(self, batch: Sequence[Stage], stage: Stage, finished: dict[int, int]) -> bool:
@@ -201,7 +234,7 @@ class Playing:
         self._jobs = []
         for stage in batch:
             self._begin(stage, display)
-        open_jobs = list(self._jobs)
+        open_jobs = [job for job in self._jobs if job.runs]
         looked = time.monotonic()
         while open_jobs:
             for job in list(open_jobs):
@@ -209,7 +242,8 @@ class Playing:
                 if not took or time.monotonic() - looked > 0.5:
                     looked = time.monotonic()
                     self._place.check()
-                if job.run is None and not self._next(job):
+                self._next(job)
+                if not job.runs:
                     open_jobs.remove(job)
         for job in self._jobs:
             self._finish(job, display)
@@ -217,31 +251,47 @@ class Playing:
 
     def _begin(self, stage: Stage, display: Display) -> None:
         display.begin(stage)
-        row = self._row(stage)
+        # An episode without learning is the same whatever was played before it.
+        row = self._row(stage, keep=stage.mode == "evaluate")
         if isinstance(stage.part, Block):
             self._keep_first(stage.part)
-        job = _Job(stage, row, stopping=_stopping(stage))
+        job = _Job(stage, row, [], stopping=_stopping(stage))
         self._jobs.append(job)
+        job.gaps = list(_gaps(self._store.kept(row), stage))
+        kept = stage.episodes - sum(count for _, count in job.gaps)
+        if kept:
+            display.resume(stage, kept)
+            for chunk in batched(self._store.results(row, again=False), MOST):
+                job.take(chunk)
         self._next(job)
 
-    def _next(self, job: _Job) -> bool:
-        """Ask for the next run of a stage; return whether there is any."""
+    def _next(self, job: _Job) -> None:
+        """Ask for what is to be played next of a stage, unless that depends on what is in
+        progress."""
+        while job.gaps and not job.stopped:
+            if job.alone and job.runs:
+                return
+            if sum(run.left for run in job.runs) >= job.stage.part.concurrency:
+                return
+            self._ask(job)
+
+    def _ask(self, job: _Job) -> None:
+        """Ask for a run of consecutive episodes."""
         stage, part = job.stage, job.stage.part
-        left = stage.episodes - job.asked
-        if left == 0 or job.stopped:
-            return False
+        start, left = job.gaps[0]
         count = left
         if part.openings != 0 and len(part.seats) > 1:
             trial = part.openings == "auto" and stage.episodes > TRIAL * part.round
-            if trial and job.asked < TRIAL * part.round:
-                count = TRIAL * part.round - job.asked
+            if trial and start < TRIAL * part.round:
+                count = min(count, TRIAL * part.round - start)
             elif part.openings != "auto" or (trial and _repeats(job)):
                 job.book = self._book(stage)
         check = part.check
-        if check is None and job.asked == 0 and _separable(stage):
+        if check is None and start == 0 and _separable(stage):
             count, check = min(count, part.round), True
-        first = stage.first + job.asked
-        job.asked += count
+        first = stage.first + start
+        job.gaps[:1] = [(start + count, left - count)] if count < left else []
+        job.alone = count < left
         options = part.rules()
         if job.book is not None and job.book.lines:
             options["openings"] = job.book.lines
@@ -258,7 +308,7 @@ class Playing:
         )
         self._place.check()
         try:
-            job.run = self._place.run(
+            run = self._place.run(
                 [self._seat(name) for name in part.seats],
                 configuration=self._file.environment.configuration,
                 episodes=count,
@@ -275,8 +325,8 @@ class Playing:
             )
         except DovetailError as error:
             raise self._failure(stage, error) from None
+        job.runs.append(_Run(run, count))
         job.more = self._place.hint()
-        return True
 
     def _failure(self, stage: Stage, error: DovetailError, more: str = "") -> DovetailError:
         """Return why a run failed, with its place in the file if that is to blame."""
@@ -295,30 +345,32 @@ class Playing:
 
     def _poll(self, job: _Job, display: Display, timeout: float) -> bool:
         """Take results of a stage; return whether there were any."""
-        if job.run is None:
-            return False
-        try:
-            results = job.run.poll(timeout)
-        except DovetailError as error:
-            raise self._failure(job.stage, error, job.more) from None
-        if results is None:
-            job.run = None
-            return True
-        for episode in results:
-            self._store.add(job.row, episode)
-            display.advance(job.stage, episode)
-            log.info("%s: %s", job.stage.part.name, _said(episode))
-        job.episodes += results
-        if job.stopping is not None and results and not job.stopped:
-            job.stopping.take(results)
-            if job.stopping.last is not None:
-                job.stopped = True
-                job.run.drain()
-        return bool(results)
+        took = False
+        for run in list(job.runs):
+            try:
+                results = run.handle.poll(timeout / len(job.runs))
+            except DovetailError as error:
+                raise self._failure(job.stage, error, job.more) from None
+            if results is None:
+                job.runs.remove(run)
+                took = True
+                continue
+            for episode in results:
+                self._store.add(job.row, episode)
+                display.advance(job.stage, episode)
+                log.info("%s: %s", job.stage.part.name, _said(episode))
+                run.left -= not episode.will_retry
+            stopped = job.stopped
+            job.take(results)
+            if job.stopped and not stopped:
+                for each in job.runs:
+                    each.handle.drain()
+            took = took or bool(results)
+        return took
 
     def _finish(self, job: _Job, display: Display) -> None:
         stage = job.stage
-        lost = [each for each in job.needed if _failed(each)]
+        lost = [each for each in job.lost if job.last is None or each.index <= job.last]
         if lost:
             text = (
                 f"{stage.part.name}: {len(lost)} of {stage.episodes} episodes could not be played, "
@@ -339,8 +391,15 @@ class Playing:
             mark = snapshot(learner, stage.first + stage.episodes)
             saved[mark] = self._states[mark] = saved[learner]
         self._store.finish_stage(self._execution, stage.number, job.row, saved)
-        self._done.append(job.played)
-        display.finish(self._done[-1])
+        stored = self._stored(stage, job.row)
+        if (results := job.results) is not None:
+            last = job.last
+            here = [each for each in results if last is None or each.index <= last]
+            again = [each for each in here if each.will_retry]
+            now = StageResult(stage, [each for each in here if each.scored], again)
+            stored = now.forget(stored.episodes)
+        self._done.append(stored)
+        display.finish(stored)
 
     def _keep_first(self, part: Block) -> None:
         """Keep the state with which the learner of a league begins."""
@@ -440,12 +499,58 @@ def _said(episode: Episode) -> str:
     return ": ".join(each for each in (ended, result, episode.message) if each)
 
 
-def played(stage: Stage, episodes: list[Episode]) -> StageResult:
-    """Return a stage with its results, of those in the store."""
-    job = _Job(stage, 0, episodes=episodes, stopping=_stopping(stage))
-    if job.stopping is not None:
-        job.stopping.take(episodes)
-    return job.played
+@dataclass(frozen=True, slots=True)
+class StoredEpisodes:
+    """The episodes of a stage that count, read from the store each time."""
+
+    read: Callable[[bool], Iterator[Episode]]
+    last: int | None
+    """The index of the last one that counts, if the meeting was decided."""
+
+    def __iter__(self) -> Iterator[Episode]:
+        for each in self.read(False):
+            if each.scored and (self.last is None or each.index <= self.last):
+                yield each
+
+
+def played(stage: Stage, read: Callable[[bool], Iterator[Episode]]) -> StageResult:
+    """Return a stage with its results.
+
+    Args:
+        stage: what was played.
+        read: yields its results from the store; those of episodes that were played again, if its
+            argument is true, otherwise the others.
+    """
+    stopping = _stopping(stage)
+    if stopping is not None:
+        for chunk in batched(read(False), MOST):
+            stopping.take(chunk)
+    last = None if stopping is None else stopping.last
+    again = [each for each in read(True) if last is None or each.index <= last]
+    return StageResult(stage, StoredEpisodes(read, last), again)
+
+
+def batched(results: Iterator[Episode], size: int) -> Iterator[list[Episode]]:
+    """Yield lists of that many results, the last one shorter."""
+    while chunk := list(itertools.islice(results, size)):
+        yield chunk
+
+
+def _gaps(kept: Iterable[int], stage: Stage) -> Iterator[tuple[int, int]]:
+    """Yield the places of the episodes of a stage that are missing: the first, and how many.
+
+    Args:
+        kept: the indexes of the others, in order.
+        stage: what is played.
+    """
+    place = 0
+    for index in kept:
+        here = index - stage.first
+        if here > place:
+            yield place, here - place
+        place = here + 1
+    if place < stage.episodes:
+        yield place, stage.episodes - place
 
 
 def _stopping(stage: Stage) -> Stopping | None:
@@ -467,6 +572,6 @@ def _failed(episode: Episode) -> bool:
 def _repeats(job: _Job) -> bool:
     """Return whether every seating played the same game in both rounds of the trial."""
     part = job.stage.part
-    found = games(job.counted, len(part.seats), rotate=part.rotate)
+    found = games(job.trial, len(part.seats), rotate=part.rotate)
     known = [game for game in found if game.digest]
     return len(known) == TRIAL * part.round and len({g.signature for g in known}) == part.round

@@ -21,7 +21,7 @@ from rich.text import Text
 from dovetail.peer.terminal_escape import plain
 from dovetail.protocol.messages import Episode
 from dovetail_experiments.files.file import Pairing
-from dovetail_experiments.stages.schedule import Stage, StageResult, of_units, tallies
+from dovetail_experiments.stages.schedule import Stage, StageResult
 from dovetail_experiments.statistics.tallies import faulty, interrupted
 
 
@@ -71,6 +71,15 @@ class Display:
         self._began[stage.number] = time.monotonic()
         self._tasks[stage.number] = self._bars.add_task(f"  {title(stage)}", total=stage.episodes)
 
+    def resume(self, stage: Stage, count: int) -> None:
+        """Some episodes of a stage that has begun were played before."""
+        self._bars.advance(self._all, count)
+        self._bars.advance(self._tasks[stage.number], count)
+        self._console.print(
+            f"{title(stage)}: {count:,} of {stage.episodes:,} games were played before",
+            soft_wrap=True,
+        )
+
     def advance(self, stage: Stage, episode: Episode) -> None:
         """An episode of a stage has ended."""
         if not episode.will_retry:
@@ -98,13 +107,13 @@ class Display:
     def finish(self, played: StageResult) -> None:
         """A stage is over; summarise it in one line, and the tournament that it is part of in
         another."""
-        stage, episodes = played.stage, played.episodes
+        stage, ends = played.stage, played.endings
         seconds = time.monotonic() - self._began.pop(stage.number)
         self._bars.remove_task(self._tasks.pop(stage.number))
         self._said = time.monotonic()
-        line = f"{title(stage)}: {len(episodes):,} games in {seconds:.1f} s"
+        line = f"{title(stage)}: {ends.games:,} games in {seconds:.1f} s"
         results = []
-        for each in tallies(played):
+        for each in played.tallies:
             if each.decided:
                 results.append(f"{each.agent} (seat {each.seat}) wins {each.win_rate.value:.1%}")
             else:
@@ -114,9 +123,7 @@ class Display:
         if played.interrupted:
             results.append(interrupted(len(played.interrupted)))
         self._console.print(f"{line}; {', '.join(results)}", soft_wrap=True)
-        why = next(
-            (each.message for each in [*episodes, *played.interrupted] if each.reason in FAULTS), ""
-        )
+        why = next((text for text, reason in ends.messages.items() if reason in FAULTS), "")
         if why:
             self._console.print(f"  such as: {plain(why)}", soft_wrap=True, markup=False)
         so_far = self._count(played)
@@ -133,7 +140,7 @@ class Display:
         if not isinstance(part, Pairing) or len(part.seats) == 1:
             return ""
         found = self._points.setdefault(part.tournament, {})
-        for game in of_units(played).finished:
+        for game in played.units.finished:
             for name, points in zip(part.seats, game.points or (), strict=True):
                 before = found.get(name, (0.0, 0))
                 found[name] = before[0] + points, before[1] + 1

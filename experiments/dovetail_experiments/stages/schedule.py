@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dovetail.protocol.messages import Episode, Mode
 from dovetail_experiments.files.file import (
@@ -22,6 +25,9 @@ from dovetail_experiments.stages.formats import leagues, tournaments
 from dovetail_experiments.stages.formats.tournaments import Meeting
 from dovetail_experiments.statistics.tallies import Tally, tally
 from dovetail_experiments.statistics.units import Units, games, units
+
+MESSAGES = 20
+"""Different messages of a stage that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +76,102 @@ class Stage:
         )
 
 
+@dataclass(slots=True)
+class Endings:
+    """How the episodes of a stage ended."""
+
+    games: int = 0
+    """Those that count."""
+    last: int = -1
+    """The greatest index of one of them."""
+    counts: Counter[tuple[str, bool, int | None]] = field(default_factory=Counter)
+    """By reason, whether it was played again, and the seat that is to blame."""
+    messages: dict[str, str] = field(default_factory=dict)
+    """The first different messages, with their reasons."""
+
+    def add(self, episode: Episode) -> None:
+        """Count an episode."""
+        self.counts[episode.reason, episode.will_retry, episode.blame] += 1
+        if not episode.will_retry:
+            self.games += 1
+            self.last = max(self.last, episode.index)
+        if episode.message and len(self.messages) < MESSAGES:
+            self.messages.setdefault(episode.message, episode.reason)
+
+
 @dataclass(frozen=True, slots=True)
 class StageResult:
     """A stage with the results that count."""
 
     stage: Stage
-    episodes: list[Episode]
-    interrupted: list[Episode] = field(default_factory=list)
+    episodes: Iterable[Episode]
+    """Those of a long stage are read from the store each time."""
+    interrupted: Sequence[Episode] = ()
     """Results that do not count, because the episode was played again."""
+    _known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was computed of the episodes."""
+
+    @property
+    def endings(self) -> Endings:
+        """How they ended."""
+        return self._counted()[1]
+
+    @property
+    def tallies(self) -> list[Tally]:
+        """What each agent did in each seat."""
+        return self._counted()[0]
+
+    @property
+    def units(self) -> Units:
+        """The games in units; those of tournaments stay in memory."""
+        if "units" in self._known:
+            found: Units = self._known["units"]
+            return found
+        part = self.stage.part
+        count, rotate = len(part.seats), part.rotate
+        scored = games(self.episodes, count, rotate=rotate, draw=part.truncated == "draw")
+        found = units(scored, count, rotate=rotate)
+        if isinstance(part, Pairing):
+            self._known["units"] = found
+        return found
+
+    @property
+    def points(self) -> tuple[float, int]:
+        """The points of the first agent in the games that have a result, and their number."""
+        if "points" not in self._known:
+            scored = [game.points[0] for game in self.units.finished if game.points is not None]
+            self._known["points"] = math.fsum(scored), len(scored)
+        found: tuple[float, int] = self._known["points"]
+        return found
+
+    def until(self, index: int) -> StageResult:
+        """Return the result without the games from an index on, of a tournament."""
+        now = self.units
+        scored = [game for game in now.games if game.index < index]
+        part = {"units": units(scored, now.players, rotate=now.rotate), "counted": ([], Endings())}
+        return StageResult(self.stage, (), (), part)
+
+    def forget(self, episodes: Iterable[Episode]) -> StageResult:
+        """Return the same with all that is known of it, and the episodes read from elsewhere."""
+        self._counted()
+        if isinstance(self.stage.part, Pairing | Block) and len(self.stage.part.seats) == 2:
+            self.points  # noqa: B018
+        return StageResult(self.stage, episodes, self.interrupted, self._known)
+
+    def _counted(self) -> tuple[list[Tally], Endings]:
+        if "counted" not in self._known:
+            part = self.stage.part
+            ends = Endings()
+
+            def passing() -> Iterator[Episode]:
+                for each in itertools.chain(self.episodes, self.interrupted):
+                    ends.add(each)
+                    yield each
+
+            rows = tally(passing(), part.seats, rotate=part.rotate, truncated=part.truncated)
+            self._known["counted"] = rows, ends
+        found: tuple[list[Tally], Endings] = self._known["counted"]
+        return found
 
 
 def stages(file: ExperimentFile) -> list[Stage]:
@@ -164,11 +258,9 @@ def _block(
     scores: dict[str, tuple[float, int]] = {}
     for each in blocks:
         name = each.stage.part.seats[1]
-        points, count = scores.get(name, (0.0, 0))
-        for game in games(each.episodes, league.seats, rotate=league.rotate):
-            if game.points is not None:
-                points, count = points + game.points[0], count + 1
-        scores[name] = points, count
+        before, count = scores.get(name, (0.0, 0))
+        points, scored = each.points
+        scores[name] = before + points, count + scored
     name = leagues.opponent(league, done, scores, file.root)
     boundary = league.snapshot_every - done % league.snapshot_every
     length = min(league.block, boundary, league.episodes - done)
@@ -225,24 +317,5 @@ def meeting(played: StageResult) -> Meeting:
     """Return the result of a meeting of two players."""
     part = played.stage.part
     assert isinstance(part, Pairing)
-    found = games(played.episodes, 2, rotate=True, draw=part.truncated == "draw")
-    scored = [game.points[0] for game in found if game.points is not None]
     one, other = part.seats
-    return Meeting(part.round_number, (one, other), math.fsum(scored), len(scored))
-
-
-def of_units(played: StageResult) -> Units:
-    """Return the games of a stage in units."""
-    part = played.stage.part
-    draw = part.truncated == "draw"
-    count = len(part.seats)
-    return units(
-        games(played.episodes, count, rotate=part.rotate, draw=draw), count, rotate=part.rotate
-    )
-
-
-def tallies(played: StageResult) -> list[Tally]:
-    """Return what each agent did in each seat of a stage."""
-    part = played.stage.part
-    found = [*played.episodes, *played.interrupted]
-    return tally(found, part.seats, rotate=part.rotate, truncated=part.truncated)
+    return Meeting(part.round_number, (one, other), *played.points)

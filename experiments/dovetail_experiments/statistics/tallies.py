@@ -3,112 +3,177 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
 
 from dovetail.protocol.messages import Episode
 from dovetail.protocol.seats import seated
 from dovetail_experiments.statistics.censored import Censored, censored
 from dovetail_experiments.statistics.estimates import Estimate, mean, wilson, without_interval
 from dovetail_experiments.statistics.scores import Sample, interval
-from dovetail_experiments.statistics.units import Distinct, distinct, key
+from dovetail_experiments.statistics.units import Distinct, key
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Tally:
     """The results of one agent in one seat."""
 
     agent: str
     seat: int
-    wins: int = 0
-    draws: int = 0
-    losses: int = 0
-    truncated: int = 0
+    wins: int
+    draws: int
+    losses: int
+    truncated: int
     """Games that a limit outside the rules ended without an outcome."""
-    unscored: int = 0
+    unscored: int
     """Episodes without an outcome: truncated, or of a game without a score."""
-    returns: list[float] | None = None
-    decisions: int = 0
-    seconds: float = 0.0
-    breaches: int = 0
+    games: int
+    """Episodes that count."""
+    decisions: int
+    seconds: float
+    breaches: int
     """Late, illegal and failed answers, also in episodes that were played again."""
-    interrupted: int = 0
+    interrupted: int
     """Episodes that were played again, which are in no other figure but ``breaches``."""
-    uncounted: int = 0
+    uncounted: int
     """Episodes that do not count, as with a substitute; they too are only in ``breaches``."""
-    played: list[tuple[str, str, float | None, float]] = field(default_factory=list)
-    """Of each episode the opening, a digest of the actions, whether it was won, and the return."""
-    cut: list[bool] = field(default_factory=list)
-    """True if each episode was truncated without an outcome."""
+    distinct: Distinct
+    """How many episodes differ in their actions."""
+    repeats: bool
+    """True if equal games were played that count once only."""
+    win_rate: Estimate
+    """The share of outcomes that are wins, equal games counting once; without an interval if all
+    are equal."""
+    mean_return: Estimate
+    """The mean of the returns, equal games counting once.
 
-    @property
-    def games(self) -> int:
-        """Episodes that count."""
-        return len(self.returns or ())
+    Without an interval if all are equal, or if some were cut off: it is not where the mean would
+    be.
+    """
+    constant: bool
+    """True if all returns are equal."""
+    uncut: Censored | None
+    """The estimate of the returns if none had been cut off; None if none was, or equal games
+    repeat."""
 
     @property
     def decided(self) -> int:
         """Episodes with an outcome."""
         return self.wins + self.draws + self.losses
 
-    @property
-    def distinct(self) -> Distinct:
-        """How many episodes differ in their actions."""
-        return distinct(digest or number for number, (_, digest, _, _) in enumerate(self.played))
 
-    @property
-    def repeats(self) -> bool:
-        """Return whether equal games were played that count once only."""
-        return len(self._units()) < len(self.played)
+class _Seat:
+    """The episodes of one agent in one seat while they are counted, some 20 bytes each."""
 
-    @property
-    def win_rate(self) -> Estimate:
-        """The share of outcomes that are wins, equal games counting once; without an interval if
-        all are equal."""
-        if not self.repeats:
-            return wilson(self.wins, self.decided)
-        won = [_mean(w for _, _, w, _ in unit if w is not None) for unit in self._units(True)]
-        return interval(Sample.observed(won, 3))
+    def __init__(self) -> None:
+        self.wins = self.draws = self.losses = self.truncated = self.unscored = 0
+        self.decisions = self.breaches = 0
+        self.seconds = 0.0
+        self.returns = array("d")
+        self.won = array("b")
+        """1, 0, or -1 without an outcome."""
+        self.cut = array("b")
+        """1 if the episode was truncated without an outcome."""
+        self.actions = array("q")
+        """A hash of the actions; unknown ones are unlike any others."""
+        self.openings = array("q")
+        """A number for each opening; 0 for none."""
+        self._numbers: dict[str, int] = {"": 0}
 
-    @property
-    def mean_return(self) -> Estimate:
-        """The mean of the returns, equal games counting once.
+    def add(self, episode: Episode, number: int, drawn: bool, cut: bool) -> None:
+        """Count an episode of this seat."""
+        seat = episode.seats[number]
+        self.decisions += seat.decisions
+        self.seconds += seat.seconds
+        self.breaches += seat.breaches
+        won = -1
+        if drawn:
+            self.draws += 1
+            won = 0
+        elif episode.outcome is None or len(episode.outcome) < 2:
+            self.unscored += 1
+            self.truncated += episode.reason == "truncated"
+        else:
+            match result_of(episode.outcome, number):
+                case "win":
+                    self.wins += 1
+                    won = 1
+                case "draw":
+                    self.draws += 1
+                    won = 0
+                case _:
+                    self.losses += 1
+                    won = 0
+        self.actions.append(hash(episode.digest or (len(self.returns), "unknown")))
+        self.returns.append(seat.total)
+        self.won.append(won)
+        self.cut.append(cut and not drawn)
+        opening = key(episode.opening)
+        self.openings.append(self._numbers.setdefault(opening, len(self._numbers)))
 
-        Without an interval if all are equal, or if some were cut off: it is not where the mean
-        would be.
-        """
-        values = self.returns or []
-        if self.repeats:
-            values = [_mean(each for *_, each in unit) for unit in self._units()]
-        found = mean(values)
-        return without_interval(found.value) if any(self.cut) else found
+    def tally(self, agent: str, seat: int, *others: int) -> Tally:
+        """Return the results, with answers in breach and episodes that do not count."""
+        breaches, interrupted, uncounted = others
+        decided = self.wins + self.draws + self.losses
+        cut = any(self.cut)
+        plain = np.frombuffer(self.actions, np.int64)[np.frombuffer(self.openings, np.int64) == 0]
+        same = len(plain) > 1 and bool((plain == plain[0]).all())
+        repeats = same or len(self.returns) - len(plain) >= len(self._numbers)
+        rate = wilson(self.wins, decided)
+        average = mean(self.returns)
+        if repeats:
+            rate = interval(Sample.observed(self._units(self.won, decided=True), 3))
+            average = mean(self._units(self.returns))
+        if cut:
+            average = without_interval(average.value)
+        uncut = None
+        if cut and not decided and not repeats:
+            ends = [value for value, cut in zip(self.returns, self.cut, strict=True) if cut]
+            uncut = censored(list(self.returns), [*map(bool, self.cut)], max(ends))
+        return Tally(
+            agent,
+            seat,
+            self.wins,
+            self.draws,
+            self.losses,
+            self.truncated,
+            self.unscored,
+            len(self.returns),
+            self.decisions,
+            self.seconds,
+            self.breaches + breaches,
+            interrupted,
+            uncounted,
+            _distinct(np.frombuffer(self.actions, np.int64)),
+            repeats,
+            rate,
+            average,
+            all(each == self.returns[0] for each in self.returns),
+            uncut,
+        )
 
-    @property
-    def uncut(self) -> Censored | None:
-        """The estimate of the returns if none had been cut off; None if none was, or equal games
-        repeat."""
-        values = self.returns or []
-        if self.decided or not any(self.cut) or self.repeats:
-            return None
-        stopped = [value for value, cut in zip(values, self.cut, strict=True) if cut]
-        return censored(values, self.cut, max(stopped))
-
-    def _units(self, decided: bool = False) -> list[list[tuple[str, str, float | None, float]]]:
-        """Return the episodes, those together that count as one."""
-        played = [each for each in self.played if not decided or each[2] is not None]
-        plain = [digest for opening, digest, _, _ in played if not opening]
-        same = len(plain) > 1 and "" not in plain and len(set(plain)) == 1
-        groups: dict[object, list[tuple[str, str, float | None, float]]] = {}
-        for number, each in enumerate(played):
-            groups.setdefault(each[0] or ("" if same else number), []).append(each)
-        return list(groups.values())
+    def _units(self, values: Sequence[float], decided: bool = False) -> list[float]:
+        """Return the means of values over episodes that count as one."""
+        of = [number for number, won in enumerate(self.won) if won >= 0 or not decided]
+        plain = [self.actions[number] for number in of if not self.openings[number]]
+        same = len(plain) > 1 and len(set(plain)) == 1
+        groups: dict[object, list[float]] = {}
+        for number in of:
+            opening = self.openings[number]
+            group = opening if opening or same else (number,)
+            groups.setdefault(group, []).append(values[number])
+        return [math.fsum(each) / len(each) for each in groups.values()]
 
 
-def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return math.fsum(found) / len(found)
+def _distinct(actions: np.ndarray[Any, Any]) -> Distinct:
+    _, counts = np.unique(actions, return_counts=True)
+    squares = int((counts * counts).sum())
+    n = len(actions)
+    return Distinct(n, len(counts), n * n / squares if squares else 0.0)
 
 
 def result_of(outcome: Sequence[float], seat: int) -> str:
@@ -167,47 +232,21 @@ def tally(
         truncated: whether a game for two or more that is truncated without an outcome counts
             apart or as a draw.
     """
-    tallies: dict[tuple[str, int], Tally] = {}
-    breaches: Counter[tuple[str, int]] = Counter()
-    again: Counter[tuple[str, int]] = Counter()
-    uncounted: Counter[tuple[str, int]] = Counter()
+    found: dict[tuple[str, int], _Seat] = {}
+    others: dict[tuple[str, int], list[int]] = {}
+    """Breaches, and episodes that were interrupted or do not count."""
     for episode in episodes:
-        if episode.will_retry or not episode.scored:
-            for number, name in enumerate(seated(names, episode.index if rotate else 0)):
-                breaches[name, number] += episode.seats[number].breaches
-                again[name, number] += episode.will_retry
-                uncounted[name, number] += not episode.will_retry
-            continue
         agents = seated(names, episode.index if rotate else 0)
-        for number, (name, seat) in enumerate(zip(agents, episode.seats, strict=True)):
-            entry = tallies.setdefault((name, number), Tally(name, number, returns=[]))
-            assert entry.returns is not None
-            entry.returns.append(seat.total)
-            entry.decisions += seat.decisions
-            entry.seconds += seat.seconds
-            entry.breaches += seat.breaches
-            won = None
-            cut = episode.reason == "truncated" and episode.outcome is None
-            drawn = cut and truncated == "draw" and len(agents) > 1
-            entry.cut.append(cut and not drawn)
-            if drawn:
-                entry.draws += 1
-                won = 0.0
-            elif episode.outcome is None or len(episode.outcome) < 2:
-                entry.unscored += 1
-                entry.truncated += episode.reason == "truncated"
-            else:
-                match result_of(episode.outcome, number):
-                    case "win":
-                        entry.wins += 1
-                    case "draw":
-                        entry.draws += 1
-                    case _:
-                        entry.losses += 1
-                won = float(result_of(episode.outcome, number) == "win")
-            entry.played.append((key(episode.opening), episode.digest, won, seat.total))
-    for sitter, entry in tallies.items():
-        entry.breaches += breaches[sitter]
-        entry.interrupted = again[sitter]
-        entry.uncounted = uncounted[sitter]
-    return sorted(tallies.values(), key=lambda each: (names.index(each.agent), each.seat))
+        cut = episode.reason == "truncated" and episode.outcome is None
+        drawn = cut and truncated == "draw" and len(agents) > 1
+        for number, name in enumerate(agents):
+            if episode.will_retry or not episode.scored:
+                counts = others.setdefault((name, number), [0, 0, 0])
+                counts[0] += episode.seats[number].breaches
+                counts[2 - episode.will_retry] += 1
+                continue
+            if (seat := found.get((name, number))) is None:
+                seat = found[name, number] = _Seat()
+            seat.add(episode, number, drawn, cut)
+    rows = [seat.tally(*sitter, *others.get(sitter, (0, 0, 0))) for sitter, seat in found.items()]
+    return sorted(rows, key=lambda each: (names.index(each.agent), each.seat))

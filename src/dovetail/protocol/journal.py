@@ -12,6 +12,7 @@ import heapq
 import logging
 import os
 import shutil
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,19 +134,33 @@ def uncounted(path: Path) -> set[int]:
     """Return the numbers of the episodes that do not count.
 
     Those are interrupted episodes of a run, what was played of a stage that an experiment began
-    again, and openings that were only tried; errors as of ``read``.
+    again, what it played again because the first result was lost on its way, and openings that were
+    only tried; errors as of ``read``.
     """
     found = set()
-    stages: dict[str, dict[int, list[int]]] = {}
+    latest: dict[str, tuple[int, array[int], dict[int, bytearray]]] = {}
+    """By stage: its last attempt, the numbers of its episodes, and a bit for each index, by 8,192
+    of them."""
     for number, record in episodes(path):
         stage, _, attempt = record.label.rpartition("/")
         if record.result.will_retry or record.label == TRIED:
             found.add(number)
         elif stage and attempt.isdecimal():
-            stages.setdefault(stage, {}).setdefault(int(attempt), []).append(number)
-    for attempts in stages.values():
-        latest = max(attempts)
-        found.update(n for attempt, played in attempts.items() if attempt < latest for n in played)
+            last, played, seen = latest.get(stage, (-1, array("q"), {}))
+            if int(attempt) < last:
+                found.add(number)
+                continue
+            if int(attempt) > last:
+                found.update(played)
+                played, seen = array("q"), {}
+                latest[stage] = int(attempt), played, seen
+            block, bit = divmod(record.result.index, 8 * 1024)
+            bits = seen.setdefault(block, bytearray(1024))
+            if bits[bit // 8] >> bit % 8 & 1:
+                found.add(number)
+            else:
+                bits[bit // 8] |= 1 << bit % 8
+                played.append(number)
     return found
 
 
