@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.experiments.test_store import begin, result
 
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.records.store import Store, TakenOver
-from tests.experiments.test_store import begin, result
 
 pytest.importorskip("psycopg", reason="psycopg is missing; install dovetail[postgres]")
 FOUND = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))

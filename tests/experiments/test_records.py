@@ -6,6 +6,7 @@ import csv
 import importlib
 import io
 import json
+import operator
 import sqlite3
 import zlib
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from msgspec import structs
 from tensorboardX.proto import event_pb2
 
+from dovetail.cli.common import UsageError
 from dovetail.protocol import codec
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.general.q_learning.table import Table, entries
@@ -101,7 +103,7 @@ def test_no_record(tmp_path: Path) -> None:
 
 def test_the_same_rows_in_every_form(out: Path, tmp_path: Path) -> None:
     with Records(out) as records:
-        names = records.columns()
+        names = records.types()
         rows = list(records.rows())
         for form in ("csv", "jsonl", "json"):
             assert export.rows(tmp_path / f"x.{form}", names, rows) == len(rows)
@@ -117,8 +119,28 @@ def test_parquet(out: Path, tmp_path: Path) -> None:
     parquet = importlib.import_module("pyarrow.parquet")
     with Records(out) as records:
         rows = list(records.rows())
-        export.rows(tmp_path / "x.parquet", records.columns(), rows)
+        export.rows(tmp_path / "x.parquet", records.types(), rows)
     assert parquet.read_table(tmp_path / "x.parquet").to_pylist() == rows
+
+
+def test_a_folder_has_a_parquet_file_of_each_finished_stage(out: Path, tmp_path: Path) -> None:
+    dataset = importlib.import_module("pyarrow.dataset")
+    folder = tmp_path / "shards"
+    with Records(out) as records:
+        count = len(list(records.rows("stages")))
+        assert export.shards(records, folder, [], []) == count
+        assert export.shards(records, folder, [], []) == 0
+        next(folder.iterdir()).unlink()
+        assert export.shards(records, folder, [], []) == 1
+        rows = list(records.rows())
+        kinds = list(records.rows(by=["agent"]))
+        assert set(records.types(by=["agent"])) == set(kinds[0])
+    there = dataset.dataset(folder, format="parquet").to_table().to_pylist()
+    order = operator.itemgetter("stage", "episode", "seat")
+    assert sorted(there, key=order) == sorted(rows, key=order)
+    commands.export(str(out), f"{folder}/", where=["agent=one"])
+    with pytest.raises(UsageError, match="is a folder, which takes --table results"):
+        commands.export(str(out), f"{folder}/", by="agent")
 
 
 def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path) -> None:
@@ -130,11 +152,11 @@ def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(DovetailError, match=r"cannot write .*x\.csv: No space left on device"):
-        export.rows(path, ["a"], rows())
+        export.rows(path, {"a": int}, rows())
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(DovetailError, match=r"unknown form 'xls'; name a file that ends in \.csv"):
-        export.rows(tmp_path / "x.xls", ["a"], rows())
+        export.rows(tmp_path / "x.xls", {"a": int}, rows())
 
 
 def test_games_are_text_with_headers(played: ExecutionResult, out: Path) -> None:

@@ -131,7 +131,7 @@ def test_killed_and_resumed_is_as_undisturbed(
     assert found[0]["final"]["mean"] == pytest.approx(sum(whole.series[0].final) / 2)
     assert found[1]["note"] == "few seeds"
 
-    commands.export(str(whole.folder), tmp_path / "games.txt")
+    commands.export(str(whole.folder), str(tmp_path / "games.txt"))
     text = (tmp_path / "games.txt").read_text()
     assert text.count('[Experiment "seeded"]') == text.count("[Game ") == 4 * (20 + 2 * 6)
 

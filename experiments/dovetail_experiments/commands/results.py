@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -99,9 +100,11 @@ def results(
 def export(
     out: Where,
     file: Annotated[
-        Path,
+        str,
         typer.Argument(
-            metavar="FILE", help="Ends in .csv, .jsonl, .json or .parquet; .txt for the games."
+            metavar="FILE",
+            help="Ends in .csv, .jsonl, .json or .parquet; .txt for the games; a folder, which ends "
+            "in /, for a Parquet file of each finished stage that it lacks.",
         ),
     ],
     table: TableName = "results",
@@ -115,17 +118,27 @@ def export(
 ) -> None:
     """Write the results of an experiment, or its games as text, to a file.
 
+    What was written into a folder stays there: repeat the command while an experiment runs.
+
     Example: dovetail export out/connect_four_two_learners games.txt
     """
     from dovetail_experiments.records import export as files
 
+    path = Path(file)
     with open_records(out) as records:
-        if file.suffix == ".txt":
-            count = _games(records, Path(out), file, all_)
+        if path.suffix == ".txt":
+            count = _games(records, Path(out), path, all_)
             print(f"{file}: {count:,} games")
             return
-        names, found = _selected(records, table, columns, where, by, None)
-        count = files.rows(file, names, found)
+        if file.endswith(("/", os.sep)) or path.is_dir():
+            if by or table != "results":
+                raise UsageError(f"{file} is a folder, which takes --table results without --by")
+            count = files.shards(records, path, _words(columns), where or [])
+            print(f"{file}: {count:,} new files, one for each finished stage")
+            return
+        kinds = records.types(table, columns=_words(columns), by=_words(by))
+        _, found = _selected(records, table, columns, where, by, None)
+        count = files.rows(path, kinds, found)
     print(f"{file}: {count:,} rows of {table}")
 
 
@@ -175,8 +188,7 @@ def _selected(
 ) -> tuple[list[str], Any]:
     from itertools import chain
 
-    wanted = [each.strip() for each in columns.split(",") if each.strip()]
-    keys = [each.strip() for each in by.split(",") if each.strip()]
+    wanted, keys = _words(columns), _words(by)
     if wanted and keys:
         raise UsageError("--columns and --by cannot be used together")
     found = records.rows(table, columns=wanted, where=where or [], by=keys, limit=limit)
@@ -184,6 +196,10 @@ def _selected(
     if first is None:
         return wanted or keys or records.columns(table), iter(())
     return list(first), chain([first], found)
+
+
+def _words(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 FIRST = ("agent", "score", "return", "played", "trained", "episode", "seat", "reason", "turns")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,19 +13,24 @@ from dovetail.peer.extras import needed
 from dovetail.peer.quoting import cell
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.errors import DovetailError
-from dovetail_experiments.records.records import CHUNK, plain
+from dovetail_experiments.records.records import CHUNK, Records, plain
 
 Row = Mapping[str, Any]
 FORMATS = ("csv", "jsonl", "json", "parquet")
 """The formats of rows."""
 
 
-def rows(path: Path, columns: list[str], given: Iterable[Row], form: str | None = None) -> int:
+def rows(
+    path: Path,
+    columns: Mapping[str, type],
+    given: Iterable[Row],
+    form: str | None = None,
+) -> int:
     """Write rows into a file; return how many.  Until all are written, an old file remains.
 
     Args:
         path: of the file.
-        columns: in their order.
+        columns: the names in their order, with the types of the values.
         given: the rows.
         form: one of ``FORMATS``; None to take it from the name of the file.
 
@@ -44,8 +49,43 @@ def rows(path: Path, columns: list[str], given: Iterable[Row], form: str | None 
         _parquet(path, columns, counted)
     else:
         with _replacing(path) as part, _text(part) as out:
-            text(out, columns, counted, form)
+            text(out, list(columns), counted, form)
     return counted.number
+
+
+def shards(records: Records, folder: Path, columns: Sequence[str], where: Sequence[str]) -> int:
+    """Write the results of each finished stage into a Parquet file of its own; return how many
+    files are new.
+
+    Files that are there already stay: a run in progress can be exported again and again.
+
+    Args:
+        records: the record.
+        folder: for the files.
+        columns: only these; all if empty.
+        where: conditions, as of ``Records.rows``.
+
+    Raises:
+        DovetailError: a file cannot be written, or a column or condition is wrong.
+    """
+    needed("pyarrow")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DovetailError(f"cannot write into {folder}: {error.strerror}") from None
+    kinds = records.types(columns=columns)
+    new = 0
+    stages = records.rows(
+        "stages", columns=["execution", "number", "attempt"], where=["finished!=null"]
+    )
+    for each in list(stages):
+        execution, stage = each["execution"], each["number"]
+        path = folder / f"{execution:04}-{stage:05}-{each['attempt']:02}.parquet"
+        if not path.exists():
+            here = [f"execution={execution}", f"stage={stage}", *where]
+            rows(path, kinds, records.rows(columns=list(kinds), where=here))
+            new += 1
+    return new
 
 
 def text(out: TextIO, columns: list[str], given: Iterable[Row], form: str) -> None:
@@ -82,32 +122,19 @@ class _Counted:
             yield row
 
 
-def _parquet(path: Path, columns: list[str], given: Iterable[Row]) -> None:
+def _parquet(path: Path, columns: Mapping[str, type], given: Iterable[Row]) -> None:
     arrow, parquet = needed("pyarrow"), needed("pyarrow.parquet")
-    # A column that is empty in one chunk would get another type there: types come from all rows.
-    found: dict[str, set[type]] = {name: set() for name in columns}
-    chunks: list[list[Row]] = []
-    iterator = iter(given)
-    while chunk := list(itertools.islice(iterator, CHUNK)):
-        chunks.append(chunk)
-        for row in chunk:
-            for name in columns:
-                found[name].add(type(row[name]))
     types = {
-        str: arrow.string(),
         bytes: arrow.binary(),
         bool: arrow.bool_(),
         int: arrow.int64(),
         float: arrow.float64(),
     }
-    fields = []
-    for name, kinds in found.items():
-        kinds.discard(type(None))
-        kind = float if kinds == {int, float} else next(iter(kinds)) if len(kinds) == 1 else str
-        fields.append((name, types.get(kind, arrow.string())))
+    fields = [(name, types.get(kind, arrow.string())) for name, kind in columns.items()]
     schema = arrow.schema(fields)
+    iterator = iter(given)
     with _replacing(path) as part, parquet.ParquetWriter(part, schema) as writer:
-        for chunk in chunks:
+        while chunk := list(itertools.islice(iterator, CHUNK)):
             data = [{name: row[name] for name in columns} for row in chunk]
             writer.write_table(arrow.Table.from_pylist(data, schema))
 

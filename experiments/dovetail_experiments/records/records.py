@@ -42,6 +42,11 @@ TABLES = (
 )
 """The tables that can be read; ``results`` is a view."""
 
+MEANS = ("return", "score", "turns", "seconds", "value")
+"""Columns of which groups of rows have the means."""
+FILLED = ("return", "score", "value")
+"""Those that a row may lack."""
+
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "!=": operator.ne,
     "<=": operator.le,
@@ -125,6 +130,21 @@ class Records(Closing):
         names = [each.name for each in self._table(table).columns]
         return ["bytes" if name == "state" and table == "states" else name for name in names]
 
+    def types(
+        self, table: str = "results", *, columns: Sequence[str] = (), by: Sequence[str] = ()
+    ) -> dict[str, type]:
+        """Return the types of the values of ``rows``, by column."""
+        source = self._table(table)
+        names = list(by or columns) or self.columns(table)
+        found = {name: self._column(source, name).type.python_type for name in names}
+        if by:
+            found["count"] = int
+            found |= {name: float for name in MEANS if name in source.columns and name not in by}
+            found |= {
+                f"with_{name}": int for name in FILLED if name in source.columns and name not in by
+            }
+        return found
+
     def rows(
         self,
         table: str = "results",
@@ -154,13 +174,13 @@ class Records(Closing):
             keys = [self._column(source, name) for name in by]
             means = [
                 sa.func.avg(source.columns[name]).label(name)
-                for name in ("return", "score", "turns", "seconds", "value")
+                for name in MEANS
                 if name in source.columns and name not in by
             ]
             # A mean is over the rows that have a value: of how many, a reader must see.
             filled = [
                 sa.func.count(source.columns[name]).label(f"with_{name}")
-                for name in ("return", "score", "value")
+                for name in FILLED
                 if name in source.columns and name not in by
             ]
             query = sa.select(*keys, sa.func.count().label("count"), *means, *filled)
