@@ -11,6 +11,10 @@ COMMANDS = {
         "dovetail_experiments.commands.experiments",
         "Run an experiment file: start its programs, play, report the results, stop the programs.",
     ),
+    "merge": (
+        "dovetail_experiments.commands.experiments",
+        "Enter what was played of an experiment in several places into one folder, and report all.",
+    ),
     "demo": (
         "dovetail_experiments.commands.experiments",
         "Watch two learners, each in its own process, learn Connect Four by playing each other.",

@@ -38,6 +38,7 @@ RESULTS = "results.json"
 def add(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(run)
+    app.command()(merge)
     app.command()(demo)
     app.command(
         context_settings={
@@ -94,6 +95,18 @@ def run(
             show_default="1; with --on, 0",
         ),
     ] = None,
+    trial: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K/N",
+            help="Play every N-th trial from the K-th on, in a folder of their own (part-K-of-N); "
+            "`dovetail merge` joins the parts.",
+        ),
+    ] = None,
+    trials: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST-LAST", help="Play the trials of these numbers, as --trial."),
+    ] = None,
     shards: Annotated[
         int | None,
         typer.Option(
@@ -139,7 +152,13 @@ def run(
     """
     if connect is not None and in_process:
         raise UsageError("--connect and --in-process cannot be used together")
+    if trial is not None and trials is not None:
+        raise UsageError("--trial and --trials cannot be used together")
     path = located(file)
+    from dovetail_experiments.files.sweep import TrialSelection
+
+    only = None if trials is None else TrialSelection.range(trials)
+    only = only if trial is None else TrialSelection.part(trial)
     from dovetail.peer.cores import available
     from dovetail_experiments.stages.runner import RunnerOptions
     from dovetail_experiments.stages.trials import execute
@@ -165,6 +184,7 @@ def run(
                         shards=cores if shards == 0 and on is None else shards,
                         on=on,
                     ),
+                    only=only,
                 )
             if results is not None:
                 results.write((done.folder / RESULTS).read_text(encoding="utf-8"))
@@ -174,6 +194,28 @@ def run(
             "stage"
         )
         raise
+
+
+def merge(
+    to: Annotated[
+        Path,
+        typer.Argument(metavar="TO", help="The folder of the whole, such as out/NAME."),
+    ],
+    parts: Annotated[
+        list[Path],
+        typer.Argument(metavar="OUT...", help="The folders of its parts, such as out/NAME/part-*."),
+    ],
+) -> None:
+    """Enter what was played of an experiment in several places into one folder, and report all.
+
+    What is there already is left alone; what other software or another file played is refused.
+
+    Example: dovetail merge out/sweep out/sweep/part-*
+    """
+    from dovetail_experiments.stages.merging import merge as merged
+
+    log_to_stderr()
+    merged(to, parts)
 
 
 def packaged() -> dict[str, Path]:

@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import random
+import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -134,6 +135,59 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialSelection:
+    """Some of the trials of a plan, which another program plays the rest of."""
+
+    text: str
+    """As the user wrote it: ``K/N``, a number or ``FIRST-LAST``."""
+    first: int
+    last: int | None = None
+    """None for every ``step``-th from the first on."""
+    step: int = 1
+
+    @classmethod
+    def part(cls, text: str) -> TrialSelection:
+        """Return every N-th trial, from the K-th on.
+
+        >>> TrialSelection.part("2/3").of(7)
+        [2, 5]
+
+        Raises:
+            DovetailError: the text is not ``K/N``.
+        """
+        found = re.fullmatch(r"(\d+)/(\d+)", text)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            raise DovetailError(f"--trial {text}: expected K/N, with K from 1 to N")
+        return cls(text, int(found[1]), None, int(found[2]))
+
+    @classmethod
+    def range(cls, text: str) -> TrialSelection:
+        """Return the trials of some numbers.
+
+        >>> TrialSelection.range("3-5").of(4)
+        [3, 4]
+
+        Raises:
+            DovetailError: the text is neither a number nor ``FIRST-LAST``.
+        """
+        found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+        first, last = (0, 0) if found is None else (int(found[1]), int(found[2] or found[1]))
+        if not 1 <= first <= last:
+            raise DovetailError(f"--trials {text}: expected a number from 1 on, or FIRST-LAST")
+        return cls(text, first, last)
+
+    def of(self, count: int) -> list[int]:
+        """Return the numbers of those of ``count`` trials."""
+        last = count if self.last is None else min(self.last, count)
+        return [*range(self.first, last + 1, self.step)]
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder for their results, in that of the experiment."""
+        return f"part-{self.text.replace('/', '-of-')}"
+
+
+@dataclass(frozen=True, slots=True)
 class SweepPlan:
     """The executions that a file describes."""
 
@@ -152,6 +206,11 @@ class SweepPlan:
     def alone(self) -> bool:
         """Return whether it is one execution only."""
         return self.sweep is None and len(self.seeds) == 1
+
+    @property
+    def searched(self) -> bool:
+        """Return whether the results of some trials decide which ones follow."""
+        return self.sweep is not None and self.sweep.method == "optuna"
 
     @property
     def objective(self) -> Objective | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -25,21 +25,21 @@ Seating = tuple[Sequence[str], bool]
 def insert(
     connection: sa.Connection,
     given: Sequence[tuple[int, Episode]],
-    seating: Callable[[int], Seating],
+    seating: Mapping[int, Seating],
 ) -> None:
     """Insert results into the tables ``episodes``, ``seats`` and ``measures``.
 
     Args:
         connection: in a transaction that locks SQLite for writing.
         given: results, each with the id of its stage.
-        seating: of a stage, by its id.
+        seating: of each stage, by its id.
     """
     rows = [_row(stage, each) for stage, each in given]
     numbers = _inserted(connection, rows)
     seats: list[tuple[Any, ...]] = []
     measures: list[tuple[Any, ...]] = []
     for number, (stage, episode) in zip(numbers, given, strict=True):
-        names, rotate = seating(stage)
+        names, rotate = seating[stage]
         agents = seated(names, episode.index if rotate else 0)
         outcome = episode.outcome
         for place, seat in enumerate(episode.seats):

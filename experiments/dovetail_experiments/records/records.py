@@ -224,14 +224,16 @@ class Records(Closing):
         )
         return frame
 
-    def states(self) -> list[SavedState]:
-        """Return what the learners became, the oldest execution first."""
+    def states(self, execution: int | None = None) -> list[SavedState]:
+        """Return what the learners became, of one execution or of all, the oldest first."""
         e, t = s.executions, s.states
         query = (
             sa.select(t, e.c.variant, e.c.seed, e.c.file)
             .join(e, t.c.execution == e.c.id)
             .order_by(e.c.id, t.c.agent)
         )
+        if execution is not None:
+            query = query.where(e.c.id == execution)
         with self._engine.begin() as connection:
             return [
                 SavedState(

@@ -7,8 +7,9 @@ import platform
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from dovetail.transport.process_owner import Owner
 from dovetail_experiments.records import database, episodes
 from dovetail_experiments.records import schema as s
 from dovetail_experiments.records.batch_writer import BatchWriter
+from dovetail_experiments.records.records import Records
 
 
 class TakenOver(DovetailError):
@@ -45,7 +47,7 @@ class Store:
         self._lock = threading.RLock()
         """Of the one transaction that writes."""
         self._results = BatchWriter(self._write, TakenOver)
-        self._seating: dict[int, tuple[list[str], bool]] = {}
+        self._seating: dict[int, episodes.Seating] = {}
         self._labels: dict[int, str] = {}
         self._executions: dict[int, int] = {}
         """By stage."""
@@ -296,6 +298,59 @@ class Store:
         with self._reading() as connection:
             return {row.number: row.id for row in connection.execute(query)}
 
+    def entered(self, name: str, file: str, trial: int | None) -> int | None:
+        """Return the finished execution of exactly this file as this trial, if there is one."""
+        done = [number for number, finished in self._like(name, file) if finished]
+        query = sa.select(s.executions.c.id).where(
+            s.executions.c.id.in_(done), s.executions.c.trial.is_not_distinct_from(trial)
+        )
+        with self._reading() as connection:
+            return connection.execute(query).scalars().first()
+
+    def enter(self, source: Records, row: Mapping[str, Any], also: Callable[[int], object]) -> int:
+        """Copy an execution of another record with all that it has, whole or not at all; return
+        its number here.
+
+        Args:
+            source: the other record.
+            row: of its table ``executions``.
+            also: called with the number before the copy counts.
+        """
+        of_it = [f"execution={row['id']}"]
+
+        def insert(connection: sa.Connection, table: sa.Table, values: Mapping[str, Any]) -> int:
+            new = {key: each for key, each in values.items() if key != "id"}
+            key = connection.execute(sa.insert(table).values(new)).inserted_primary_key
+            assert key is not None
+            return int(key[0])
+
+        with self._writing() as connection:
+            values = {**row, "attempt": 1, "writer": _this_program()}
+            number = insert(connection, s.executions, values)
+            for each in source.rows("settings", where=of_it):
+                connection.execute(sa.insert(s.settings).values({**each, "execution": number}))
+            for each in source.rows("stages", where=of_it):
+                stage = insert(connection, s.stages, {**each, "execution": number})
+                seats = list(source.rows("seatings", where=[f"stage={each['id']}"]))
+                for seat in seats:
+                    connection.execute(sa.insert(s.seatings).values({**seat, "stage": stage}))
+                seating = [seat["agent"] for seat in seats], bool(each["rotate"])
+                results = episodes.read(source.connection, each["id"])
+                while chunk := [(stage, each) for each in islice(results, episodes.CHUNK)]:
+                    episodes.insert(connection, chunk, {stage: seating})
+            for state in source.states(row["id"]):
+                connection.execute(
+                    sa.insert(s.states).values(
+                        execution=number,
+                        agent=state.agent,
+                        stage=state.stage,
+                        state=state.state,
+                        saved=time.time(),
+                    )
+                )
+            also(number)
+        return number
+
     def begin_stage(
         self,
         execution: int,
@@ -398,7 +453,7 @@ class Store:
         with self._writing() as connection:
             for execution in sorted({self._executions[stage] for stage, _ in results}):
                 self._check(connection, execution)
-            episodes.insert(connection, results, self._seating.__getitem__)
+            episodes.insert(connection, results, self._seating)
 
     def finish_stage(
         self, execution: int, number: int, stage: int, saved: dict[str, bytes]

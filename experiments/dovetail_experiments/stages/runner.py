@@ -215,13 +215,13 @@ def told(folder: Path, url: database.Url) -> None:
 
 
 @contextmanager
-def prepared(out: Path | None, plan: SweepPlan) -> Iterator[Path]:
-    """Have the folder of an experiment for this process alone.
+def prepared(out: Path | None, plan: SweepPlan, part: str = "") -> Iterator[Path]:
+    """Have the folder of an experiment, or that of a part of it, for this process alone.
 
     Raises:
         DovetailError: another process plays there, or nothing can be written.
     """
-    folder = (out or Path("out")) / plan.base.name
+    folder = (out or Path("out")) / plan.base.name / part
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -34,7 +34,7 @@ from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files import sweep
 from dovetail_experiments.files.checking import check, first_states
 from dovetail_experiments.files.shipping import Shipping
-from dovetail_experiments.files.sweep import SweepPlan, Trial
+from dovetail_experiments.files.sweep import SweepPlan, Trial, TrialSelection
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import FILE, Records
 from dovetail_experiments.records.store import Store
@@ -70,6 +70,7 @@ def execute(
     extend: bool = False,
     jobs: int = 1,
     options: RunnerOptions | None = None,
+    only: TrialSelection | None = None,
 ) -> ExecutionResult | TrialRunner:
     """Play an experiment file with all its seeds and values; show progress, write what it leaves.
 
@@ -82,12 +83,16 @@ def execute(
         extend: take over the last finished execution, to which players were added since.
         jobs: executions at once, each in its own process.
         options: where and how they are played.
+        only: the trials that are played, in a folder of their own; all if None.
 
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
     """
     plan = sealing.prepared(path, overrides)
     options = options or RunnerOptions()
+    if only is not None and (plan.alone or plan.searched):
+        why = "it is one trial" if plan.alone else "Optuna proposes trials from results of others"
+        raise DovetailError(f"{path} cannot be played in parts: {why}; remove --trial and --trials")
     if plan.alone:
         return runner.execute(
             path,
@@ -109,9 +114,9 @@ def execute(
         raise DovetailError(f"{path}: --jobs and shards both use the cores; remove one of them")
     if options.connect is None:
         check(plan)
-    with runner.prepared(out, plan) as folder:
+    with runner.prepared(out, plan, "" if only is None else only.folder) as folder:
         url = store or database.url_of(folder / FILE)
-        return _All(plan, folder, url, resume, jobs, options).play()
+        return _All(plan, folder, url, resume, jobs, options, only).play()
 
 
 class _All:
@@ -123,7 +128,9 @@ class _All:
         resume: bool,
         jobs: int,
         options: RunnerOptions,
+        only: TrialSelection | None = None,
     ) -> None:
+        self._only = only
         self._plan = plan
         self._folder = folder
         self._url = url
@@ -139,11 +146,18 @@ class _All:
         self._played = 0
 
     def play(self) -> TrialRunner:
-        sweep_part = self._plan.sweep
-        if sweep_part is not None and sweep_part.method == "optuna":
+        if self._plan.searched:
             self._search()
         else:
             trials = self._of(self._plan.proposals())
+            if self._only is not None:
+                numbers = self._only.of(len(trials))
+                if not numbers:
+                    raise DovetailError(
+                        f"there is no trial {self._only.text}: {self._plan.base.name} has "
+                        f"{len(trials)}"
+                    )
+                trials = [trials[number - 1] for number in numbers]
             self._begun(trials)
         if self._resume and not self._played:
             self._console.print("every trial was played before")
