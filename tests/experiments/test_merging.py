@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -48,7 +50,7 @@ def test_parts_that_are_merged_are_the_whole(
     parts = [second.folder, odd.folder, last.folder]
     assert merge(to, parts) == [4]
     assert merge(to, parts) == []
-    assert capsys.readouterr().out.count("already") == 6 - 1
+    assert capsys.readouterr().out.count("already") == 3 + 4
     with Records(to) as records:
         rows = sorted(records.rows("executions"), key=lambda row: row["trial"])
         order = [row["id"] for row in rows]
@@ -107,10 +109,62 @@ def test_what_has_no_parts(seeded: Path, tmp_path: Path) -> None:
     sweep = FILE.partition("[sweep.parameters]")[2].partition("\n\n")
     search = SEARCH + "[sweep.parameters]" + sweep[0]
     seeded.write_text(FILE.replace("[sweep.parameters]" + sweep[0], search))
-    with pytest.raises(DovetailError, match="Optuna proposes trials from results of others"):
+    with pytest.raises(DovetailError, match="its trials depend on the results of others"):
         played(seeded, tmp_path, TrialSelection.range("1"))
     seeded.write_text(
         FILE.replace("seeds = [1, 2]", "").replace("[sweep.parameters]" + sweep[0], "")
     )
     with pytest.raises(DovetailError, match="cannot be played in parts: it is one trial"):
         played(seeded, tmp_path, TrialSelection.range("1"))
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_the_script_for_ssh_plays_parts_fetches_and_merges_them(
+    seeded: Path, tmp_path: Path, broken: bool
+) -> None:
+    """``ssh`` and ``scp`` are stand-ins; what Dovetail is asked for is real but for its playing."""
+    script = Path(__file__).parents[2] / "docs" / "several-machines" / "ssh.sh"
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    stand_ins = {
+        "ssh": f'echo "$1: $2" >> {tmp_path}/asked; {"false" if broken else "true"}',
+        "scp": f'echo "$2 $3" >> {tmp_path}/fetched; mkdir -p "$3/$(basename "$2")"',
+        "dovetail": f'echo "$@" >> {tmp_path}/merged',
+    }
+    for name, text in stand_ins.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    done = subprocess.run(
+        ["bash", script, "a file.toml", "seeded", "one", "two"],
+        cwd=tmp_path,
+        env={"PATH": f"{programs}:{os.defpath}"},
+        check=False,
+    )
+    assert done.returncode == broken
+    asked = sorted((tmp_path / "asked").read_text().splitlines())
+    assert asked == [
+        f"{host}: cd {tmp_path} && dovetail run a\\ file.toml --trial {k}/2 --resume "
+        for k, host in enumerate(("one", "two"), 1)
+    ]
+    where = f"{tmp_path}/out/seeded/part"
+    assert (tmp_path / "fetched").read_text().splitlines() == [
+        f"one:{where}-1-of-2 out/seeded/",
+        f"two:{where}-2-of-2 out/seeded/",
+    ]
+    merged = "merge out/seeded out/seeded/part-1-of-2 out/seeded/part-2-of-2"
+    assert (tmp_path / "merged").read_text().strip() == merged
+
+
+def test_the_script_for_slurm_gives_each_index_its_trial(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "docs" / "several-machines" / "slurm.sh"
+    (tmp_path / "dovetail").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "dovetail").chmod(0o755)
+    index = {"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_COUNT": "20"}
+    done = subprocess.run(
+        ["bash", script, "sweep.toml", "--in-process"],
+        env={"PATH": f"{tmp_path}:{os.defpath}", **index},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "run sweep.toml --resume --trial 3/20 --in-process"

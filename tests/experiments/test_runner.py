@@ -609,7 +609,7 @@ def test_a_start_that_fails_is_as_if_it_had_not_been_tried(
         assert list(records.rows("executions")) == before
     assert [each.read_bytes() for each in kept] == texts
     assert sorted(done.folder.rglob("*.journal")) == journals
-    told(done.folder, database.url_of(done.folder / "results.sqlite"))
+    told(done.folder, database.url_of(done.folder / "results.sqlite"), "small")
     assert "not finished" not in kept[2].read_text()
     if seeds is None:
         with pytest.raises(DovetailError, match="no interrupted run of small to resume"):

@@ -70,7 +70,7 @@ poll = Playing._poll
 
 def deadly(self, job, *more):
     took = poll(self, job, *more)
-    if job.stage.number == 3 and job.episodes:
+    if job.stage.number == 3 and job.over:
         os.kill(os.getpid(), signal.SIGKILL)
     return took
 

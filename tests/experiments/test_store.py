@@ -508,6 +508,13 @@ def test_results_are_read_in_chunks(store: Store, monkeypatch: pytest.MonkeyPatc
     store.flush()  # whoever reads does not hold who writes
     assert [each.index for each in found] == [1, 2, 3, 4, 5, 6, 7]
     assert all(len(each.seats) == 2 for each in store.results(other))
+    again = result(2)
+    again.scored, again.will_retry = False, True
+    store.add(stage, again)
+    store.add(stage, result(8))
+    store.flush()
+    assert [each.index for each in store.results(stage, again=True)] == [2]
+    assert [each.index for each in store.results(stage, again=False)][-2:] == [7, 8]
 
 
 def test_a_store_is_one_file_when_it_is_closed(store: Store, tmp_path: Path) -> None:

@@ -103,8 +103,8 @@ def export(
         str,
         typer.Argument(
             metavar="FILE",
-            help="Ends in .csv, .jsonl, .json or .parquet; .txt for the games; a folder, which ends "
-            "in /, for a Parquet file of each finished stage that it lacks.",
+            help="Ends in .csv, .jsonl, .json or .parquet; .txt for the games; a folder, which "
+            "ends in /, for a Parquet file of each finished stage that it lacks.",
         ),
     ],
     table: TableName = "results",

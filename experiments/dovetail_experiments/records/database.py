@@ -89,7 +89,7 @@ def share(writer: sa.Engine) -> None:
 
 
 def settle(url: Url) -> None:
-    """Leave a SQLite file, once nobody has it open, as one file that can be read anywhere."""
+    """Leave a SQLite file that no program has open as one file, which can be read anywhere."""
     parsed = sa.make_url(url)
     if parsed.get_backend_name() == "sqlite" and Path(str(parsed.database)).is_file():
         with suppress(sqlite3.Error), closing(sqlite3.connect(str(parsed.database))) as connection:

@@ -91,7 +91,7 @@ def _inserted(connection: sa.Connection, rows: Sequence[tuple[Any, ...]]) -> Seq
     key, *columns = s.episodes.columns
     match connection.dialect.name:
         case "sqlite":
-            # Nobody else writes now, and an id that is given counts as used.
+            # No other program writes now, and an id that is given counts as used.
             query = "SELECT seq FROM sqlite_sequence WHERE name = 'episodes'"
             last = connection.exec_driver_sql(query).scalar() or 0
             numbers: Sequence[int] = range(last + 1, last + 1 + len(rows))
@@ -143,7 +143,7 @@ def read(
     """Yield the episodes of a stage, in the order in which they ended, few at a time.
 
     Args:
-        reading: opens a transaction, one for each chunk: whoever takes the results may take long.
+        reading: opens a transaction, one for each chunk, since the reader may take long.
         stage: its id.
         again: only those that were played again, or only the others; None for all.
     """
@@ -173,6 +173,8 @@ def _chunk(
         query = sa.select(table).where(table.c.episode.between(first, last))
         if last - first >= len(rows):  # others wrote between them
             query = query.join(s.episodes, table.c.episode == e.id).where(e.stage == stage)
+            if again is not None:
+                query = query.where(e.again if again else ~e.again)
         return connection.execute(query.order_by(table.c.episode, table.c.seat))
 
     measures: dict[tuple[int, int], dict[str, float]] = {}

@@ -375,8 +375,8 @@ class Store:
             agents: in the order of the file.
             rotate: whether they change seats.
             software: what played the stage; empty if this program does.
-            keep: go on with the results of an interrupted attempt that count, if the same software
-                played them.
+            keep: True to keep those results of an interrupted attempt that count, if the same
+                software played them.
         """
         software = software or str(provenance.here())
         old = sa.select(s.stages.c.id, s.stages.c.attempt, s.stages.c.software).where(

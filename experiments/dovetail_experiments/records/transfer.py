@@ -6,6 +6,7 @@ A stage is cut into parts of limited size; it counts at its end only when its la
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 from msgspec import Struct
@@ -77,9 +78,10 @@ class Sender:
         agents = [each["agent"] for each in sorted(seated, key=lambda each: int(each["place"]))]
         episodes = store.results(row)
         number = stage["number"]
-        starts = range(0, max(1, len(episodes)), MOST)
-        for first in starts:
-            last = first + MOST >= len(episodes)
+        chunk, first = list(islice(episodes, MOST)), True
+        while first or chunk:
+            following = list(islice(episodes, MOST))
+            last = not following
             yield StagePart(
                 number,
                 stage["kind"],
@@ -88,12 +90,13 @@ class Sender:
                 agents,
                 bool(stage["rotate"]),
                 stage["software"],
-                episodes[first : first + MOST],
+                chunk,
                 {agent: each for (at, agent), each in saved.items() if last and at == number},
                 {agent: each for (at, agent), each in saved.items() if last and at < 0},
-                first=first == 0,
+                first=first,
                 last=last,
             )
+            chunk, first = following, False
 
 
 class Receiver:

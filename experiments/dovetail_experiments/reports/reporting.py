@@ -26,7 +26,9 @@ AGAIN = "experiment.json"
 """The file that plays an experiment again, with all its settings."""
 
 
-def make(folder: Path, where: Where | None = None, exact: int = kept.GAMES) -> Path:
+def make(
+    folder: Path, where: Where | None = None, exact: int = kept.GAMES, name: str | None = None
+) -> Path:
     """Write the report of the last experiment in a folder; return its path.
 
     Args:
@@ -34,12 +36,14 @@ def make(folder: Path, where: Where | None = None, exact: int = kept.GAMES) -> P
         where: its record, if it is in another place.
         exact: games of each tournament and evaluation that are compared with exact values; 0 for
             none.
+        name: of the experiment, if its record has others; that of the folder if None and the
+            record is in another place.
 
     Raises:
         DovetailError: there is no record, it is empty, or the report cannot be written.
     """
     with Records(where or folder) as records:
-        rows = shown(records, folder.name if where else None)
+        rows = shown(records, name or (folder.name if where else None))
         sources = [_source(records, row, folder) for row in rows]
         series = []
         if len(rows) > 1:

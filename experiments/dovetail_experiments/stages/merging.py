@@ -19,7 +19,7 @@ from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import FILE, Records
 from dovetail_experiments.records.store import Store
-from dovetail_experiments.reports import over_seeds
+from dovetail_experiments.reports import over_seeds, reporting
 from dovetail_experiments.reports.output import alone, write
 from dovetail_experiments.reports.reporting import AGAIN
 from dovetail_experiments.stages import places, runner, trials
@@ -45,7 +45,10 @@ def merge(to: Path, parts: Sequence[Path]) -> list[int]:
     """
     console = Console(highlight=False, markup=False, soft_wrap=True)
     entered: list[int] = []
-    to.mkdir(parents=True, exist_ok=True)
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DovetailError(f"cannot write into {to}: {error.strerror}") from None
     with alone(to):
         store = Store(database.url_of(to / FILE))
         try:
@@ -182,4 +185,4 @@ def _report(to: Path, console: Console) -> None:
                 listed = ", ".join(map(str, missing[:20])) + (", ..." if len(missing) > 20 else "")
                 console.print(f"{len(rows)} of {count} trials are there; missing: {listed}")
         trials.show(trials.TrialRunner(plan, to, url, executions, found), console)
-    runner.told(to, url)
+    console.print(f"report     {reporting.make(to)}")

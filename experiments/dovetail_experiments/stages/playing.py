@@ -6,11 +6,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-<<<<<<< HEAD
-from collections.abc import Iterator, Sequence
-=======
 from collections.abc import Callable, Iterable, Iterator, Sequence
->>>>>>> 9624c98b (Write results in a thread, many at once, and read them in chunks)
 from dataclasses import dataclass, field
 
 from dovetail.client.client import RunFailed, RunHandle
@@ -261,7 +257,7 @@ class Playing:
         kept = stage.episodes - sum(count for _, count in job.gaps)
         if kept:
             display.resume(stage, kept)
-            for chunk in batched(self._store.results(row, again=False), MOST):
+            for chunk in batched(self._store.results(row), MOST):
                 job.take(chunk)
         self._next(job)
 

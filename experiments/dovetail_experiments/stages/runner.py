@@ -172,7 +172,7 @@ def execute(
         finally:
             results.close()
         done = _kept_up(plan, entry, folder, url, options, rows)
-        told(folder, url)
+        told(folder, url, plan.base.name)
         return done
 
 
@@ -208,9 +208,9 @@ def _kept_up(
     raise AssertionError
 
 
-def told(folder: Path, url: database.Url) -> None:
-    """Write the report, and say where it is."""
-    path = reporting.make(folder, url)
+def told(folder: Path, url: database.Url, name: str) -> None:
+    """Write the report of an experiment, and say where it is."""
+    path = reporting.make(folder, url, name=name)
     Console(highlight=False, markup=False).print(f"report     {path}", soft_wrap=True)
 
 

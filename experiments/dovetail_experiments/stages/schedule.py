@@ -109,7 +109,7 @@ class StageResult:
     interrupted: Sequence[Episode] = ()
     """Results that do not count, because the episode was played again."""
     _known: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What was computed of the episodes."""
+    """The figures that were computed of the episodes."""
 
     @property
     def endings(self) -> Endings:
@@ -118,7 +118,7 @@ class StageResult:
 
     @property
     def tallies(self) -> list[Tally]:
-        """What each agent did in each seat."""
+        """The results of each agent in each seat."""
         return self._counted()[0]
 
     @property

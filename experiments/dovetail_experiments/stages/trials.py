@@ -91,7 +91,7 @@ def execute(
     plan = sealing.prepared(path, overrides)
     options = options or RunnerOptions()
     if only is not None and (plan.alone or plan.searched):
-        why = "it is one trial" if plan.alone else "Optuna proposes trials from results of others"
+        why = "it is one trial" if plan.alone else "its trials depend on the results of others"
         raise DovetailError(f"{path} cannot be played in parts: {why}; remove --trial and --trials")
     if plan.alone:
         return runner.execute(
@@ -166,7 +166,7 @@ class _All:
             series = over_seeds.series(records, self._executions)
         done = TrialRunner(self._plan, self._folder, self._url, self._executions, series)
         show(done, self._console)
-        runner.told(self._folder, self._url)
+        runner.told(self._folder, self._url, self._plan.base.name)
         return done
 
     def _search(self) -> None:
