@@ -98,9 +98,10 @@ def _inserted(connection: sa.Connection, rows: Sequence[tuple[Any, ...]]) -> Seq
         case "postgresql":
             query = (
                 "SELECT nextval(pg_get_serial_sequence('episodes', 'id')) "
-                f"FROM generate_series(1, {len(rows)})"
+                "FROM generate_series(1, :count)"
             )
-            numbers = connection.exec_driver_sql(query).scalars().all()
+            found = connection.execute(sa.text(query), {"count": len(rows)})
+            numbers = found.scalars().all()
         case _:
             plain = [dict(zip([c.name for c in columns], row, strict=True)) for row in rows]
             insert = sa.insert(s.episodes).returning(key, sort_by_parameter_order=True)
