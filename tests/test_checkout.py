@@ -44,10 +44,10 @@ def test_what_is_generated_whole_is_marked_so_and_nothing_else_of_the_clients() 
     whole = {
         path.relative_to(TOP).as_posix()
         for path in generate.files()
-        # A page has tables that are generated, and a method of the client its docstring.
-        if path.suffix != ".md" and path.name != "client.py"
+        # Pages have tables that are generated, a style colours, and a method its docstring.
+        if path.suffix not in (".md", ".css") and path.name != "client.py"
     }
-    ours = git("ls-files", "clients", "protocol", "src/dovetail/client").splitlines()
+    ours = git("ls-files", "clients", "protocol", "src/dovetail/client", "web").splitlines()
     marked = git("check-attr", "linguist-generated", *ours).splitlines()
     assert {
         each.split(":")[0] for each in marked if each.endswith(": set") and ".lock:" not in each
