@@ -13,6 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dovetail.peer.quoting import path
+
 IMPORT = re.compile(r"""^(?:import|export)\b[^"';]*?["']\./([\w.-]+)["']""", re.MULTILINE)
 LASTING = "public, max-age=31536000, immutable"
 """Of an address that names its version."""
@@ -37,7 +39,7 @@ class StaticFiles:
         whole = hashlib.blake2b(digest_size=6)
         for name, data in self._plain.items():
             whole.update(name.encode() + data)
-        self.address = f"/static/{whole.hexdigest()}"
+        self.address = path("static", whole.hexdigest())
         """Where pages find the files; modules import one another from beside them."""
 
     def __contains__(self, name: str) -> bool:
@@ -50,7 +52,7 @@ class StaticFiles:
             raise HTTPException(404, "There is no such file.")
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {"Vary": "Accept-Encoding"}
-        if request.url.path == f"{self.address}/{name}":
+        if request.url.path.rpartition("/")[0] == self.address:
             headers["Cache-Control"] = LASTING
         packed = "gzip" in request.headers.get("accept-encoding", "") and name in self._packed
         if packed:
@@ -71,5 +73,6 @@ class StaticFiles:
     def script(self, name: str) -> Markup:
         """Return the elements that load a module, and at the same time those that it imports."""
         first, *others = (f"{self.address}/{each}" for each in self.modules(name))
-        lines = [f'<link rel="modulepreload" href="{each}">' for each in others]
-        return Markup("\n".join([f'<script type="module" src="{first}"></script>', *lines]))
+        lines = [Markup('<script type="module" src="{}"></script>').format(first)]
+        lines += [Markup('<link rel="modulepreload" href="{}">').format(each) for each in others]
+        return Markup("\n").join(lines)

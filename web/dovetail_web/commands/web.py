@@ -222,13 +222,14 @@ def _password(file: Path | None) -> str | None:
 
 def _web(host: str, port: int) -> Web | None:
     """Return where agents that visitors write connect; None if visitors are on other machines."""
+    from dovetail.peer.quoting import origin
     from dovetail.transport import VARIABLE
     from dovetail.transport.endpoint import Web
 
     if not loopback(f"tcp://{host}:{port}") or os.environ.get(VARIABLE) == "libzmq":
         return None
-    names = ("127.0.0.1", "localhost", "[::1]")
-    return Web("127.0.0.1:0", tuple(f"http://{each}:{port}" for each in names))
+    names = ("127.0.0.1", "localhost", "::1")
+    return Web("127.0.0.1:0", tuple(origin(each, port) for each in names))
 
 
 @contextlib.contextmanager
