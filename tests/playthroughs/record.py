@@ -28,13 +28,16 @@ TITLE = "\n=== "
 SHOWN, LINES = 4, 30
 """Turns with the position; turns in a line each.  The rest is in the closing hash."""
 
+ABSENT = ("kaggle", "openenv", "textarena")
+"""Environments whose packages or servers no test has."""
 Case = tuple[str, dict[str, Any]]
 
 
 def cases() -> dict[str, Case]:
     """Return each game and configuration of the tests and of the experiments' files, by title."""
     found = list(CASES)
-    found += [(name, {}) for name in plugins.names("environment") if (name, {}) not in found]
+    found += [(name, {}) for name in plugins.names("environment") if name not in ABSENT]
+    found = [case for number, case in enumerate(found) if case not in found[:number]]
     for path in sorted((TOP / "experiments/dovetail_experiments/examples").glob("*.toml")):
         environment = tomllib.loads(path.read_text(encoding="utf-8")).get("environment", {})
         case = (str(environment.get("name", "")), dict(environment.get("configuration", {})))

@@ -225,6 +225,11 @@ def _actions(
 
 
 def _library() -> Any:
-    import kaggle_environments
-
+    try:
+        import kaggle_environments
+    except ModuleNotFoundError as error:
+        raise DovetailError(
+            "environment kaggle needs Kaggle's environments; "
+            "pip install --no-deps kaggle-environments, and jsonschema and requests"
+        ) from error
     return kaggle_environments

@@ -83,8 +83,12 @@ class TextArena(Environment[Options]):
 
     def _made(self) -> Any:
         """Make the game without wrappers, which keep histories and format for one model."""
-        import textarena
-
+        try:
+            import textarena
+        except ModuleNotFoundError as error:
+            raise DovetailError(
+                "environment textarena needs TextArena; pip install 'dovetail[textarena]'"
+            ) from error
         options = self.configuration
         plain = _SUFFIX.sub("", options.id)
         try:
