@@ -21,6 +21,13 @@ OPPONENTS = ("random", "greedy", "mcts")
 """The agents that are offered first."""
 
 
+class _Client(StaticFiles):
+    """The compiled client's files, looked for at each request: it may be built after the start."""
+
+    def get_directories(self, *_: Any) -> list[Any]:
+        return list(PLACES)
+
+
 class WritePages:
     """The routes.
 
@@ -42,9 +49,7 @@ class WritePages:
 
     def routes(self) -> list[Route | Mount]:
         """Return them."""
-        found = next((each for each in PLACES if (each / "browser" / "index.js").is_file()), None)
-        client = StaticFiles(directory=found or PLACES[0], check_dir=False)
-        return [Route("/write", self.write), Mount("/client", client)]
+        return [Route("/write", self.write), Mount("/client", _Client())]
 
     async def write(self, request: Request) -> Response:
         """Return the box for an agent's code."""
