@@ -75,7 +75,7 @@
         this.draw();
       });
       this.bar.append(element("label", "", "Smoothing", range, said), log, this.names);
-      this.title = element("h3", "");
+      this.title = element("h2", "");
       this.note = element("p", "muted small");
       this.place = element("div", "");
       this.tip = element("div", "tip");
