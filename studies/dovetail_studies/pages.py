@@ -340,6 +340,10 @@ def why(name: str, found: RowState) -> str:
     return size + found.drawn.note.partition(". ")[0].rstrip(".")
 
 
+LISTED = "<!-- pages: [a-z]* -->"
+"""The mark by which the site lists the other pages of the folder."""
+
+
 def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
     """Return the page that sums up all rows."""
     parts: list[str] = []
@@ -453,6 +457,8 @@ def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
         ),
         "",
         "What the studies wished for has [a page of its own](wishes.md).",
+        "",
+        LISTED,
     ]
     return "\n".join(head + parts).rstrip() + "\n"
 
