@@ -153,14 +153,14 @@ def test_all_commands_of_a_decision_share_its_time(tmp_path: Path) -> None:
         "slow",
         "for line in sys.stdin:\n"
         "    word = line.split()[0]\n"
-        "    if word not in ('protocol_version', 'level'): time.sleep(0.4)\n"
+        "    if word not in ('protocol_version', 'level'): time.sleep(1.2)\n"
         "    say('= pass\\n' if word == 'genmove' else '=\\n')\n",
         tmp_path,
     )
     with InProcess([OpenSpiel], [Gtp, Random]) as experiment:
         engine = experiment.create("gtp", parameters={"engine": "slow"})
         other = experiment.create("random")
-        clock = {"decision": 1.0, "margin": 60.0}
+        clock = {"decision": 3.0, "margin": 60.0}
         (episode,) = experiment.run(
             "openspiel", [engine, other], configuration=SMALL_GO, retries=0, clock=clock
         ).wait()
