@@ -18,15 +18,21 @@ Array = NDArray[Any]
 
 
 @njit(cache=True, nogil=True)
+def _entry(tiles: Array, places: Array, look: int, exponents: int) -> int:
+    """Return the entry that a look reads."""
+    entry = 0
+    for at in range(places.shape[1]):
+        square = places[look, at]
+        if square >= 0:
+            entry = entry * exponents + min(tiles[square], exponents - 1)
+    return entry
+
+
+@njit(cache=True, nogil=True)
 def entries(tiles: Array, places: Array, exponents: int, out: Array) -> None:
     """Write the entry that each look of a network reads: int64, shape (looks,)."""
     for look in range(places.shape[0]):
-        entry = 0
-        for at in range(places.shape[1]):
-            square = places[look, at]
-            if square >= 0:
-                entry = entry * exponents + min(tiles[square], exponents - 1)
-        out[look] = entry
+        out[look] = _entry(tiles, places, look, exponents)
 
 
 @njit(cache=True, nogil=True)
@@ -43,12 +49,7 @@ def value(tiles: Array, places: Array, tables: Array, exponents: int, weights: A
     """Return the network's value of a board; arguments as in ``networks.Layout``."""
     total = 0.0
     for look in range(places.shape[0]):
-        entry = 0
-        for at in range(places.shape[1]):
-            square = places[look, at]
-            if square >= 0:
-                entry = entry * exponents + min(tiles[square], exponents - 1)
-        total += weights[tables[look], entry]
+        total += weights[tables[look], _entry(tiles, places, look, exponents)]
     return total
 
 
