@@ -1,4 +1,4 @@
-"""What programs send over standard input has bounded lines."""
+"""Lines that programs send over standard input are bounded."""
 
 from __future__ import annotations
 

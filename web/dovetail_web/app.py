@@ -51,13 +51,13 @@ MOST_SEATS = 16
 LONGEST_PROBLEM = 300
 """Characters of what is wrong with a form, which may quote what was typed."""
 NOT_FOUND = "Not Found"
-"""What Starlette says of an address that no route has."""
+"""Starlette's text for an address that no route has."""
 OPTIONAL = {
     "/results": "Start the page with --store OUT to show results.",
     "/arena": "Start the page with --arena FILE to show an arena.",
     "/write": "Start the page with --peers ADDRESS to let visitors write agents.",
 }
-"""What is said of addresses that only a page with certain options has."""
+"""The texts for addresses that only a page with certain options has."""
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
 MOST_DRAWN, MOST_READ = 2, 3
 """Pictures that are drawn, and journals that are read or games that are replayed, at once; others wait, and other pages
@@ -196,7 +196,7 @@ class Page:
         return self.shown(request, "home", 400 if problem else 200, problem=text, **found)
 
     async def now(self, request: Request) -> Response:
-        """What is connected and played."""
+        """Return the page of programs and runs."""
         return self.shown(request, "now")
 
     async def thumbnail(self, request: Request) -> Response:

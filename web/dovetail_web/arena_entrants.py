@@ -223,7 +223,7 @@ class EntrantPages:
         return max(found, key=lambda game: (game["unit"], game["number"]), default=None)
 
     async def log(self, request: Request) -> Response:
-        """What the arena's log says of an entrant, as text."""
+        """Return the arena's log of an entrant, as text."""
         who = await self._site.only_entrant(request)
 
         def read() -> str:

@@ -41,7 +41,7 @@ SHORT = {
     "forfeited": "not played",
     "stalled": "no answer",
 }
-"""What is said of a game that a fault decided."""
+"""The words for a game that a fault decided."""
 
 
 class RatingCurve(msgspec.Struct):

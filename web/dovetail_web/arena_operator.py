@@ -58,7 +58,7 @@ FILTERS: dict[str, Callable[[AgentRow], bool]] = {
     "with faults": lambda row: row.faults > 0,
     "banned": lambda row: row.player.state == "banned",
 }
-"""What the table can be narrowed to."""
+"""The filters of the table."""
 
 
 class OperatorPages:
@@ -81,7 +81,7 @@ class OperatorPages:
         ]
 
     async def operator(self, request: Request) -> Response:
-        """What the operator can do, and the log."""
+        """Return the operator's table with its buttons, and the log."""
         await self._site.only_operator(request)
         return await self._administration(request)
 

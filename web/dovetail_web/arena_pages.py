@@ -218,7 +218,7 @@ class ArenaPages:
         return RedirectResponse(path("arena", "hall", only=ladder.name), 303)
 
     async def hall(self, request: Request) -> Response:
-        """What is played now and who leads, full screen; the ladders take turns."""
+        """Return the hall: games in progress and the leaders, full screen; ladders take turns."""
         only = request.query_params.get("only", "")
         shown = [e for e in self._arena.ladders if only in ("", e.name)]
         if not shown:
@@ -227,7 +227,7 @@ class ArenaPages:
         return self._site.shown(request, "hall", arena=self._arena, ladders=ladders)
 
     async def leaders(self, request: Request) -> Response:
-        """What the hall shows of a ladder, as JSON."""
+        """Return a ladder for the hall, as JSON."""
         ladder = self._site.ladder(request)
 
         def read() -> bytes:

@@ -1,4 +1,4 @@
-"""What all pages of an arena share: its store, its tables, and whose a browser is."""
+"""The parts that all pages of an arena share: its store, its tables, and the entrant of a browser."""
 
 from __future__ import annotations
 

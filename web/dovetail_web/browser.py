@@ -36,7 +36,7 @@ GONE = (
     "Begin a new one on Play."
 )
 WAITING = ThreadPoolExecutor(MOST_TABLES, "waiting")
-"""What people ask for may wait for an agent to be made; in the loop's few threads, everything else would, too."""
+"""Threads for people's requests, which may wait for an agent to be made; in the loop's few threads, everything else would, too."""
 
 
 class Browser:

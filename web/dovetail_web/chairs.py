@@ -50,7 +50,7 @@ class Chair(RemoteSeat):
         self.shown: dict[str, Any] | None = None
         """The last position as the seat may see it."""
         self.hint: dict[str, Any] | None = None
-        """What an agent would do: ``number`` of the position and ``by``, then ``choice`` and ``label``, or ``problem``."""
+        """The choice of an agent: ``number`` of the position and ``by``, then ``choice`` and ``label``, or ``problem``."""
         self.seen = time.monotonic()
         """When the person's page was last heard."""
 

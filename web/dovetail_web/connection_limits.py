@@ -26,7 +26,7 @@ MOST = 4000
 SPARE = 400
 """Open files that are left for everything else."""
 SHARE = 4
-"""What part of all connections one address may have; loopback, where a proxy connects from, twice that."""
+"""The part of all connections that one address may have; loopback, where a proxy connects from, twice that."""
 HEAD_SECONDS, BODY_SECONDS, READ_SECONDS = 10.0, 20.0, 30.0
 """How long a request's head and its body may take, and how long a visitor may read nothing of an answer."""
 BACKLOG = 100

@@ -53,7 +53,7 @@ class Game:
     scene: Any = None
     """Of the newest position, as it came."""
     thought: list[Any] = field(default_factory=list)
-    """What led to the newest position."""
+    """The turn that led to the newest position."""
     size: int = 0
     """Bytes of the positions, and of the thoughts that are kept back."""
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,4 +1,4 @@
-"""Who may come in to the page, and what a browser may do with it."""
+"""Admission to the page, and the rights of a browser there."""
 
 from __future__ import annotations
 

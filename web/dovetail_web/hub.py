@@ -95,7 +95,7 @@ class Hub:
         self._watched: dict[int | None, tuple[float, bool]] = {}
         """By run, or None for all others: the pace, and whether with thoughts."""
         self._early: list[m.Message] | None = None
-        """What is heard before the answer that names a new run."""
+        """Messages that come before the answer that names a new run."""
         self._jobs = Jobs()
         self._lock = threading.Lock()
         self._stop = threading.Event()

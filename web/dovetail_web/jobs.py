@@ -1,4 +1,4 @@
-"""What browsers ask of the broker, carried out in the hub's thread.
+"""Requests of browsers to the broker, carried out in the hub's thread.
 
 Making an agent may take long, and no one else shall wait for it: such a request is a generator that gives the thread
 back meanwhile.

@@ -1,4 +1,4 @@
-"""What people do at the page's tables, and the runs in which agents give hints and games are played again."""
+"""The acts of people at the page's tables, and the runs in which agents give hints and games are played again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST_TABLES = 200
 SHARE = 4
-"""What part of all tables one address may have; loopback, where a proxy connects from, twice that."""
+"""The part of all tables that one address may have; loopback, where a proxy connects from, twice that."""
 BEGIN_SECONDS = 3.0
 """How long a person waits at the form for the first turn, or for what the game says of its options."""
 HINT_SECONDS = 30.0

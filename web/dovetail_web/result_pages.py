@@ -24,7 +24,7 @@ from dovetail_web.routes import Route
 from dovetail_web.shown import Shown
 
 STAGE = ("number", "kind", "name", "trained", "attempt", "started", "finished")
-"""What is shown of a stage."""
+"""The parts of a stage that are shown."""
 MOST_COMPARED = 12
 """Executions that one page compares."""
 WIDTH = 240
@@ -177,7 +177,7 @@ class ResultPages:
             raise HTTPException(404, str(error)) from None
 
     async def differences(self, request: Request) -> Response:
-        """What the files of two executions do not share, as CSV."""
+        """Return the keys in which the files of two executions differ, as CSV."""
         _, (one, other) = await self._both(request)
         found = differences(one.file, other.file)
         rows = [{"setting": key, "first": first, "second": second} for key, first, second in found]

@@ -22,7 +22,7 @@ GAMES: tuple[tuple[str, tuple[Player, ...]], ...] = (
     ("dots", (("mcts", {"simulations": 100}), ("alpha-beta", {"depth": 3}))),
     ("2048", (("mcts", {"simulations": 40, "seconds": 0.5}),)),
 )
-"""Whose rules need not be compiled, since that would hold up a visitor's first game."""
+"""Games without rules to compile, which would hold up a visitor's first game."""
 
 
 class Showcase:

@@ -1,4 +1,4 @@
-"""What makes pages, for the modules that have some."""
+"""The maker of pages, for the modules that have some."""
 
 from __future__ import annotations
 

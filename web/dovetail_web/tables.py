@@ -22,7 +22,7 @@ SHOWN = "showcase"
 
 @dataclass(frozen=True)
 class Sitter:
-    """Who sits at a table."""
+    """The occupant of a seat at a table."""
 
     kind: str
     """``person`` or ``agent``."""
@@ -35,7 +35,7 @@ class Sitter:
 
     @property
     def called(self) -> str:
-        """What watchers read: two agents that differ in their options are told apart."""
+        """The name that watchers read: two agents that differ in their options are told apart."""
         if self.level:
             return f"{self.name} ({self.level})"
         options = ", ".join(
@@ -54,7 +54,7 @@ lookahead is always allowed."""
 
 @dataclass(frozen=True)
 class Plan:
-    """What a table plays."""
+    """The game and the seats of a table."""
 
     environment: str
     """An offer's name."""
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """Who sits where."""
+        """Return the names by seat."""
         return [each.called for each in self.seats]
 
     @property
@@ -120,7 +120,7 @@ class Table:
     seen: float = field(default_factory=time.monotonic)
     """When someone who plays was last there."""
     ended: str = ""
-    """Who ended the game before its time."""
+    """The person who ended the game before its time."""
     abandoned: bool = False
     """Whether the game was ended because no one came back."""
     again: Table | None = None

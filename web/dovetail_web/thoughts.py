@@ -1,4 +1,4 @@
-"""What agents think, as the browser shows it: their best choices first, with what a person would point at."""
+"""Thoughts of agents, as the browser shows them: their best choices first, with what a person would point at."""
 
 from __future__ import annotations
 
