@@ -19,7 +19,8 @@ from dovetail_bridges import conversion
 MOST = 300
 """Choices that are listed; of more, the first ones."""
 LONGEST = 20_000
-"""Characters of a position at most."""
+"""Characters of a position at most; of more, the middle is left out: games that are text begin
+with their rules and end with what was said last."""
 
 
 class Named(Struct, frozen=True):
@@ -87,11 +88,13 @@ def space_of(spec: m.Spec, seat: int) -> Space | None:
 
 def position(text: str | None, observation: Any) -> str:
     """Return a position as text: what the game says of it, or the observation itself."""
-    if text:
-        return text.rstrip("\n")[:LONGEST]
-    if isinstance(observation, np.ndarray):
-        observation = nested(observation)
-    return str(observation)[:LONGEST]
+    if not text:
+        text = str(nested(observation) if isinstance(observation, np.ndarray) else observation)
+    text = text.rstrip("\n")
+    if len(text) <= LONGEST:
+        return text
+    begin, end = text[: LONGEST // 2], text[-LONGEST // 2 :]
+    return f"{begin}\n... {len(text) - LONGEST:,} characters are left out ...\n{end}"
 
 
 def about(spec: m.Spec, seat: int) -> list[str]:

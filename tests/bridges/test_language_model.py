@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.bridges.stand_ins import stand_in
 
 from dovetail import DovetailError, Environment, InProcess, Spec, Turn, spaces
 from dovetail.peer.agents.agent import Decision, Seat
@@ -28,6 +29,7 @@ from dovetail_bridges.gdl import GDL
 from dovetail_bridges.language_model import LanguageModel, prompt
 from dovetail_bridges.language_model.agent import LanguageModelParameters
 from dovetail_bridges.language_model.endpoint import Endpoint, Late, Settings, settings
+from dovetail_bridges.textarena.environment import TextArena
 
 Reply = Callable[[dict[str, Any]], Any]
 """Gets a request; returns the model's text, or (status, body) or a generator of bytes."""
@@ -318,6 +320,14 @@ class Pick(Environment):
         return Turn.end([0], [float(sum(actions[0]))])
 
 
+def test_a_long_position_keeps_its_beginning_and_its_end() -> None:
+    seen = position("RULES " + "x" * 50_000 + " your turn", None)
+    assert len(seen) < 20_100
+    assert seen.startswith("RULES")
+    assert seen.endswith("your turn")
+    assert "\n... 30,016 characters are left out ...\n" in seen
+
+
 def test_an_observation_without_elements_costs_nothing() -> None:
     """Nested lists of it would fill the memory."""
     assert position(None, np.empty([2**40, 0])) == "[]"
@@ -330,6 +340,64 @@ def test_actions_of_any_space_are_asked_as_json() -> None:
             (game,) = experiment.run("pick", ["language-model"]).wait()
     assert game.seats[0].total == 3.0
     assert "MultiDiscrete" in server.requests[0]["messages"][0]["content"]
+
+
+class Say(Environment):
+    """The first text ends it; the number of its lines is the reward."""
+
+    def init(self) -> Spec:
+        return Spec(
+            observation_spaces=[spaces.Text(9)], action_spaces=[spaces.Text(12, min_length=2)]
+        )
+
+    def start(self, seed: int) -> Turn:
+        return Turn.ask(0, "say it")
+
+    def step(self, actions: Any) -> Turn:
+        return Turn.end(["said"], [float(actions[0].count("\n") + 1)])
+
+
+def test_where_actions_are_text_all_that_follows_the_marker_counts() -> None:
+    answers = iter(
+        ["[4]", "ACTION: " + "x" * 13, "I write ACTION: as told.\n**ACTION:**\none\ntwo"]
+    )
+    with model(lambda request: next(answers)) as server:
+        agent = LanguageModel(LanguageModelParameters(), 0, server.where)
+        with InProcess([Say], [agent]) as experiment:
+            (game,) = experiment.run("say", ["language-model"]).wait()
+    assert game.seats[0].total == 2.0
+    assert "the text of your action" in server.requests[0]["messages"][0]["content"]
+    told = [request["messages"][-1]["content"] for request in server.requests]
+    assert "it must end with ACTION: at the beginning of a line" in told[1]
+    assert "after ACTION: there must be 2 to 12 characters, not 13" in told[2]
+
+
+def test_a_seat_whose_model_finds_no_text_fails_with_one_line() -> None:
+    with model(lambda request: "no idea") as server:
+        agent = LanguageModel(LanguageModelParameters(attempts=2), 0, server.where)
+        with InProcess([Say], [agent]) as experiment:
+            (game,) = experiment.run("say", ["language-model"], retries=0).wait()
+    assert (game.reason, game.blame, len(server.requests)) == ("stalled", 0, 2)
+    assert game.message.endswith(
+        "language-model: it must end with ACTION: at the beginning of a line, and your text"
+    )
+
+
+def test_two_models_play_a_text_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in("textarena", monkeypatch)
+
+    def bracketed(request: dict[str, Any]) -> str:
+        seen = request["messages"][1]["content"]
+        (free, *_) = re.findall(r"\[\d\]", seen.rsplit("Available Moves", 1)[-1])
+        return f"Thinking of [0] first.\n`ACTION: {free}`"
+
+    with model(bracketed) as server:
+        agent = LanguageModel(LanguageModelParameters(), 0, server.where)
+        with InProcess([TextArena], [agent]) as experiment:
+            (game,) = experiment.run("textarena", ["language-model"] * 2, check=True).wait()
+    assert (game.reason, game.blame) == ("terminated", None)
+    assert sorted(game.outcome or []) == [0.0, 1.0]
+    assert game.turns == len(server.requests) > 5  # none was asked twice
 
 
 @pytest.mark.parametrize(

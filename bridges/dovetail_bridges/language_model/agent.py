@@ -55,7 +55,7 @@ class LanguageModelParameters(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["random", "fail"],
         Meta(
             description="Without a legal answer in time and budget: a random legal action, or the "
-            "episode ends as crashed."
+            "seat fails.  Where actions are text it always fails: random letters say nothing."
         ),
     ] = "random"
 
@@ -165,7 +165,7 @@ class LanguageModel(Agent[LanguageModelParameters]):
     def _instead(self, decision: Decision, entry: dict[str, Any], why: str) -> Any:
         """Do what is done without an answer."""
         entry["fallback"] = why
-        if self.parameters.fallback == "fail":
+        if self.parameters.fallback == "fail" or prompt.writes(decision):
             raise Forfeit("unavailable", f"language-model: {why}")
         if decision.legal is not None:
             action: Any = decision.rng.choice(decision.legal)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from typing import Any
 
 from dovetail.peer.agents.agent import Decision
 from dovetail.protocol import codec
-from dovetail_bridges.choices import about, choices, is_legal, position, total
+from dovetail.protocol.spaces import Text
+from dovetail_bridges.choices import about, choices, is_legal, position, space_of, total
 
 _NUMBER = re.compile(r"(?:ACTION:?\s*)?(-?[0-9]{1,18})\.?", re.IGNORECASE)
 _VALUE = re.compile(r"(?:ACTION:?\s*)?(.+)", re.IGNORECASE)
+_WORDS = re.compile(r"^[ \t]*([*_`]*)ACTION[ \t]*:", re.IGNORECASE | re.MULTILINE)
 SHOWN = 200
 """Characters of a wrong answer that the next question repeats."""
 
@@ -32,7 +35,12 @@ def question(decision: Decision, rules: str = "") -> list[dict[str, str]]:
     if rules:
         system.append(rules)
     listed = choices(decision)
-    if listed is None:
+    if listed is None and writes(decision):
+        form = (
+            "Think briefly. Then end with ACTION: at the beginning of a line, and after it the "
+            "text of your action, and nothing else."
+        )
+    elif listed is None:
         form = "Think briefly. Then end with one line: ACTION: and your action as JSON."
     else:
         form = "Think briefly. Then end with one line: ACTION: and the number of one legal action."
@@ -58,12 +66,16 @@ def question(decision: Decision, rules: str = "") -> list[dict[str, str]]:
 def read(answer: str, decision: Decision) -> Any:
     """Return the action in an answer: that of its last line, and nothing else counts.
 
+    Where actions are text, it is all that follows the last ACTION: that begins a line.
+
     Raises:
         BadAnswer: there is none, or it is not legal.
 
     >>> _NUMBER.fullmatch("ACTION: 3").group(1)
     '3'
     """
+    if choices(decision) is None and writes(decision):
+        return _text(answer, decision)
     lines = [line.strip().strip("*`") for line in answer.splitlines() if line.strip()]
     last = lines[-1].strip() if lines else ""
     if choices(decision) is not None:
@@ -79,6 +91,27 @@ def read(answer: str, decision: Decision) -> Any:
             raise BadAnswer("the last line must be ACTION: and your action as JSON") from None
     if not is_legal(decision, action):
         raise BadAnswer(f"{str(action)[:40]} is not a legal action here")
+    return action
+
+
+def writes(decision: Decision) -> bool:
+    """Return whether a seat's actions are text."""
+    return isinstance(space_of(decision.seat.spec, decision.seat.seat), Text)
+
+
+def _text(answer: str, decision: Decision) -> str:
+    """Return the text after the last marker of an answer, without its emphasis."""
+    markers = list(_WORDS.finditer(answer))
+    if not markers:
+        raise BadAnswer("it must end with ACTION: at the beginning of a line, and your text")
+    action = answer[markers[-1].end() :].strip(markers[-1][1] + string.whitespace)
+    space = space_of(decision.seat.spec, decision.seat.seat)
+    if not action or not is_legal(decision, action):
+        assert isinstance(space, Text)
+        allowed = f"{max(1, space.min_length)} to {space.max_length} characters"
+        if space.charset is not None:
+            allowed += f" of {space.charset[:SHOWN]!r}"
+        raise BadAnswer(f"after ACTION: there must be {allowed}, not {len(action)}")
     return action
 
 
