@@ -18,9 +18,10 @@ from websockets.sync.server import ServerConnection, serve
 
 from dovetail import InProcess
 from dovetail.peer.agents.random_agent import Random
+from dovetail.peer.environments.environment import IllegalAction
 from dovetail.peer.presets import preset
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.spaces import Discrete
+from dovetail.protocol.spaces import Discrete, Text
 from dovetail_bridges.openenv.client import OpenEnvClient, ServerFault, addresses
 from dovetail_bridges.openenv.environment import OpenEnv
 from dovetail_games.connect_four import ConnectFour
@@ -78,6 +79,10 @@ class Nim:
                 heap, player, steps = random.Random(said["data"]["seed"]).randint(8, 12), 1, 0
                 reward: Any = None
             else:
+                if said["data"].get("type") == "list_tools":
+                    tools = {"observation": {"tools": [{"name": "take"}]}}
+                    connection.send(json.dumps({"type": "observation", "data": tools}))
+                    continue
                 steps += 1
                 column = said["data"].get("column")
                 if steps == 3 and self.fault:
@@ -221,6 +226,26 @@ def test_the_schema_says_what_a_seat_chooses() -> None:
         kind = preset(OpenEnv, {"url": url, "action": "row"}, "environment openenv")
         with pytest.raises(DovetailError, match="an action has no 'row'; it has column, metadata"):
             kind().init()
+
+
+def test_where_actions_call_tools_they_are_json_and_the_tools_are_told() -> None:
+    call = {
+        "properties": {"type": {}, "tool_name": {"type": "string"}, "arguments": {}},
+        "required": ["tool_name"],
+    }
+    with running(Nim(action=call)) as url:
+        made = preset(OpenEnv, {"url": url}, "environment openenv")()
+        assert made.init().action_spaces == [Text(1 << 20)]
+        made.start(3)
+        turn = made.step({0: '{"tool_name": "take", "arguments": {"n": 2}, "column": 1}'})
+        heap = json.loads(turn.seats[0].observation)["heap"]
+        with pytest.raises(IllegalAction, match="'take' is not a JSON object"):
+            made.step({0: "take"})
+        lines = made.text(0).splitlines()
+        assert made.text() == ""
+        made.cleanup()
+    assert lines[:2] == ["Tools, by name, description and arguments:", '{"name": "take"}']
+    assert json.loads(lines[2])["heap"] == heap
 
 
 def test_an_observation_may_be_a_list_of_numbers() -> None:

@@ -122,6 +122,7 @@ class OpenEnv(Environment[Options]):
             self._open = partial(OpenEnvClient, base, headers, options.timeout)
             self.client = self._open()
             first = self._begun(0)
+            self._tools = self._listed_tools() if self._fields.calls else ""
         except ServerFault as fault:
             raise DovetailError(f"environment openenv: {fault}") from None
         self._fields.measure(_legal(first, options))
@@ -137,6 +138,7 @@ class OpenEnv(Environment[Options]):
 
     def start(self, seed: int) -> Turn:
         self._turn = 0
+        self._shown = ""
         self._totals = [0.0] * len(self._players)
         return self._ask(self._begun(seed), [0.0] * len(self._players))
 
@@ -149,6 +151,16 @@ class OpenEnv(Environment[Options]):
             return self.client.ask("reset", {**self.configuration.reset, "seed": seed})
         except RequestRefused as refusal:
             raise ServerFault(f"reset is refused: {refusal}") from None
+
+    def _listed_tools(self) -> str:
+        """Return the tools of a server whose actions are calls, for those who read."""
+        try:
+            tools = _inner(self.client.ask("step", {"type": "list_tools"})).get("tools")
+        except RequestRefused as refusal:
+            raise ServerFault(f"its list of tools is refused: {refusal}") from None
+        listed = tools if isinstance(tools, list) else []
+        lines = [as_json(each) for each in listed]
+        return "\n".join(["Tools, by name, description and arguments:", *lines])[:LONGEST]
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         [(seat, action)] = actions.items()
@@ -214,7 +226,14 @@ class OpenEnv(Environment[Options]):
         outcome = None if cut else from_returns(self._totals)
         return Turn.end(seen, rewards, outcome=outcome, truncated=cut)
 
+    def text(self, seat: int | None = None) -> str:
+        """Return a seat's last observation, after the tools if actions are calls of tools."""
+        if seat is None:  # OpenEnv does not say what everyone may know
+            return ""
+        return "\n".join(filter(None, (self._tools, self._shown)))
+
     def _observed(self, data: dict[str, Any]) -> Any:
+        self._shown = as_json(data.get("observation"))[:LONGEST]
         return _value(data, self.configuration.observe, self._seen_as)
 
     def fork(self, seat: int, seed: int) -> OpenEnv:
@@ -241,7 +260,11 @@ class _Action:
     def __init__(self, found: dict[str, Any], options: Options) -> None:
         self._options = options
         self._properties: dict[str, Any] = found.get("properties") or {}
+        self.calls = not options.action and {"tool_name", "arguments"} <= self._properties.keys()
+        """True if an action is a call of one of the server's tools."""
         required = [each for each in found.get("required") or () if each not in options.fixed]
+        if self.calls:
+            required = []  # the name alone calls nothing
         self.field = options.action or (required[0] if len(required) == 1 else "json")
         if self.field != "json" and self.field not in self._properties:
             raise DovetailError(
