@@ -203,7 +203,7 @@ drill: ## show that a change of the contract needs no edit in any client (slow)
 lock: $(STAMP) ## resolve the lock files from scratch (needs the network)
 	echo uv | $(BIN)/uv pip compile $(LOCK_FLAGS) -o requirements-uv.lock -
 	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra games --extra experiments --extra cma --extra gymnasium --extra pettingzoo \
-		--extra openspiel --extra mcp --extra web --extra language-models --extra dev -o requirements.lock pyproject.toml
+		--extra openspiel --extra mcp --extra web --extra language-models --extra postgres --extra dev -o requirements.lock pyproject.toml
 	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra ray -c requirements.lock -o requirements-ray.lock pyproject.toml
 	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra bench -c requirements.lock -o requirements-bench.lock pyproject.toml
 	$(BIN)/uv pip compile $(LOCK_FLAGS) --extra docs -c requirements.lock -o requirements-docs.lock pyproject.toml
