@@ -1,8 +1,9 @@
 """Writes the revision into what is built, and compiles hot modules by mypyc if DOVETAIL_COMPILE=1.
 
 The file `_revision.txt` is what `dovetail.peer.provenance` reads where there is no checkout.
-`pyproject.toml` lists the modules that are compiled.  The wheel keeps their sources beside the extension modules,
-which Python prefers.  docs/decisions has the reasons; `make compiled` is the command.
+`pyproject.toml` lists the modules that are compiled.  The wheel keeps their sources beside the
+extension modules, which Python prefers.  docs/decisions has the reasons; `make compiled` is the
+command.
 """
 
 from __future__ import annotations

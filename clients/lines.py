@@ -1,6 +1,7 @@
 """Count the lines of each client library by the level that needs them: ``python clients/lines.py``.
 
-Lines that are not blank, comments included, of the library alone: no tests, programs or build files.
+Lines that are not blank, comments included, of the library alone: no tests, programs or build
+files.
 """
 
 from __future__ import annotations

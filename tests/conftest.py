@@ -1,7 +1,7 @@
 """Give each test the marker of its group, and keep the fast ones to their word.
 
-A file names its group by ``pytestmark``; the others are in the ``GROUP`` of the conftest.py of their
-folder, or of the nearest one above it that has one.
+A file names its group by ``pytestmark``; the others are in the ``GROUP`` of the conftest.py of
+their folder, or of the nearest one above it that has one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ provenance.here()  # asks git once, before fast tests may start no program
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the groups as markers, let programs be interrupted, and leave the account's secret alone."""
+    """Declare the groups as markers, let programs be interrupted, and leave the account's secret
+    alone."""
     os.environ["DOVETAIL_SECRET"] = "none"
     # A shell has what it starts in the background ignore SIGINT, and programs inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -76,7 +77,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _logs() -> Iterator[None]:
-    """Remove the handlers that a command left which ran in this process: their stream ends with its test."""
+    """Remove the handlers that a command left which ran in this process: their stream ends with its
+    test."""
     before = list(logging.root.handlers)
     yield
     for each in [each for each in logging.root.handlers if each not in before]:

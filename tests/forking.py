@@ -1,8 +1,9 @@
 """Starts Python programs by forking a process that has imported what they need.
 
-Importing takes most programs of the tests longer than what they are started for; a kit starts about seventy.
-``Forked`` takes the place of ``subprocess.Popen``.  A request to the process that forks is one message with four
-descriptors: the program's streams, and a pipe for its number and its exit status.
+Importing takes most programs of the tests longer than what they are started for; a kit starts about
+seventy. ``Forked`` takes the place of ``subprocess.Popen``.  A request to the process that forks is
+one message with four descriptors: the program's streams, and a pipe for its number and its exit
+status.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-# -- the process that forks ----------------------------------------------------------------------------
+# -- the process that forks ------------------------------------------------------------------------
 
 
 def _forked(control: socket.socket) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""What the bench makes of its measurements."""
+"""The figures that the bench makes of its measurements."""
 
 from __future__ import annotations
 

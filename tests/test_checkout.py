@@ -1,4 +1,5 @@
-"""A checkout holds plain packages: tools resolve every import, and a traceback names git's paths."""
+"""A checkout holds plain packages: tools resolve every import, and a traceback names git's
+paths."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def test_what_is_generated_whole_is_marked_so_and_nothing_else_of_the_clients() 
 
 
 CHECKED_SINCE = "f3c67af77bb0c396be4c01fd92d4b44ccb4d2956"
-"""The commit from which on subjects are checked; earlier ones are up to 286 characters long."""
+"""The commit after which subjects are checked; earlier ones are up to 286 characters long."""
 
 
 def test_the_subject_of_a_commit_is_short() -> None:

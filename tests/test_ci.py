@@ -1,4 +1,4 @@
-"""What the checks of every change rest on: caches that are empty and configuration that is not."""
+"""The ground of the checks of every change: caches that are empty and configuration that is not."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def test_a_file_that_names_no_group_is_in_that_of_the_nearest_folder(conftest: A
 
 
 def test_a_worker_gets_the_tests_of_an_xdist_group_together(request: pytest.FixtureRequest) -> None:
-    """pytest-xdist deals tests out by the ends of their ids, and says nothing if they are missing."""
+    """pytest-xdist deals tests out by the ends of their ids, and says nothing if they are
+    missing."""
     if not getattr(request.config.option, "loadgroup", False):
         pytest.skip("there are no workers; `make test` has them")
     for item in request.session.items:

@@ -20,7 +20,8 @@ COMMANDS = re.findall(r"^```\n(dovetail broker\n.*?)^```$", TEXT, re.MULTILINE |
 
 
 def scores(printed: str) -> list[float]:
-    """Return the learner's score in each quarter, which the example prints beside its first game."""
+    """Return the learner's score in each quarter, which the example prints beside its first
+    game."""
     lines = [line.split() for line in printed.splitlines()]
     assert [first for first, _ in lines] == ["0", "500", "1000", "1500"]
     return [float(score) for _, score in lines]

@@ -91,7 +91,8 @@ class Crowd:
         return self.requests
 
     def sensible(self, wrong: Mapping[str, Any] | None = None) -> None:
-        """Answer what was asked, as a well-behaved peer would; but ``wrong`` in columns of batches."""
+        """Answer what was asked, as a well-behaved peer would; but ``wrong`` in columns of
+        batches."""
 
         def batch(connection: int, answer: m.Turns | m.Actions) -> None:
             for name, value in (wrong or {}).items():

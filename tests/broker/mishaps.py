@@ -1,4 +1,4 @@
-"""What goes wrong in a simulated schedule, and how often."""
+"""The mishaps of a simulated schedule, and their rates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Faults:
     absence: float = 12.0
     """Longest time until a program reconnects, or another takes the place of a dead one."""
     kill: float = 0.0
-    """The broker dies before, in the middle of, or after writing down and sending; another starts."""
+    """The broker dies before, in the middle of, or after writing down and sending; another
+    starts."""
     outage: float = 6.0
     """Longest time until it does."""
     snapshot: float = 0.02

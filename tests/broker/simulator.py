@@ -31,7 +31,7 @@ LOOK = 0.25
 
 
 class Program(Protocol):
-    """What runs at the far end of a simulated connection."""
+    """The program at the far end of a simulated connection."""
 
     role: m.Role
 
@@ -89,7 +89,7 @@ class Simulator:
         self._connections = itertools.count(1)
         self._intake = Intake(self.core)
         self._taken: list[Event] = []
-        """What the core took in and is not written down."""
+        """Events that the core took in and that are not written down."""
         self._written: list[Event] = []
         self._snapshot = snapshot.write(self.core, {})
         self._recorded = 0
@@ -229,7 +229,8 @@ class Simulator:
     # -- time ------------------------------------------------------------------------------------
 
     def run(self, until: Callable[[], bool], longest: float) -> bool:
-        """Let time pass until a condition holds; return whether it did within ``longest`` seconds."""
+        """Let time pass until a condition holds; return whether it did within ``longest``
+        seconds."""
         end = self.now + longest
         while not until():
             wakes = max(self.core.deadline() + self._lag, self._down)

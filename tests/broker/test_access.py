@@ -1,4 +1,4 @@
-"""What the holders of keys may do: the decisions, the file, and the core that asks."""
+"""The rights of the holders of keys: the decisions, the file, and the core that asks."""
 
 from __future__ import annotations
 

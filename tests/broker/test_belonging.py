@@ -1,4 +1,4 @@
-"""What an experiment made is its own, unless it says that it is shared."""
+"""Agents and tables of an experiment are its own, unless it says that they are shared."""
 
 from __future__ import annotations
 

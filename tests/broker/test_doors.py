@@ -197,7 +197,8 @@ def test_an_action_counts_in_process_as_over_a_socket(
 
 def test_an_array_is_what_it_was_when_it_was_handed_out() -> None:
     class Reuses(Environment):
-        """Writes every observation into the same array, and its legal actions into the same list."""
+        """Writes every observation into the same array, and its legal actions into the same
+        list."""
 
         name = "reuses"
 

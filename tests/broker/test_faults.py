@@ -1,4 +1,5 @@
-"""Faults over real sockets: each costs the peer concerned one clear line, and nobody else anything."""
+"""Faults over real sockets: each costs the peer concerned one clear line, and nobody else
+anything."""
 
 from __future__ import annotations
 
@@ -388,7 +389,8 @@ def test_an_answer_leaves_before_the_agent_has_thought_about_all_that_came_with_
             return super().step(actions)
 
     class Waiting(Player):
-        """Takes its time over its first decision, and waits in the second for the other game to go on."""
+        """Takes its time over its first decision, and waits in the second for the other game to go
+        on."""
 
         heard: list[bool] = []  # noqa: RUF012
 

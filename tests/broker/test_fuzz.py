@@ -143,7 +143,7 @@ messages = st.one_of(
 
 
 class Anarchy(RuleBasedStateMachine):
-    """What a crowd does, chosen by Hypothesis."""
+    """The acts of a crowd, chosen by Hypothesis."""
 
     def __init__(self) -> None:
         super().__init__()

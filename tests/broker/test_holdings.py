@@ -1,4 +1,4 @@
-"""What a peer can make the broker keep is counted in bytes, and costs it as many units."""
+"""Memory that a peer makes the broker keep is counted in bytes, and costs it as many units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Peers in the broker's own program: their time counts, and what they say counts as over a socket."""
+"""Peers in the broker's own program: their time counts, and what they say counts as over a
+socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The journal proves itself: what is damaged is found, what is not is read, and one broker writes it."""
+"""The journal proves itself: what is damaged is found, what is not is read, and one broker writes
+it."""
 
 from __future__ import annotations
 

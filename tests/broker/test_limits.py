@@ -1,4 +1,5 @@
-"""What a peer may cost the others: sizes, requests at once, and what becomes of one that asks for too much."""
+"""The costs that a peer may cause to others: sizes, requests at once, and what becomes of one that
+asks for too much."""
 
 from __future__ import annotations
 
@@ -263,7 +264,7 @@ def test_of_a_catalogue_only_the_page_is_made(monkeypatch: pytest.MonkeyPatch) -
 
 
 def unconfirmed(table: Conversation, count: int) -> Voice:
-    """Return an agent that has not confirmed so many refusals."""
+    """Return an agent that has not confirmed a number of refusals."""
     agent = table.agents[0]
     for number in range(count):
         table.core.receive(agent.address, m.AgentLookahead(number, 99, 0, 0, []), table.now)
@@ -533,7 +534,8 @@ def test_what_is_sent_to_a_watcher_alone_does_not_overtake_what_it_watches() -> 
 
 @contextmanager
 def broker() -> Iterator[tuple[Server, Callable[[Callable[[], bool]], int]]]:
-    """A broker, and a function that moves it until something holds; it returns in how many rounds."""
+    """A broker, and a function that moves it until something holds; it returns in how many
+    rounds."""
     server = Server("tcp://127.0.0.1:*", Settings())
 
     def until(done: Callable[[], bool]) -> int:

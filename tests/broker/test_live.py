@@ -1,4 +1,4 @@
-"""What is in progress survives the broker: its file, and the state that is read from it."""
+"""Work in progress survives the broker: its file, and the state that is read from it."""
 
 from __future__ import annotations
 
@@ -360,7 +360,8 @@ def test_a_version_whose_records_differ_does_not_read_it(
 def test_a_broker_that_is_not_durable_ends_what_another_left(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its records follow in the journal: a later broker that read the file took them for the old one's."""
+    """Its records follow in the journal: a later broker that read the file took them for the old
+    one's."""
     Shell(tmp_path / "games").die()
     assert (tmp_path / "games.live").exists()
     journal = Journal(tmp_path / "games")

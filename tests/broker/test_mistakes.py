@@ -1,4 +1,5 @@
-"""What authors of environments, agents and scripts get wrong costs them one line that says what, and nobody a wait."""
+"""Mistakes of the authors of environments, agents and scripts cost them one line that says what,
+and nobody a wait."""
 
 from __future__ import annotations
 
@@ -388,7 +389,7 @@ def test_in_process_the_limits_of_frames_are_those_of_the_broker() -> None:
     assert loaded == [2**24 + 1]
 
 
-# -- hosts ------------------------------------------------------------------------------------------
+# -- hosts -----------------------------------------------------------------------------------------
 
 
 def opened(host: EnvironmentHost) -> None:

@@ -1,4 +1,5 @@
-"""Work has an owner: what a loop, a connection or a process began ends with it, or says that it goes on."""
+"""Work has an owner: what a loop, a connection or a process began ends with it, or says that it
+goes on."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.processes
 
 ENDLESS = 10**6
 SOON = 20.0
-"""Seconds within which something happens on a busy machine, where it is a matter of milliseconds."""
+"""Seconds within which something happens on a busy machine, where it is a matter of
+milliseconds."""
 
 
 class Coin(Environment):

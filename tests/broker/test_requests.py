@@ -237,7 +237,7 @@ def test_a_program_at_work_may_be_silent_ten_times_as_long() -> None:
     assert session.machine.state == "away"
 
 
-# -- stepwise runs, watching ------------------------------------------------------------------------
+# -- stepwise runs, watching -----------------------------------------------------------------------
 
 
 def stepwise(**run: Any) -> Conversation:

@@ -60,7 +60,7 @@ def test_a_late_resignation_is_late() -> None:
     over(table, reason="truncated", blame=0)
 
 
-# -- turns and rewards ------------------------------------------------------------------------------
+# -- turns and rewards -----------------------------------------------------------------------------
 
 
 @pytest.mark.rule("S6.6")
@@ -153,7 +153,7 @@ def test_a_count_of_refused_answers_stays_an_integer_that_travels() -> None:
     codec.encode(table.records[0])
 
 
-# -- clocks -----------------------------------------------------------------------------------------
+# -- clocks ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("S6.13")
@@ -220,7 +220,7 @@ def test_without_a_clock_a_silent_seat_stalls_and_plays_again_once_it_is_heard()
     table.environment.hears(m.EnvironmentStart)
 
 
-# -- actions that are not legal ---------------------------------------------------------------------
+# -- actions that are not legal --------------------------------------------------------------------
 
 
 @pytest.mark.rule("S6.5", "S6.13")
@@ -345,7 +345,7 @@ def test_a_player_behind_an_agent_that_fails_costs_the_game_whatever_a_crash_cos
     assert [seat.breaches for seat in result.seats] == [1, 0]
 
 
-# -- whose fault it is ------------------------------------------------------------------------------
+# -- whose fault it is -----------------------------------------------------------------------------
 
 
 def test_a_crash_is_blamed_and_not_scored_and_played_again() -> None:

@@ -16,7 +16,7 @@ from dovetail.protocol.spaces import Discrete, Space
 
 SPACES: list[Space] = [Discrete(3)]
 
-# -- the order of episodes --------------------------------------------------------------------------
+# -- the order of episodes -------------------------------------------------------------------------
 
 
 def heard(voice: Voice, kind: type[m.Message]) -> list[Any]:
@@ -27,7 +27,8 @@ def heard(voice: Voice, kind: type[m.Message]) -> list[Any]:
 
 
 def second_run(capacity: int, **run: Any) -> Conversation:
-    """Begin a run in which one agent of some capacity holds both seats; all its matches are open."""
+    """Begin a run in which one agent of some capacity holds both seats; all its matches are
+    open."""
     table = Conversation().opens()
     heard(table.environment, m.EnvironmentStart)
     Voice(table, "agent", "both", m.Offer("both", capacity=capacity, instance=True))
@@ -128,7 +129,7 @@ def test_complaints_end_until_the_next_pong() -> None:
     assert complaints(1) == 1
 
 
-# -- who may do what --------------------------------------------------------------------------------
+# -- who may do what -------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("S13.3")

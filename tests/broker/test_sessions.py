@@ -229,7 +229,8 @@ def test_the_access_token_is_asked_for() -> None:
 
 
 class Secret(str):
-    """A token that must not be compared as text is: the time that takes tells how much of it is right."""
+    """A token that must not be compared as text is: the time that takes tells how much of it is
+    right."""
 
     __hash__ = str.__hash__
 
@@ -252,7 +253,7 @@ def test_each_token_is_looked_up_once_and_the_brokers_takes_the_same_time() -> N
     assert [peer.entrant for peer in core.broker.sessions.values()] == ["ada", ""]
 
 
-# -- delivery ---------------------------------------------------------------------------------------
+# -- delivery --------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("S4.12", "S5.5")

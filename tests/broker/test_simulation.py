@@ -58,7 +58,7 @@ class Dice(Environment):
 
 
 class StackArrays:
-    """What the agents of one life of one program were told."""
+    """The messages to the agents of one life of one program."""
 
     def __init__(self) -> None:
         self.started: Counter[tuple[int, int]] = Counter()
@@ -167,7 +167,7 @@ class Script:
 
 @pytest.fixture(scope="module")
 def reference() -> Reference:
-    """What each episode is when nothing goes wrong, in process."""
+    """The episodes in process, when nothing goes wrong."""
     with InProcess([Dice], [gambler(StackArrays())]) as experiment:
         agents = [experiment.create("gambler", seed=1) for _ in range(3)]
         run = experiment.run("dice", agents, episodes=EPISODES, seed=5)
@@ -203,7 +203,8 @@ def play(
     schedules: list[Faults] = SCHEDULES,
     substituted: list[int] | None = None,
 ) -> str:
-    """Play a schedule; return how its run ended, and note the episodes in which a substitute played."""
+    """Play a schedule; return how its run ended, and note the episodes in which a substitute
+    played."""
     faults = schedules[seed % len(schedules)]
     simulator = Simulator(seed, faults)
     ledgers: list[tuple[StackArrays, object]] = []

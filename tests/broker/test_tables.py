@@ -1,4 +1,5 @@
-"""Every message, and every event of the broker's own, in every state: the broker does what the tables say.
+"""Every message, and every event of the broker's own, in every state: the broker does what the
+tables say.
 
 A cell is a state and something that happens there.  What happens is a chain of the table's events.
 If the table does not name the first one in that state, nothing at all may change; if it does, the
@@ -49,7 +50,7 @@ class World(Conversation):
         return tuple(machine.state for machine in machines)
 
 
-# -- how to come into a state -----------------------------------------------------------------------
+# -- how to come into a state ----------------------------------------------------------------------
 
 
 def begin(world: World) -> None:
@@ -129,7 +130,7 @@ TABLES: dict[str, tuple[Table, Callable[[World], str]]] = {
     "session": (SESSION, lambda world: world.peer.machine.state),
 }
 
-# -- what may happen --------------------------------------------------------------------------------
+# -- what may happen -------------------------------------------------------------------------------
 
 
 def episode(world: World) -> int:
@@ -373,7 +374,7 @@ CELLS = [
     for what in happenings
 ]
 OTHERS = {"hello to resume", "another hello", "a newcomer of its name"}
-"""What begins another session, in a state in which it is not about this one."""
+"""Messages that begin another session, in a state in which they are not about this one."""
 
 
 def chain(machine: str, state: str, what: str) -> list[str]:

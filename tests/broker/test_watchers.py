@@ -1,4 +1,5 @@
-"""What the broker sends to those who watch: a turn is encoded once, and who cannot follow sees fewer."""
+"""The broker's messages to those who watch: a turn is encoded once, and who cannot follow sees
+fewer."""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def test_a_run_may_be_left_out_of_all_that_are_watched() -> None:
     watcher = Voice(table, "observer")
 
     def shown() -> bool:
-        """Whether the next turn is shown."""
+        """True if the next turn is shown."""
         watcher.heard.clear()
         table.environment.turns(0)
         table.agents[0].acts(0, table.agents[0].heard[-1])

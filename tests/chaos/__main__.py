@@ -29,7 +29,8 @@ def main() -> int:
         happened: list[str] = []
         expected: Callable[[int, int], list[Account]] = undisturbed
         if given.language is not None:
-            # Two programs play undisturbed, since no program of another language plays in this process.
+            # Two programs play undisturbed, since no program of another language plays in this
+            # process.
             quiet = Path(folder) / "quiet"
             quiet.mkdir()
             reference = stack.enter_context(closing(Theatre(quiet, language=given.language)))

@@ -1,14 +1,15 @@
-"""What hostile peers cost an honest match: its speed before, during and after each attack, and the broker's memory.
+"""The cost of hostile peers to an honest match: its speed before, during and after each attack, and
+the broker's memory.
 
-Each party is its own process, on loopback: a broker, an environment, an agent, the experiment here, and
-the attacker.  Episodes must be the same as without an attack.
+Each party is its own process, on loopback: a broker, an environment, an agent, the experiment here,
+and the attacker.  Episodes must be the same as without an attack.
 
-The attacker has the machine's last processor to itself, and the others share the rest: what it spends on its
-own work, such as encrypting 16 MB, costs no one else's machine anything.  The last column but one is how
-much of its processor it used.
+The attacker has the machine's last processor to itself, and the others share the rest: what it
+spends on its own work, such as encrypting 16 MB, costs no one else's machine anything.  The last
+column but one is how much of its processor it used.
 
-The machine's other work shows in the speed; the processor time that the broker needs for a turn of the
-honest match hardly feels it.
+The machine's other work shows in the speed; the processor time that the broker needs for a turn of
+the honest match hardly feels it.
 
     python -m tests.chaos.attacks [--guarded] [ATTACK ...]
 
@@ -74,7 +75,7 @@ def flood(
     role: m.Role = "observer",
     together: int = 200,
 ) -> None:
-    """Send one kind of message as fast as the broker takes it, so many together."""
+    """Send one kind of message as fast as the broker takes it, in groups of a given size."""
     peer = dealer(address, role)
     count = 0
     for _ in times(rounds):
@@ -134,7 +135,8 @@ def hellos(address: str, rounds: int | None, **fields: Any) -> None:
 
 
 def watchers(address: str, rounds: int | None) -> None:
-    """Watch everything with 200 peers that read all of it; with fewer if it is for some rounds only."""
+    """Watch everything with 200 peers that read all of it; with fewer if it is for some rounds
+    only."""
     peers = [dealer(address) for _ in range(200 if rounds is None else 10)]
     for peer in peers:
         peer.send([codec.encode(m.Watch(1))])
@@ -232,7 +234,8 @@ class Giant(Hoard):
         self.game = dealer(address, "environment", offers=[m.Offer(self.kind)])
 
     def serve(self) -> None:
-        """Answer what the player is asked, and in a thread what the game is, until they are closed."""
+        """Answer what the player is asked, and in a thread what the game is, until they are
+        closed."""
         played = threading.Thread(target=self.play, daemon=True)
         played.start()
         while not self.over:

@@ -1,4 +1,5 @@
-"""Slow disks, full disks and clocks that jump, for one program: a library in C that is loaded before the system's.
+"""Slow disks, full disks and clocks that jump, for one program: a library in C that is loaded
+before the system's.
 
 ``disturb.c`` says what it does.  It needs Linux and a C compiler.
 """
@@ -28,7 +29,7 @@ def lacking() -> str:
 
 
 class Disturbance:
-    """What is to happen to the programs that run with ``environment``.
+    """The events to come for the programs that run with ``environment``.
 
     Args:
         folder: for the library and the file with the orders.

@@ -68,7 +68,8 @@ class Proxy:
         self._end(*sockets)
 
     def half_open(self, seconds: float) -> None:
-        """Swallow what is sent, both ways, while both ends see an open connection; then break it."""
+        """Swallow what is sent, both ways, while both ends see an open connection; then break
+        it."""
         self._deaf = True
 
         def end() -> None:

@@ -1,8 +1,8 @@
 """The broker at full rate with faults, for long: its memory, descriptors and latency over time.
 
-Two environments, two agents that answer at once and an experiment play run after run, while programs are
-killed and stopped and connections cut, half opened and slowed down; the broker itself lives on.  An
-observer asks for a pong every quarter of a second.  Draws a picture.
+Two environments, two agents that answer at once and an experiment play run after run, while
+programs are killed and stopped and connections cut, half opened and slowed down; the broker itself
+lives on.  An observer asks for a pong every quarter of a second.  Draws a picture.
 
     python -m tests.chaos.soak [--minutes 60] [--out docs/images/soak.svg]
 """
@@ -33,7 +33,8 @@ EPISODES, FAULTS = 600, 4
 """Of a run."""
 
 Sample = tuple[float, float, float, float, float]
-"""Seconds since the beginning; MB resident; descriptors; milliseconds until the pong; processor seconds."""
+"""Seconds since the beginning; MB resident; descriptors; milliseconds until the pong; processor
+seconds."""
 
 
 class Watch(threading.Thread):

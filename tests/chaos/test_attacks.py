@@ -1,4 +1,5 @@
-"""A match beside every attack, each of them short: its episodes are the same, and the broker stays small."""
+"""A match beside every attack, each of them short: its episodes are the same, and the broker stays
+small."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ EPISODES = 40
 
 @pytest.mark.timeout(900)
 def test_nothing_is_lost_under_twenty_quick_schedules(tmp_path: Path, forker: Forker) -> None:
-    """Short faults, and long times for coming back; programs are forked and replaced by their names."""
+    """Short faults, and long times for coming back; programs are forked and replaced by their
+    names."""
 
     if why := disturb.lacking():
         pytest.skip(f"no slow disks, disks without space and clock jumps: {why}")

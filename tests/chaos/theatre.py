@@ -31,9 +31,9 @@ KINDS = {
     **{"stop": 6, "cut": 6, "half open": 4, "slow": 2, "full disk": 3},
     **{"no space": 3, "slow disk": 3, "clock jump": 3},
 }
-"""What can happen, and how often relative to the others."""
+"""The possible events, and their relative rates."""
 DISTURBED = {"no space", "slow disk", "clock jump"}
-"""What happens only to a broker that runs with a ``Disturbance``."""
+"""Events only for a broker that runs with a ``Disturbance``."""
 DAY = 86_400.0
 CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 PATIENCE = 60.0
@@ -121,11 +121,14 @@ class Theatre:
         player: the offer of the agents, and what serves it.
         kinds: what may happen, and how often relative to the others.
         pythons: interpreters that run the broker, in turn.
-        language: of the second agent, whose client must be built; None for Python.  It plays at random.
+        language: of the second agent, whose client must be built; None for Python.  It plays at
+            random.
         pace: by which all seconds of the faults, and between them, are multiplied.
-        named: whether programs have names, so that one that is killed is replaced at once, and not after ``grace``.
+        named: whether programs have names, so that one that is killed is replaced at once, and not
+            after ``grace``.
         popen: starts a program, as ``subprocess.Popen`` does.
-        disturbance: with which the broker runs; without one its disk is never slow and its clock never jumps.
+        disturbance: with which the broker runs; without one its disk is never slow and its clock
+            never jumps.
 
     Raises:
         Chaos: the language's client is not built, or the broker does not listen.
@@ -334,7 +337,8 @@ class Theatre:
     def play(self, seed: int, episodes: int, faults: int) -> list[Account]:
         """Play a run under a schedule; return the episodes that count.
 
-        The faults come after a time, or when their part of the episodes is over, so that all of them come.
+        The faults come after a time, or when their part of the episodes is over, so that all of
+        them come.
 
         Raises:
             Chaos: the run hangs, an episode is lost or doubled, or the journal has others.

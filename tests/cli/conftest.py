@@ -172,7 +172,7 @@ def real_terminals(tmp_path: Path) -> Iterator[Terminals]:
 
 
 class Answer:
-    """What a command that ended has left."""
+    """The output and exit code of a command."""
 
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err

@@ -1,4 +1,4 @@
-"""What ``tests.forking`` starts for the tests of the command line."""
+"""Programs that ``tests.forking`` starts for the tests of the command line."""
 
 from __future__ import annotations
 

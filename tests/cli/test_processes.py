@@ -308,7 +308,8 @@ def test_beyond_loopback_the_broker_starts_only_if_it_is_meant(terminals: Any) -
 
 
 def test_an_address_in_use_is_one_line(terminals: Any) -> None:
-    """And leaves no files: the journal and what is beside it were made before the address was tried."""
+    """And leaves no files: the journal and what is beside it were made before the address was
+    tried."""
     terminals.broker()
     second = terminals.start("broker", "--bind", terminals.address, "--journal", "other")
     assert second.wait() == 1

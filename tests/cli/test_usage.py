@@ -1,4 +1,4 @@
-"""What a person reads: help, errors in one line, exit codes, completion."""
+"""The text that a person reads: help, errors in one line, exit codes, completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``dovetail watch`` prints."""
+"""The output of ``dovetail watch``."""
 
 from __future__ import annotations
 

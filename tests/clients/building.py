@@ -26,7 +26,7 @@ TOOLS = {
 BUILD, KIT = 900, 400
 """Seconds."""
 _builds: dict[str, str] = {}
-"""What building each language came to; empty for success."""
+"""The complaint of building each language; empty for success."""
 
 
 def run(command: list[str], folder: Path, timeout: float = KIT) -> subprocess.CompletedProcess[str]:
@@ -69,7 +69,8 @@ def lacks(language: str) -> str:
 
 
 def make(target: str, name: str) -> subprocess.CompletedProcess[str]:
-    """Run a client's make, and no other at the same time: another worker's Maven takes classes away."""
+    """Run a client's make, and no other at the same time: another worker's Maven takes classes
+    away."""
     with open(Path(tempfile.gettempdir()) / f"dovetail-build-{name}", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return run(["make", target], CLIENTS / name, BUILD)

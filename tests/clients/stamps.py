@@ -1,7 +1,8 @@
-"""What passed with which files, so that a client is tested again only when something changed.
+"""A record of the tests that passed with which files, so that a client is tested again only when
+something changed.
 
-A stamp is a file of one check of one language; it holds a hash of the files that the check rests on: the
-client's own, the contract, the kit, and the programs and tests here that drive it.
+A stamp is a file of one check of one language; it holds a hash of the files that the check rests
+on: the client's own, the contract, the kit, and the programs and tests here that drive it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 PASSED = pytest.StashKey[bool]()
-"""Whether a test has passed, for its fixtures to read when it is over."""
+"""True if a test has passed, for its fixtures to read when it is over."""
 COMMON = (
     "protocol",
     "src/dovetail/conform",
@@ -24,7 +25,7 @@ COMMON = (
     "clients/run",
     "experiments/dovetail_experiments/examples",
 )
-"""What the clients of all languages rest on."""
+"""Files that the clients of all languages rest on."""
 
 
 def digest(top: Path, languages: Iterable[str]) -> str:
@@ -63,7 +64,7 @@ class Stamps:
         self.folder = folder
 
     def passed(self, check: str, languages: Iterable[str]) -> bool:
-        """Whether a check passed with the files as they are.  In CI the answer is always no."""
+        """Return whether a check passed with the files as they are; in CI always False."""
         if os.environ.get("CI"):
             return False
         path = self._path(check)

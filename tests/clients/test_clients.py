@@ -1,8 +1,9 @@
 """Every client library: built, held to the kit, its own tests run, and its players at one table.
 
-A language whose compiler or packages are not here is skipped, and says what it lacks; with CI set it fails instead.
-What passed is skipped until the client, the contract or the kit changes; with CI set it is tested all the same.
-DOVETAIL_CLIENT=go tests one language only (`make test-clients LANG=go`).
+A language whose compiler or packages are not here is skipped, and says what it lacks; with CI set
+it fails instead. What passed is skipped until the client, the contract or the kit changes; with CI
+set it is tested all the same. DOVETAIL_CLIENT=go tests one language only (`make test-clients
+LANG=go`).
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ def python_line(address: str, key: Path | None) -> str:
 
 @each_language
 def test_its_key_lets_it_in(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a good key it plays until it is revoked; without one it says the line of Python's client, and ends."""
+    """With a good key it plays until it is revoked; without one it says the line of Python's
+    client, and ends."""
     for name in (keys.FILE, keys.SERVER):
         monkeypatch.delenv(name, raising=False)
     server = keys.make()
@@ -218,8 +220,8 @@ def test_its_key_lets_it_in(language: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 def breaks_off(listener: socket.socket) -> None:
-    """Greet as a broker on libzmq that lets in only keys does: it names its mechanism only if the version of a greeting
-    comes before the rest, and breaks off in any case."""
+    """Greet as a broker on libzmq that lets in only keys does: it names its mechanism only if the
+    version of a greeting comes before the rest, and breaks off in any case."""
     greeting = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)
     with suppress(OSError):  # until the listener is closed
         while True:
@@ -234,7 +236,8 @@ def breaks_off(listener: socket.socket) -> None:
 
 @each_language
 def test_a_broker_that_breaks_off_early_asks_for_a_key_all_the_same(language: str) -> None:
-    """On a busy machine a client on libzmq never heard of the mechanism, and said that no broker answers."""
+    """On a busy machine a client on libzmq never heard of the mechanism, and said that no broker
+    answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=breaks_off, args=(listener,))
         thread.start()
@@ -275,7 +278,8 @@ class Seeing(VectorAgent):
 
 @pytest.mark.parametrize("language", [each for each in ("cpp", "rust") if each in CHOSEN])
 def test_its_groups_play_the_episodes_of_single_matches(language: str, tmp_path: Path) -> None:
-    """Connect Four of a client as arrays, one game at a time, and Python's: the same, bit for bit."""
+    """Connect Four of a client as arrays, one game at a time, and Python's: the same, bit for
+    bit."""
     own, agent = f"connect-four-{language}", f"random-rows-{language}"
     with ExitStack() as stack:
         address = stack.enter_context(

@@ -1,4 +1,5 @@
-"""``python -m tests.compiled.states``: which core runs, and its state as bytes after each message."""
+"""``python -m tests.compiled.states``: which core runs, and its state as bytes after each
+message."""
 
 from __future__ import annotations
 

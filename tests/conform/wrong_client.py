@@ -102,7 +102,7 @@ def takes_everything_for_new() -> None:
     wrap(Inbox, "take", around)
 
 
-# -- sessions ------------------------------------------------------------------------------------------
+# -- sessions --------------------------------------------------------------------------------------
 
 
 @mistake("agent", "hello")
@@ -341,7 +341,7 @@ def speaks_level_1_only() -> None:
     wrap(Inbox, "keep", lambda method, self, seq, answer, before=0: None)
 
 
-# -- agents --------------------------------------------------------------------------------------------
+# -- agents ----------------------------------------------------------------------------------------
 
 
 @mistake("agent", "an-episode")
@@ -557,7 +557,7 @@ def keeps_a_seat_that_changed_hands() -> None:
     wrap(AgentHost, "_init", around)
 
 
-# -- environments --------------------------------------------------------------------------------------
+# -- environments ----------------------------------------------------------------------------------
 
 
 @mistake("environment", "a-step-that-comes-again")
@@ -765,7 +765,7 @@ def keeps_the_answers_of_a_lost_session() -> None:
     Inbox.begin = lambda self, welcome: None  # type: ignore[method-assign]
 
 
-# -- experiments ---------------------------------------------------------------------------------------
+# -- experiments -----------------------------------------------------------------------------------
 
 
 @mistake("experiment", "a-result-that-comes-again")
@@ -858,7 +858,7 @@ def main(name: str, role: str) -> int:
 
 
 PROGRAMS: dict[str, Callable[..., int]] = {"conformer": conformer.main, "wrong_client": main}
-"""What ``tests.forking`` can start."""
+"""Programs that ``tests.forking`` can start."""
 
 if __name__ == "__main__":
     sys.exit(main(*sys.argv[1:]))

@@ -72,7 +72,8 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def forked(forker: Forker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fork the programs that experiments of this process start: importing takes each longer than its part."""
+    """Fork the programs that experiments of this process start: importing takes each longer than
+    its part."""
 
     def popen(
         command: Sequence[str], *, process_group: int, preexec_fn: Any, **more: Any

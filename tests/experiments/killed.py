@@ -1,4 +1,4 @@
-"""``dovetail`` that kills a part of itself once the store has so many episodes.
+"""``dovetail`` that kills a part of itself once the store has a number of episodes.
 
 KILLED=VICTIM,MOMENT,ROWS python killed.py run FILE ...  Workers import this file, too.
 """

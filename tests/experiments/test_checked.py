@@ -1,4 +1,5 @@
-"""The first episode of a stage is checked against what its game declares; ``check`` checks all of them."""
+"""The first episode of a stage is checked against what its game declares; ``check`` checks all of
+them."""
 
 from __future__ import annotations
 

@@ -169,7 +169,8 @@ def reach(program: subprocess.Popen[str], folder: Path, stages: int) -> None:
 
 
 def account(folder: Path) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return what a record has of every episode and state, but for times and numbers of the broker."""
+    """Return what a record has of every episode and state, but for times and numbers of the
+    broker."""
     found: list[Any] = []
     with Records(folder) as records:
         executions = {
@@ -338,7 +339,8 @@ def end_of(process: int) -> None:
 def test_shards_whose_brokers_are_killed_at_random_lose_and_double_nothing(
     folder: Path, seed: int
 ) -> None:
-    """``DOVETAIL_KILLS=10``: schedules; with ``DOVETAIL_SHARDS=100`` each on a hundredth of a CPU."""
+    """``DOVETAIL_KILLS=10``: schedules; with ``DOVETAIL_SHARDS=100`` each on a hundredth of a
+    CPU."""
     draw = random.Random(seed)
     count = int(os.environ.get("DOVETAIL_SHARDS", "6"))
     file = folder / "cup.toml"

@@ -1,4 +1,5 @@
-"""How often intervals hold what is true, and tests err: by simulation, and through a whole tournament."""
+"""How often intervals hold what is true, and tests err: by simulation, and through a whole
+tournament."""
 
 from __future__ import annotations
 
@@ -117,7 +118,7 @@ def true_ratings() -> dict[str, float]:
 
 
 def cup(rng: np.random.Generator, count: int) -> dict[tuple[str, str], list[float]]:
-    """Return the scores of all pairings of five players, so many pairs each."""
+    """Return the scores of all pairings of five players, each of a number of pairs."""
     return {
         (one, two): pairs(rng, STRENGTHS[one] - STRENGTHS[two], count)
         for one, two in itertools.combinations(STRENGTHS, 2)
@@ -234,7 +235,8 @@ def decided(
 
 
 def worth_of(true_elo: float) -> float:
-    """Return the difference of two players whose pairs have the expected score of an Elo, openings included."""
+    """Return the difference of two players whose pairs have the expected score of an Elo, openings
+    included."""
     return float(brentq(lambda d: true_score(d) - expected(true_elo), -50, 100))
 
 
@@ -356,14 +358,14 @@ def test_ratings_of_four_seats_hold_over_openings() -> None:
     assert held >= 0.92 * 240
 
 
-# -- through the broker -----------------------------------------------------------------------------
+# -- through the broker ----------------------------------------------------------------------------
 
 BONUS = 120.0
 """Elo between the two players."""
 
 
 class Move(Struct, frozen=True):
-    """What an agent always plays."""
+    """The action that an agent always plays."""
 
     move: int = 0
 
@@ -385,7 +387,8 @@ class World(Struct, frozen=True):
 
 
 class Known(Environment[World]):
-    """Four plies decide what the opening is worth to seat 0, then each seat plays its strength, 0 or 1."""
+    """Four plies decide what the opening is worth to seat 0, then each seat plays its strength, 0
+    or 1."""
 
     name = "known"
 

@@ -1,4 +1,4 @@
-"""Who meets whom, when a meeting ends, and whom a league's learner meets."""
+"""Pairings, the end of a meeting, and the opponents of a league's learner."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_groups_of_many_seats() -> None:
     assert found == first_round(Tournament(name="t", players=many, seats=4), many, 1)
 
 
-# -- endings ----------------------------------------------------------------------------------------
+# -- endings ---------------------------------------------------------------------------------------
 
 
 def game(index: int, first_player_won: float | None, opening: str = "") -> Episode:
@@ -141,7 +141,7 @@ def test_best_of_ends_when_one_cannot_be_caught() -> None:
     assert found.last == 4  # 1 + 0.5 + 1 + 0.5 is more than 2.5
 
 
-# -- leagues ----------------------------------------------------------------------------------------
+# -- leagues ---------------------------------------------------------------------------------------
 
 
 def test_a_pool_keeps_the_latest_snapshots_and_the_fixed_members() -> None:

@@ -1,7 +1,8 @@
-"""``dovetail run``, of which a part is killed at some row of its store, resumed once as a user does it.
+"""``dovetail run``, of which a part is killed at some row of its store, resumed once as a user does
+it.
 
-What is killed, when, and in what kind of experiment follows from a seed.  CI plays ten of them; the slow
-test plays as many as DOVETAIL_KILLS says.
+What is killed, when, and in what kind of experiment follows from a seed.  CI plays ten of them; the
+slow test plays as many as DOVETAIL_KILLS says.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ KEPT = ("executions", "settings", "stages", "seatings", "episodes", "seats", "me
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What is killed, when and in what."""
+    """The part that is killed, when and in what."""
 
     kind: str
     victim: str
@@ -178,7 +179,8 @@ def killed(schedule: Schedule, file: Path, out: Path) -> subprocess.CompletedPro
 
 
 def account(folder: Path) -> dict[str, Any]:
-    """Return all that is stored and shown of an experiment, without times and the store's own numbers."""
+    """Return all that is stored and shown of an experiment, without times and the store's own
+    numbers."""
     found: dict[str, Any] = {}
     with Records(folder) as records:
         tables: dict[str, list[dict[str, Any]]] = {}

@@ -1,4 +1,5 @@
-"""Every game and every learner: the same episodes and the same learning wherever and however they are played."""
+"""Every game and every learner: the same episodes and the same learning wherever and however they
+are played."""
 
 from __future__ import annotations
 
@@ -117,7 +118,8 @@ def test_in_process_in_groups(here: dict[Case, Account]) -> None:
 
 @pytest.fixture
 def start(forked: None) -> Iterator[Callable[[bool], Experiment]]:
-    """Return what connects to a new broker, which serves games and agents itself or has a program for each side."""
+    """Return what connects to a new broker, which serves games and agents itself or has a program
+    for each side."""
     with ExitStack() as stack:
 
         def started(hosted: bool) -> Experiment:

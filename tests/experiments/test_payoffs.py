@@ -1,4 +1,5 @@
-"""Rankings of players in cycles and exact values, by published numbers and OpenSpiel's algorithms."""
+"""Rankings of players in cycles and exact values, by published numbers and OpenSpiel's
+algorithms."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def test_kuhn_poker_at_random_and_in_equilibrium() -> None:
     assert found.exploitability == pytest.approx(11 / 24)
 
     def equilibrium(place: ExactPosition) -> dict[int, float]:
-        """Kuhn's equilibrium for alpha = 0: card, then p(ass) and b(et) so far; 0 passes, 1 bets."""
+        """Kuhn's equilibrium for alpha = 0: card, then p(ass) and b(et) so far; 0 passes, 1
+        bets."""
         bet = {
             **{"0": 0.0, "1": 0.0, "2": 0.0},
             **{"0pb": 0.0, "1pb": 1 / 3, "2pb": 1.0},

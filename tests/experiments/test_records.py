@@ -1,4 +1,5 @@
-"""What an experiment left: queried, exported, and its states taken out, compared and put back."""
+"""The records of an experiment: queried, exported, and its states taken out, compared and put
+back."""
 
 from __future__ import annotations
 
@@ -226,7 +227,8 @@ def test_states_are_compared_value_by_value(played: ExecutionResult) -> None:
 
 
 def table(values: dict[int, float], first: int = 0) -> bytes:
-    """Return a saved agent that was in each state, and tried one action there, ``first`` being met first."""
+    """Return a saved agent that was in each state, and tried one action there, ``first`` being met
+    first."""
     made = Table("x", 4, None, 1 << 20)
     for state in sorted(values, key=lambda state: (state != first, state)):
         row = made.row(bytes([state]))

@@ -1,4 +1,4 @@
-"""What an experiment file registers reaches the agents that it starts."""
+"""Registrations of an experiment file reach the agents that it starts."""
 
 from __future__ import annotations
 

@@ -116,7 +116,8 @@ class Fleeting(Agent):
 
 @pytest.mark.usefixtures("undrawn", "forked")
 def test_a_substitute_plays_for_an_agent_that_dies(tmp_path: Path) -> None:
-    """Without one the experiment ends, and says where: its last words were those with which it began."""
+    """Without one the experiment ends, and says where: its last words were those with which it
+    began."""
     (tmp_path / "fleeting.py").write_text(FLEETING)
     path = tmp_path / "one.toml"
     path.write_text(
@@ -422,7 +423,7 @@ def test_no_process_is_left_behind(small: Path) -> None:
 
 
 def output(processes: Processes, name: str, lines: int) -> list[str]:
-    """Return what a program printed, once it has printed so many lines."""
+    """Return what a program printed, once it has printed a number of lines."""
     end = time.monotonic() + 60
     while len(found := (processes.logs / f"{name}.log").read_text().splitlines()) < lines:
         assert time.monotonic() < end, found
@@ -508,7 +509,8 @@ def _ends(descriptor: int, timeout: float) -> bool:
 
 
 def test_ctrl_c_ends_all_in_order_and_can_be_resumed(small: Path, tmp_path: Path) -> None:
-    """Meanwhile no other run may write into its folder: a second one deleted the logs of the first."""
+    """Meanwhile no other run may write into its folder: a second one deleted the logs of the
+    first."""
     changes = ("phases.0.episodes=2000", "phases.0.evaluate_every=200", "evaluations=[]")
     many = [word for change in changes for word in ("--set", change)]
     command = [sys.executable, "-m", "dovetail", "run", str(small), *many]
@@ -584,7 +586,8 @@ def test_a_start_that_fails_is_as_if_it_had_not_been_tried(
     why: str,
     seeds: list[int] | None,
 ) -> None:
-    """It left an execution: the next report showed it in place of a finished one, --resume played it."""
+    """It left an execution: the next report showed it in place of a finished one, --resume played
+    it."""
     short = {"phases.0.episodes": 2, "evaluations.0.episodes": 2, "evaluations.1.episodes": 2}
     more: dict[str, Any] = short if seeds is None else {**short, "seeds": seeds}
     done = trials.execute(

@@ -111,7 +111,8 @@ class Frame:
 
 
 def test_results_become_a_polars_frame_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All rows count for the types: a measurement may appear late, and a score may be missing at first."""
+    """All rows count for the types: a measurement may appear late, and a score may be missing at
+    first."""
     monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(DataFrame=Frame))
     late = msgspec.convert({"agent": "td", "instance": 1, "measures": {"loss": 0.5}}, SeatResult)
     early = SeatResult("td", 1, total=1.0)

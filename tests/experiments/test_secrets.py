@@ -1,4 +1,5 @@
-"""An experiment's secret: no agent finds by counting what the game has drawn, and every run can be repeated."""
+"""An experiment's secret: no agent finds by counting what the game has drawn, and every run can be
+repeated."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ class Honest(Agent):
         return decision.rng.randrange(10)
 
 class Cheat(Agent):
-    """Knows SPEC.md and the file but for its secret, and tries each seed that a person would choose."""
+    """Knows SPEC.md and the file but for its secret; tries each seed a person would choose."""
 
     def __init__(self, parameters=None, seed=0):
         super().__init__(parameters, seed)

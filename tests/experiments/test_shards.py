@@ -88,7 +88,7 @@ def dealt(tmp_path: Path) -> Path:
 
 
 def stored(execution: ExecutionResult) -> list[Any]:
-    """What the record has of every episode, but for times and the broker's numbers."""
+    """The record of every episode, but for times and the broker's numbers."""
     found: list[Any] = []
     with Records(execution.folder) as records:
         stages = {row["id"]: row["number"] for row in records.rows("stages")}

@@ -1,4 +1,5 @@
-"""A seat in the caller's own loop plays the episodes that a run would play, in process and at a broker."""
+"""A seat in the caller's own loop plays the episodes that a run would play, in process and at a
+broker."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ from dovetail_games.connect_four import ConnectFour
 
 
 class Mixed(Environment):
-    """One to three of three seats act; rewards for all, refusals, truncations, crashes: all by the seed."""
+    """One to three of three seats act; rewards for all, refusals, truncations, crashes: all by the
+    seed."""
 
     name = "mixed"
     forfeit: tuple[float, float] | None = (-2.0, 1.0)

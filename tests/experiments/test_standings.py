@@ -1,4 +1,4 @@
-"""What a table says of games that repeat, of rounds, and of games cut short."""
+"""Tables of games that repeat, of rounds, and of games cut short."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from dovetail_experiments.statistics.units import distinct
 
 pytestmark = pytest.mark.fast
 
-# -- two players: fastchess's own tests and what it printed -----------------------------------------
+# -- two players: fastchess's own tests and what it printed ----------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_points_by_place_share_the_mean_of_tied_places() -> None:
     assert points([0.0, 1.0]) == [0.0, 1.0]
 
 
-# -- the sequential test ----------------------------------------------------------------------------
+# -- the sequential test ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_what_makes_no_test_is_refused(arguments: tuple[float, ...]) -> None:
         Sprt(0, 2, model="bayesian").llr([1, 1, 1, 1, 1])
 
 
-# -- many players -----------------------------------------------------------------------------------
+# -- many players ----------------------------------------------------------------------------------
 
 POINTS = np.array(
     [
@@ -264,7 +264,8 @@ def test_players_that_are_not_connected_are_rated_apart() -> None:
 def test_a_sparse_ladder_of_level_units_has_an_interval() -> None:
     level = {pair: Sample.of((0, 0, 2, 0, 0)) for pair in [("a", "b"), ("b", "c"), ("a", "c")]}
     found = ratings("abc", level, sparse=True)
-    # The unit's mean square of 1/2 over three pairings, times 6/4 for the ratings: G = 1/4 L, H = 9/8 L, L² = 3 L.
+    # The unit's mean square of 1/2 over three pairings, times 6/4 for the ratings: G = 1/4 L, H =
+    # 9/8 L, L² = 3 L.
     half = 1.959964 * SCALE * math.sqrt(1 / 4 / 3 * (2 / 3)) / (9 / 8)
     for each in found.elo.values():
         assert each.value == pytest.approx(0)
@@ -281,7 +282,7 @@ def test_a_variance_that_rounding_left_below_zero_is_zero() -> None:
     assert not found.around("a")["b"].known
 
 
-# -- many seats -------------------------------------------------------------------------------------
+# -- many seats ------------------------------------------------------------------------------------
 
 PLACES = [
     "1234",
@@ -358,7 +359,7 @@ def test_a_ladder_depends_on_the_order_of_games() -> None:
     assert backwards == pytest.approx([37.194, 29.382, 24.512, 9.660], abs=1e-3)
 
 
-# -- means, differences, rates ----------------------------------------------------------------------
+# -- means, differences, rates ---------------------------------------------------------------------
 
 X = [0.61, 0.72, 0.48, 0.90, 0.67]
 Y = [0.50, 0.58, 0.45, 0.62, 0.55]
@@ -404,7 +405,7 @@ def test_wilson_is_that_of_scipy() -> None:
     assert (found.low, found.high) == pytest.approx((0.8256343, 0.9447709), abs=1e-7)
 
 
-# -- capped values ----------------------------------------------------------------------------------
+# -- capped values ---------------------------------------------------------------------------------
 
 LIVES = [120.0, 340, 95, 500, 210, 500, 60, 415, 500, 280]
 CUT = [life == 500 for life in LIVES]

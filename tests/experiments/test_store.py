@@ -350,7 +350,8 @@ def taken_over(store: Store, execution: int, stage: int) -> list[Callable[[], ob
 
 
 def test_an_attempt_that_was_taken_over_cannot_write(store: Store) -> None:
-    """Both wrote into one stage, since SQLite gave its number again: episodes twice, states replaced."""
+    """Both wrote into one stage, since SQLite gave its number again: episodes twice, states
+    replaced."""
     execution, stage = begin(store)
     store.add(stage, result(0))  # waits when the other begins
     other = Store(store.url)

@@ -279,7 +279,7 @@ def finished(url: database.Url) -> int:
 
 
 def killed(command: list[str], url: database.Url, after: int) -> None:
-    """Run a command, and kill it as soon as so many executions are complete."""
+    """Run a command, and kill it as soon as a number of executions are complete."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as program:
         while finished(url) < after:
             assert program.poll() is None

@@ -61,7 +61,8 @@ if __name__ == "__main__":
 
 
 def test_workers_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
-    """They stayed for ever, and did what waited for them: their end closes the pipe, which they share."""
+    """They stayed for ever, and did what waited for them: their end closes the pipe, which they
+    share."""
     path = tmp_path / "program.py"
     path.write_text(KILLED)
     with subprocess.Popen(
@@ -104,7 +105,8 @@ if __name__ == "__main__":
 
 
 def test_workers_do_not_work_on_while_their_program_is_dead(tmp_path: Path) -> None:
-    """They took 5 to 10 s to stop their programs, and wrote meanwhile; what stops at SIGTERM may not."""
+    """They took 5 to 10 s to stop their programs, and wrote meanwhile; what stops at SIGTERM may
+    not."""
     path = tmp_path / "program.py"
     path.write_text(DEAF)
     with subprocess.Popen(

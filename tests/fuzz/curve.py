@@ -1,7 +1,8 @@
-"""What is fuzzed of CURVE: either side, at any stage of its handshake, beside a peer that has a key.
+"""The fuzzed parts of CURVE: either side, at any stage of its handshake, beside a peer that has a
+key.
 
-An input's first byte chooses the side, the stage up to which an honest peer speaks, and the length of the
-pieces in which the bytes come.  Steps follow, which add to the bytes or change them.
+An input's first byte chooses the side, the stage up to which an honest peer speaks, and the length
+of the pieces in which the bytes come.  Steps follow, which add to the bytes or change them.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ from dovetail.transport.zmtp import WireError
 RAW, SEALED, FLIP, AGAIN, KINDS = range(5)
 """Add bytes; add bytes that the peer encrypts; change a byte; repeat the last bytes."""
 STAGES = 4
-"""How much the honest peer says: nothing, its greeting, the handshake but for its end, and all of ``HONEST``."""
+"""How much the honest peer says: nothing, its greeting, the handshake but for its end, and all of
+``HONEST``."""
 HONEST = [b"hello", b"a longer frame " * 20, b""]
 MOST = 1000
 STEPS = 20
 
 
 def pair(number: int) -> Key:
-    """Return the pair whose secret key is so many bytes of one value."""
+    """Return the pair whose secret key is a number of bytes of one value."""
     secret = bytes([number]) * 32
     return Key(keys.text(crypto_scalarmult_base(secret)), keys.text(secret))
 
@@ -50,7 +52,7 @@ def side(client: bool) -> Server | Client:
 
 
 class Said(NamedTuple):
-    """What an honest peer says to a side."""
+    """The messages of an honest peer to a side."""
 
     peer: Server | Client
     boxes: int
@@ -79,7 +81,8 @@ def honest(client: bool) -> Said:
 
 
 def curve(data: bytes) -> None:
-    """Feed a side: it takes no frame that its peer did not encrypt, and none twice or out of order."""
+    """Feed a side: it takes no frame that its peer did not encrypt, and none twice or out of
+    order."""
     if not data:
         return
     client, stage, size = bool(data[0] & 1), data[0] >> 1 & 3, 1 + (data[0] >> 3)
@@ -122,7 +125,8 @@ def curve(data: bytes) -> None:
 
 
 def _fed(client: bool, stream: bytes, piece: int) -> tuple[list[bytes], str, bytes, bytes]:
-    """Return what a side finds in bytes: frames, what was wrong, what it says, and whose they are."""
+    """Return what a side finds in bytes: frames, what was wrong, what it says, and whose they
+    are."""
     one, frames, end = side(client), [], ""
     for start in range(0, len(stream), piece):
         try:

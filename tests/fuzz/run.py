@@ -18,7 +18,8 @@ CORPUS = Path(__file__).with_name("corpus.zip")
 TIMEOUT, MEMORY = 60, 1024
 """Seconds, on a machine that has other work, and MB that no input may take."""
 SNAPSHOTS = 16
-"""One in so many inputs of the core is tried through a snapshot, which takes as long as all else."""
+"""One in this number of inputs of the core is tried through a snapshot, which takes as long as all
+else."""
 LONGEST = {"access": 400, "decoder": 300, "wire": 500, "curve": 300, "core": 4096}
 """Bytes of an input."""
 

@@ -1,4 +1,4 @@
-"""What is fuzzed: functions of any bytes that fail only if Dovetail does."""
+"""The fuzzed functions of any bytes that fail only if Dovetail does."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def decoder(data: bytes) -> None:
 
 
 def wire(data: bytes) -> None:
-    """Feed a connection, whole and in pieces of the first byte's length: the frames are the same."""
+    """Feed a connection, whole and in pieces of the first byte's length: the frames are the
+    same."""
     if not data:
         return
     found = []
@@ -102,9 +103,10 @@ FRAME, SENSIBLE, LOSE, WAIT, RESUME, SET_UP, KINDS = range(7)
 MOST = 120
 """Steps of an input that are taken."""
 GAMES = 8
-"""Of these, how many set up another environment, agent and run; each makes all that follow slower."""
+"""Of these, how many set up another environment, agent and run; each makes all that follow
+slower."""
 SNAPSHOTS = 1
-"""Through a snapshot goes one in so many inputs, by a hash of it."""
+"""One in this number of inputs goes through a snapshot, by a hash of it."""
 Step = tuple[int, int, bytes]
 """A kind, a connection, and the bytes of a frame or the quarters of a second of a wait."""
 

@@ -1,4 +1,5 @@
-"""What the fuzzer found that reaches the most code, replayed; and that the targets do catch faults."""
+"""The inputs that reach the most code, replayed; and that the targets do catch
+faults."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ def called():
 
 
 def run(folder: Path) -> tuple[int, int]:
-    """Return what the kernel returns in a program of its own, and how often it was found on disk."""
+    """Return what the kernel returns in a program of its own, and how often it was found on
+    disk."""
     code = f"import dovetail; dovetail.__path__.append({str(folder)!r}); import dovetail.calls"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(

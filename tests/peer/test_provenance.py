@@ -1,4 +1,4 @@
-"""What says which code made a result."""
+"""The versions and the revision of the code that made a result."""
 
 from __future__ import annotations
 

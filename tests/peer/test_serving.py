@@ -1,4 +1,5 @@
-"""What is served, and that what came at once is answered in halves, so that both sides work at the same time."""
+"""Serving of agents: what came at once is answered in halves, so that both sides work at the
+same time."""
 
 from __future__ import annotations
 

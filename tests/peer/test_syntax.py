@@ -33,7 +33,7 @@ SYNTAXES = {
     "SQL": re.compile(r"\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|DROP|ALTER|CREATE)\s[^;]*$"),
     "command": re.compile(r"(?:^|`|: )dovetail [a-z][\w-]*(?: [\w./=-]+)* $"),
 }
-"""What text looks like just before a value that is formatted into a syntax."""
+"""Text just before a value that is formatted into a syntax."""
 
 ALLOWED = {
     (
@@ -142,7 +142,8 @@ LINK = re.compile(r'(?:href|src|action)="([^"]*)"')
 SAFE = re.compile(
     r"\|\s*urlencode"  # quoted
     r"|^(?:base|link|address|about\.again)$"  # built in Python by ``path``
-    r"|^(?:\w+\.)*(?:id|number|unit|player|key)$|^(?:store|player|table|name)$"  # numbers and keys of ours
+    # numbers and keys of ours
+    r"|^(?:\w+\.)*(?:id|number|unit|player|key)$|^(?:store|player|table|name)$"
 )
 
 

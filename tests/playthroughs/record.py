@@ -1,4 +1,5 @@
-"""Write one random episode of each game and configuration to a file a game, for diffs to show changes of rules.
+"""Write one random episode of each game and configuration to a file a game, for diffs to show
+changes of rules.
 
 `make playthroughs` writes them; tests/playthroughs/test_playthroughs.py compares.
 """
@@ -24,7 +25,7 @@ HERE = Path(__file__).parent
 TOP = HERE.parents[1]
 SEED = 20
 TITLE = "\n=== "
-"""What stands before the title of an episode."""
+"""The mark before the title of an episode."""
 SHOWN, LINES = 4, 30
 """Turns with the position; turns in a line each.  The rest is in the closing hash."""
 

@@ -41,7 +41,7 @@ HUGE = b"\xff\xff\xff\xff"
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether values are equal, NaN to NaN, and of the same types."""
+    """Return whether values are equal, NaN to NaN, and of the same types."""
     if isinstance(one, float) and math.isnan(one):
         return isinstance(other, float) and math.isnan(other)
     if isinstance(one, list) and isinstance(other, list):
@@ -59,7 +59,7 @@ def test_an_error_about_a_frame_quotes_little_of_it(of: Any) -> None:
     assert "expected one of" in str(refused.value) or "must be one of" in str(refused.value)
 
 
-# -- what a name means -------------------------------------------------------------------------------
+# -- what a name means -----------------------------------------------------------------------------
 
 
 @pytest.mark.rule("S3.5")
@@ -79,7 +79,7 @@ def test_direction_and_role_say_what_a_frame_is(name: str) -> None:
             assert {type(codec.Decoder(union).decode(frame)) for frame in frames} == {kind}
 
 
-# -- against msgpack ---------------------------------------------------------------------------------
+# -- against msgpack -------------------------------------------------------------------------------
 
 
 @given(VALUES)
@@ -148,7 +148,7 @@ def test_defaults_that_are_sent_mean_the_same_as_defaults_that_are_left_out() ->
         assert codec.encode(decoder.decode(codec.encode(every))) == codec.encode(least)
 
 
-# -- values that cannot travel -----------------------------------------------------------------------
+# -- values that cannot travel ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [object(), 1j, {1, 2}.__iter__(), np.array(["a"])])
@@ -172,7 +172,7 @@ def test_opened_decodes_payloads_and_leaves_objects() -> None:
     assert codec.opened(m.NIL) is None
 
 
-# -- rubbish -----------------------------------------------------------------------------------------
+# -- rubbish ---------------------------------------------------------------------------------------
 
 
 def code(decoder: codec.Decoder[Any], frame: bytes) -> str | None:

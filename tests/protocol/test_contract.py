@@ -59,7 +59,7 @@ def value(json_reading: Any) -> Any:
     return json_reading
 
 
-# -- what is generated -------------------------------------------------------------------------------
+# -- what is generated -----------------------------------------------------------------------------
 
 
 def test_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +131,8 @@ def test_rules_are_numbered_in_order() -> None:
 
 
 def test_what_binds_has_a_number() -> None:
-    """What a section says after its first rule belongs to the rule before it; nothing comes before that."""
+    """Text of a section after its first rule belongs to the rule before it; nothing comes before
+    that."""
     for section in re.split(r"\n## ", SPEC)[1:]:
         number = int(section.split(".")[0])
         if number <= 2:
@@ -186,7 +187,7 @@ def test_limits_in_the_spec_are_the_default_ones() -> None:
         assert f"{number:,}" in section
 
 
-# -- valid vectors -----------------------------------------------------------------------------------
+# -- valid vectors ---------------------------------------------------------------------------------
 
 
 def test_every_message_type_has_a_least_and_a_full_vector() -> None:
@@ -264,7 +265,7 @@ def test_the_schema_refuses_what_the_types_refuse() -> None:
 
 
 def fits(held: Any, schema: dict[str, Any]) -> bool:
-    """Whether a reading fits a schema; the keywords are those that schema.json uses."""
+    """Return whether a reading fits a schema; the keywords are those that schema.json uses."""
     kinds = {
         "object": dict,
         "array": list,
@@ -322,7 +323,7 @@ def fits(held: Any, schema: dict[str, Any]) -> bool:
     return True
 
 
-# -- malformed vectors -------------------------------------------------------------------------------
+# -- malformed vectors -----------------------------------------------------------------------------
 
 
 def test_malformed_vectors_show_what_a_codec_can_refuse() -> None:
@@ -366,7 +367,7 @@ def told_by_broker(role: Any, frame: bytes, limits: m.Limits) -> list[Any]:
     return [message for _, message in out]
 
 
-# -- the worked exchange ------------------------------------------------------------------------------
+# -- the worked exchange ---------------------------------------------------------------------------
 
 
 def test_the_broker_says_its_part_of_the_worked_exchange() -> None:

@@ -39,7 +39,7 @@ def walked(frame: bytes, allowed: Limits = WIDE) -> str | None:
 
 
 def is_one_value(frame: bytes) -> bool:
-    """Whether ``msgpack`` finds exactly one value in a frame."""
+    """Return whether ``msgpack`` finds exactly one value in a frame."""
     unpacker = msgpack.Unpacker(raw=True, strict_map_key=False)
     unpacker.feed(frame)
     try:

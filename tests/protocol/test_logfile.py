@@ -1,4 +1,5 @@
-"""What is read from a file of records was written there, whatever peers chose and whatever was torn."""
+"""Records read from a file were written there, whatever peers chose and whatever was
+torn."""
 
 from __future__ import annotations
 
@@ -108,7 +109,8 @@ def test_numbers_rise(tmp_path: Path) -> None:
 
 
 def halves(size: int, record: Any) -> bytes:
-    """Return marks whose lengths are half of what follows each: each was hashed, 0.3 s for 80 kB."""
+    """Return marks whose lengths are half of what follows each: each was hashed, 0.3 s for 80
+    kB."""
     step = len(record(0))
     return b"".join(record((size - at) // 2) for at in range(0, size, step))
 

@@ -1,4 +1,5 @@
-"""Bytes of others that are nested thousands deep are refused in one line, wherever they are decoded."""
+"""Bytes of others that are nested thousands deep are refused in one line, wherever they are
+decoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What threads may read first at the same time is complete once it is imported."""
+"""Values that threads may read first at the same time are complete once imported."""
 
 from __future__ import annotations
 

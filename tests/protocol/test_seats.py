@@ -1,4 +1,4 @@
-"""Who sits where if agents change seats."""
+"""The seats of agents that change seats."""
 
 import doctest
 

@@ -1,4 +1,4 @@
-"""What is in a space, and what never makes ``contains`` raise."""
+"""Members of spaces, and values that never make ``contains`` raise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dovetail.protocol import spaces as s
 
 
 def test_what_a_space_contains() -> None:
-    """What every language must say, of a value as it is and as it comes over a wire."""
+    """The answer that every language must give, of a value as it is and as it comes over a wire."""
     for space, value, member in examples.members():
         assert space.contains(value) is member, (space, value)
         received = codec.decode(codec.encode(value))

@@ -136,7 +136,7 @@ def test_a_column_leads_where_the_table_does(table: Table, first: str) -> None:
 
 
 def assigned(path: Path) -> bool:
-    """Whether a module assigns an attribute called ``state``."""
+    """Return whether a module assigns an attribute called ``state``."""
     return any(
         isinstance(node, ast.Attribute) and node.attr == "state" and isinstance(node.ctx, ast.Store)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))

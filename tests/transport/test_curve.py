@@ -1,4 +1,5 @@
-"""CURVE without sockets: bytes that another library made, and anything that a stranger or the wire may do."""
+"""CURVE without sockets: bytes that another library made, and anything that a stranger or the wire
+may do."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ MOST = 10_000
 
 
 def pair(number: int) -> Key:
-    """Return the pair whose secret key is so many bytes of one value."""
+    """Return the pair whose secret key is a number of bytes of one value."""
     secret = bytes([number]) * 32
     return Key(keys.text(crypto_scalarmult_base(secret)), keys.text(secret))
 
@@ -29,8 +30,9 @@ def pair(number: int) -> Key:
 OURS, THEIRS = pair(2), pair(1)
 KEY = Key(THEIRS.public, THEIRS.secret, OURS.public)
 
-# Made with tweetnacl from the text of https://rfc.zeromq.org/spec/26/: long-term secret keys of the bytes 1 (client)
-# and 2 (server), short-term ones of 3 and 4, the cookie of 5, the nonces of the vouch of 6 and of WELCOME of 7.
+# Made with tweetnacl from the text of https://rfc.zeromq.org/spec/26/: long-term secret keys of the
+# bytes 1 (client) and 2 (server), short-term ones of 3 and 4, the cookie of 5, the nonces of the
+# vouch of 6 and of WELCOME of 7.
 HELLO = bytes.fromhex(
     "04c80548454c4c4f0100" + "00" * 72
     + "5dfedd3b6bd47f6fa28ee15d969d5bb0ea53774d488bdaf9df1c6e0124b3ef220000000000000001"
@@ -291,7 +293,7 @@ def test_anything_gives_frames_or_one_kind_of_error(
                 assert len(frame) <= MOST
 
 
-# -- who is let in -----------------------------------------------------------------------------------
+# -- who is let in ---------------------------------------------------------------------------------
 
 
 def test_a_key_that_is_not_let_in_is_told_so_as_libzmq_tells() -> None:
@@ -390,7 +392,7 @@ def test_other_mechanisms_are_named() -> None:
         assert caught.value.theirs == theirs
 
 
-# -- keys as text --------------------------------------------------------------------------------------
+# -- keys as text ----------------------------------------------------------------------------------
 
 
 def test_keys_are_written_as_specified() -> None:

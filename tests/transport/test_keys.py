@@ -39,7 +39,8 @@ from dovetail_games.connect_four import ConnectFour
 SOON = 30.0
 """Seconds for what must happen, on a busy machine."""
 TOLD = 1.0
-"""Seconds of the clock within which a program must hear that it is refused; its own work is on top."""
+"""Seconds of the clock within which a program must hear that it is refused; its own work is on
+top."""
 TRIES = 5
 """How often in a row a busy machine may let it wait longer."""
 
@@ -381,7 +382,7 @@ def test_a_connections_name_says_whose_it_is_whatever_a_peer_calls_itself(guarde
         assert names == [each.public.encode() + b"chosen" for each in (ada, bob)]
 
 
-# -- ours and libzmq's ---------------------------------------------------------------------------------
+# -- ours and libzmq's -----------------------------------------------------------------------------
 
 MESSAGES = [
     [b""],
@@ -391,7 +392,8 @@ MESSAGES = [
     [bytes(1 << 20)],
 ]
 HEARTBEAT = 2000
-"""Milliseconds without an answer after which libzmq gives a connection up; a busy machine takes less."""
+"""Milliseconds without an answer after which libzmq gives a connection up; a busy machine takes
+less."""
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""Router and Dealer over real sockets: what a bad peer costs, and that no other peer waits for it."""
+"""Router and Dealer over real sockets: what a bad peer costs, and that no other peer waits for
+it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ GREETED = zmtp.GREETING + zmtp.ready(b"DEALER")
 SOON = 30.0
 """Seconds for what must happen, on a busy machine."""
 HEARTBEAT = 2000
-"""Milliseconds without an answer after which libzmq gives a connection up; a busy machine takes less."""
+"""Milliseconds without an answer after which libzmq gives a connection up; a busy machine takes
+less."""
 
 
 class Pumped:
@@ -529,7 +531,7 @@ def test_the_routers_reason_reaches_the_dealer(tmp_path: Path) -> None:
     there.router.close(0.0)
 
 
-# -- libzmq at the other end -------------------------------------------------------------------------
+# -- libzmq at the other end -----------------------------------------------------------------------
 
 
 @pytest.mark.rule("S3.8")

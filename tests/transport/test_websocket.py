@@ -1,4 +1,5 @@
-"""Peers over WebSocket: what the router makes of them, and that no other peer waits for a bad one."""
+"""Peers over WebSocket: what the router makes of them, and that no other peer waits for a bad
+one."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ SOON = 30.0
 
 @contextmanager
 def echoing(most: int = MOST, first: int | None = None) -> Iterator[Router]:
-    """Run a router in a thread that sends back what it hears; frames of over 100 bytes ten times."""
+    """Run a router in a thread that sends back what it hears; frames of over 100 bytes ten
+    times."""
     router, over = Router("tcp://127.0.0.1:*", most, first=first, web=WEB), threading.Event()
 
     def work() -> None:

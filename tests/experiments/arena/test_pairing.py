@@ -1,4 +1,4 @@
-"""Who is paired with whom, and what it does to the table: simulated players of known strength."""
+"""Pairings, and what they do to the table: simulated players of known strength."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ pytestmark = pytest.mark.fast
 def simulated(
     players: int, units: int, seats: int, seed: int, width: float, uniform: float
 ) -> tuple[list[float], LadderTable, list[Rating]]:
-    """Play a season among players of normal strengths; return those, the table and the live ratings."""
+    """Play a season among players of normal strengths; return those, the table and the live
+    ratings."""
     rng = random.Random(seed)
     truth = [rng.gauss(0, 1) for _ in range(players)]
     live: dict[str, Rating] = {}

@@ -67,7 +67,8 @@ def join(threads: Iterable[threading.Thread]) -> None:
 def played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Referee, ArenaStore, Callable[[], None]]]:
-    """Return a referee of a ladder with a baseline and two agents, its store, and what has alice's leave."""
+    """Return a referee of a ladder with a baseline and two agents, its store, and what has alice's
+    leave."""
     monkeypatch.setattr(referee, "LOOK", 0.02)
     monkeypatch.setattr(referee, "TRIAL", 0.05)
     monkeypatch.setattr(Mended, "broken", True)

@@ -1,4 +1,4 @@
-"""What an arena's store keeps, what its description may say, and how it travels."""
+"""The store of an arena, the description of one, and how it travels."""
 
 from __future__ import annotations
 
@@ -224,7 +224,8 @@ seasons = [
 def test_a_table_of_the_latest_units_around_a_baseline(store: ArenaStore) -> None:
     players = [store.enter("four", "", name) for name in ("a", "zero", "c")]
     for number in range(24):
-        # Early a wins everything, later half of its units against zero, and three quarters against c.
+        # Early a wins everything, later half of its units against zero, and three quarters against
+        # c.
         other = 1 + number % 2
         wins = number < 8 or number % 4 < 2 or (other == 2 and number % 8 < 4)
         unit = store.plan(1, "four", 1, [players[0], players[other]])
@@ -368,7 +369,8 @@ def test_repeats_of_deterministic_players_count_once(store: ArenaStore) -> None:
 
 @pytest.mark.parametrize("seats", [2, 3])
 def test_units_of_an_opening_count_unless_all_are_equal(store: ArenaStore, seats: int) -> None:
-    """A ladder may have few openings; players that draw at random play other games from the same one."""
+    """A ladder may have few openings; players that draw at random play other games from the same
+    one."""
     players = [store.enter("four", "", name) for name in "abc"[:seats]]
     season = store.season().number
 
