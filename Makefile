@@ -76,7 +76,7 @@ gallery: $(STAMP) ## play and draw every player, and write docs/gallery.md (minu
 demo: $(STAMP) ## watch two learners learn Connect Four by playing each other
 	$(BIN)/dovetail demo
 
-test: $(STAMP) ## run the tests, without the slow ones
+test: $(STAMP) ## run the tests, without the slow ones and those of the clients
 	$(PYTEST)
 
 test-fast: $(STAMP) ## run the tests that need no socket, no program and no compiler
@@ -89,7 +89,7 @@ test-processes: $(STAMP) ## run the tests with sockets and programs
 	$(PYTEST) -m "processes and not slow"
 
 test-clients: $(STAMP) ## build and test the clients that changed; one of them with LANG=go
-	DOVETAIL_CLIENT=$(CLIENT) $(PYTEST) tests/clients
+	DOVETAIL_CLIENT=$(CLIENT) $(PYTEST) -m "clients and not slow" tests/clients $(if $(CLIENT),,tests/web)
 
 # The tests that exercise the contract and the broker; slow tests are left out, as in the other groups.
 COVERING := tests/broker tests/protocol tests/peer tests/cli/test_processes.py tests/cli/test_replay.py

@@ -25,7 +25,7 @@ TINY = {
     "dominion": {"games": 2_000, "again": 200},
     "tetris": {"population": 10, "each": 1, "generations": 2, "low": 1, "high": 1, "most": 500},
     "tetris-trainers": {"percent": 1, "low": 1, "high": 1, "most": 500},
-    "2048": {"games": 10, "tests": 5},
+    "2048": {"games": 10, "tests": 1},  # a search of three plies takes seconds a game
     "dots": {"games": 10, "few": 5, "positions": 5, "tests": 2},
 }
 

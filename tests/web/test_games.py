@@ -84,7 +84,9 @@ def test_links_and_pictures_of_a_position(page: Any, served: Served) -> None:
     page.goto(top + here)
     page.wait_for_selector("#board svg .piece")
     page.wait_for_selector(f"#slider:not([max='{here.rpartition('=')[2]}'])")
-    assert page.text_content("#text") == shown
+    page.wait_for_function(
+        "text => document.getElementById('text').textContent === text", arg=shown
+    )
     # The finished game has pictures in its replay.
     number = re.findall(r'href="(/replay/\d+)"', httpx.get(f"{top}/replay").text)[0]
     assert httpx.get(f"{top}{number}/turn/1.svg", timeout=60).text.startswith("<svg")
