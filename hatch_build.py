@@ -57,7 +57,12 @@ class BuildHook(BuildHookInterface[BuilderConfig]):
         """Return what an isolated build needs: the compiler, and what the sources import."""
         if self.target_name != "wheel" or not wanted():
             return []
-        return ["mypy[mypyc]>=1.16", *self.metadata.core.dependencies]
+        core = self.metadata.core
+        # The transport imports it where a page is served; mypy must know its types.
+        websockets = [
+            each for each in core.optional_dependencies["web"] if each.startswith("websockets")
+        ]
+        return ["mypy[mypyc]>=1.16", *websockets, *core.dependencies]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the revision, compile, and name the files for the archive."""

@@ -79,6 +79,7 @@ EXPERIMENT: dict[str, type[Struct]] = {
     "`clock`": ClockPart,
     "`sprt`": file.SprtPart,
     "`[sweep]`": sweep.SweepPart,
+    "`[sweep.tasks.NAME]`": sweep.TaskPart,
     "A range of values": sweep.ValueRange,
     "`objective`": sweep.Objective,
     "`[report]`": sweep.ReportPart,

@@ -173,6 +173,8 @@ class Rows:
             return [{"id": number, "file": "{}"} for number in (1, 2)]
         if name == "stages":
             return [{"execution": number, "software": "dovetail"} for number in (1, 2)]
+        if name == "settings":
+            return []
         names = ("execution", "variant", "score", "return", "with_score", "with_return")
         cells = [(1, "a=1", 0.5, 7.0, 1, 1), (2, "a=2", None, 9.0, 0, 1)]
         common = {"seed": 1, "count": 1, "played": "eval", "agent": "one", "trained": 20}

@@ -84,7 +84,10 @@ def test_what_was_set_from_elsewhere(path: Path) -> None:
     steps = hidden.split(".")
     assert ConfigSource(path, (hidden,)).at(*steps) == f"{path}, --set {hidden}"
     assert ConfigSource(path, (hidden,)).at(*steps[:-1]) == f"{path}, line 14"
-    assert ConfigSource(path, swept=(hidden,)).at(*steps) == f"{path}, line 28"
+    assert (
+        ConfigSource(path, swept={hidden: ("sweep", "parameters", hidden)}).at(*steps)
+        == f"{path}, line 28"
+    )
     made = "agents.second.parameters.hidden"
     assert ConfigSource(path, (made,)).at("agents", "second") == f"{path}, --set {made}"
     assert ConfigSource(path, (made,)).at("agents", "third") == f"{path}, line 12"

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from dovetail.peer.quoting import path
 from dovetail.protocol.errors import DovetailError
-from dovetail_experiments.reports import charts, over_seeds
+from dovetail_experiments.reports import charts, over_seeds, over_tasks
 from dovetail_experiments.reports.charts import Chart
 from dovetail_experiments.reports.over_seeds import VariantRow
 from dovetail_experiments.reports.sheets import sheet
@@ -153,7 +153,14 @@ class ResultPages:
             store=store,
             number=request.path_params["number"],
             sweep=found,
-            tables=[(sheet(table), bars(group)) for table, group in groups],
+            tables=[
+                *(
+                    (sheet(table), [None] * len(group))
+                    for group in found.over
+                    for table in over_tasks.tables([group])
+                ),
+                *((sheet(table), bars(group)) for table, group in groups),
+            ],
             when=when,
             lasted=lasted,
         )

@@ -15,7 +15,14 @@ from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.files.file import ExperimentFile
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import Records
-from dovetail_experiments.reports import charts, numbers, over_seeds, report, reporting
+from dovetail_experiments.reports import (
+    charts,
+    numbers,
+    over_seeds,
+    over_tasks,
+    report,
+    reporting,
+)
 from dovetail_experiments.reports.charts import Chart
 from dovetail_experiments.reports.page import ratings
 from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
@@ -75,6 +82,8 @@ class Sweep:
     """For each evaluation and agent."""
     groups: Sequence[Sequence[over_seeds.VariantRow]]
     """The same, with a row for each variant."""
+    over: Sequence[Sequence[over_tasks.TaskRow]] = ()
+    """The same over tasks, if the sweep has several."""
 
     @property
     def running(self) -> bool:
@@ -89,7 +98,10 @@ class Sweep:
 
     def plain(self) -> list[dict[str, Any]]:
         """Return the rows as plain numbers."""
-        return [over_seeds.plain(each) for group in self.groups for each in group]
+        seeds = [over_seeds.plain(each) for group in self.groups for each in group]
+        tasks = [over_tasks.plain(each) for group in self.over for each in group]
+        names = dict.fromkeys(name for each in [*seeds, *tasks] for name in each)
+        return [{name: each.get(name) for name in names} for each in [*seeds, *tasks]]
 
 
 class Results:
@@ -182,7 +194,7 @@ class Results:
             key = [each["finished"] for each in rows], finished
             kept = self._swept.get((store, number))
             if kept is None or kept[0] != key:
-                kept = key, _sweep(records, rows, state)
+                kept = key, _sweep(records, rows, state, reporting.scales(self.stores[store]))
                 self._swept[store, number] = kept
                 while len(self._swept) > MOST_KEPT:
                     self._swept.popitem(last=False)
@@ -267,7 +279,12 @@ def _sections(file: ExperimentFile, played: Sequence[StageResult]) -> Iterator[S
         yield Section(key, title, each, tables={key: rows})
 
 
-def _sweep(records: Records, rows: Sequence[Row], stages: Mapping[int, Sequence[Row]]) -> Sweep:
+def _sweep(
+    records: Records,
+    rows: Sequence[Row],
+    stages: Mapping[int, Sequence[Row]],
+    scales: over_tasks.Scales,
+) -> Sweep:
     """Read a sweep's series: those of finished runs make means, the others are lines of their own."""
     ids = [each["id"] for each in rows]
     done = [each["id"] for each in rows if each["finished"] is not None]
@@ -277,8 +294,8 @@ def _sweep(records: Records, rows: Sequence[Row], stages: Mapping[int, Sequence[
     series = over_seeds.distinct(series, agents)
     partial = over_seeds.series(records, begun, among=ids) if begun else []
     partial = partial if series else over_seeds.distinct(partial, agents)
-    groups = {(each[0].evaluation, each[0].agent): each for each in over_seeds.grouped(series)}
-    others = {(each[0].evaluation, each[0].agent): each for each in over_seeds.grouped(partial)}
+    groups = {(each[0].where, each[0].agent): each for each in over_seeds.grouped(series)}
+    others = {(each[0].where, each[0].agent): each for each in over_seeds.grouped(partial)}
     if groups:
         others = {key: each for key, each in others.items() if key in groups}
     shown = []
@@ -287,14 +304,19 @@ def _sweep(records: Records, rows: Sequence[Row], stages: Mapping[int, Sequence[
         times = [each["started"] for each in of if each["started"] is not None]
         count = sum(each["finished"] is not None for each in of)
         shown.append({**row, "began": min(times, default=None), "stages": [count, len(of)]})
+    over = over_tasks.rows(series, scales)
     return Sweep(
         rows[-1]["name"],
         shown,
         [
-            charts.over_seeds(groups.get(key, []), others.get(key, []))
-            for key in dict.fromkeys([*groups, *others])
+            *(charts.profile(each) for each in over),
+            *(
+                charts.over_seeds(groups.get(key, []), others.get(key, []))
+                for key in dict.fromkeys([*groups, *others])
+            ),
         ],
         over_seeds.rows(series),
+        over,
     )
 
 

@@ -79,6 +79,12 @@ def results(
         str | None,
         typer.Option("--format", metavar="FORM", help="csv, jsonl or json instead of a table."),
     ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare", help="Compare the variants of the last sweep over seeds and tasks."
+        ),
+    ] = False,
 ) -> None:
     """Query the results of an experiment.
 
@@ -88,13 +94,42 @@ def results(
 
     if form not in (None, "csv", "jsonl", "json"):
         raise UsageError(f"--format {form}: use csv, jsonl or json, or `dovetail export`")
+    if compare and (columns or where or by or limit is not None or table != "results"):
+        raise UsageError("--compare shows all of a sweep; only --format goes with it")
     with open_records(out) as records:
+        if compare:
+            _compared(records, out, form)
+            return
         names, found = _selected(records, table, columns, where, by, limit)
         if form is not None:
             with reserved() as output:
                 files.text(output, names, found, form)
             return
         _table(names, found, limit or 50, bool(columns or by))
+
+
+def _compared(records: Records, out: str, form: str | None) -> None:
+    from dovetail_experiments.records import export as files
+    from dovetail_experiments.reports import over_seeds, over_tasks, reporting
+
+    rows = reporting.shown(records, None)
+    done = [row["id"] for row in rows if row["finished"] is not None]
+    found = over_seeds.series(records, done, [row["id"] for row in rows]) if done else []
+    found = over_seeds.distinct(found, list(reporting.file_of(rows[-1]).agents))
+    if not found:
+        raise DovetailError(f"{out} has no finished evaluations to compare")
+    level = reporting.asked(Path(out)).report.level
+    groups = over_seeds.rows(found, level)
+    over = over_tasks.rows(found, reporting.scales(out))
+    if form is None:
+        for table in [*over_seeds.tables(groups), *over_tasks.tables(over)]:
+            show(table, wide=width() or UNFOLDED)
+        return
+    flat = [over_seeds.plain(row) for group in groups for row in group]
+    flat += [over_tasks.plain(row) for group in over for row in group]
+    names = list(dict.fromkeys(name for row in flat for name in row))
+    with reserved() as output:
+        files.text(output, names, [{name: row.get(name) for name in names} for row in flat], form)
 
 
 def export(

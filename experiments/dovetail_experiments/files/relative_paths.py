@@ -64,16 +64,33 @@ def _registered(text: Any, folder: Path) -> Any:
 
 
 def _sweep(sweep: Any, folder: Path) -> Any:
-    """Return ``[sweep]``, whose parameters are values for keys of the file."""
-    if not isinstance(sweep, Mapping) or not isinstance(sweep.get("parameters"), Mapping):
+    """Return ``[sweep]``, whose parameters and tasks are values for keys of the file."""
+    if not isinstance(sweep, Mapping):
         return sweep
-    values = {}
-    for key, given in sweep["parameters"].items():
-        last = key.rpartition(".")[2]
-        values[key] = (
-            [_value(last, each, folder) for each in given] if isinstance(given, list) else given
-        )
-    return {**sweep, "parameters": values}
+    found = dict(sweep)
+    if isinstance(given := found.get("parameters"), Mapping):
+        found["parameters"] = {
+            key: [_set(key, each, folder) for each in values]
+            if isinstance(values, list)
+            else values
+            for key, values in given.items()
+        }
+    if isinstance(tasks := found.get("tasks"), Mapping):
+        found["tasks"] = {name: _task(task, folder) for name, task in tasks.items()}
+    return found
+
+
+def _task(task: Any, folder: Path) -> Any:
+    if not isinstance(task, Mapping) or not isinstance(task.get("set"), Mapping):
+        return task
+    return {**task, "set": {key: _set(key, value, folder) for key, value in task["set"].items()}}
+
+
+def _set(key: str, value: Any, folder: Path) -> Any:
+    """Return the value of a key of the file, which may be a whole ``environment``."""
+    if isinstance(value, Mapping):
+        return _part(value, folder)
+    return _value(key.rpartition(".")[2], value, folder)
 
 
 def _text(text: Any, folder: Path) -> Any:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from dovetail.peer.config_location import ConfigSource
+from dovetail.peer.config_location import ConfigSource, Step
 from dovetail.peer.extras import needed
 from dovetail.peer.validation_messages import explained, meant
 from dovetail.protocol import json_text as jsontext
@@ -65,21 +65,40 @@ class ValueRange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Objective(Struct, frozen=True, forbid_unknown_fields=True):
-    """The objective of a search: an agent's mean in the last playing of an evaluation, over the
-    seeds."""
+    """The objective of a search: an agent's mean in an evaluation, over seeds and tasks."""
 
     evaluation: str
     """The name of an evaluation."""
     agent: str
     """The agent whose mean is maximised."""
+    over: Literal["last", "area"] = "last"
+    """The last playing of the evaluation, or the area under its curve, which counts how soon it
+    learns, too."""
+
+
+class TaskPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """``[sweep.tasks.NAME]``: a game, board or opponent on which each set of values is tried."""
+
+    set: Annotated[dict[str, Any], Meta(min_length=1)]
+    """By key of the file, such as ``environment.configuration.columns``: its value."""
+    scale: tuple[float, float] | None = None
+    """The results that count as 0 and as 1 in comparisons over tasks, such as those of a random and
+    of the best known player."""
+
+    def __post_init__(self) -> None:
+        if self.scale is not None and not self.scale[0] < self.scale[1]:
+            raise ValueError(f"scale = {list(self.scale)}: the first must be below the second")
 
 
 class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
     """``[sweep]``."""
 
-    parameters: dict[str, Annotated[list[Any], Meta(min_length=1)] | ValueRange]
+    parameters: dict[str, Annotated[list[Any], Meta(min_length=1)] | ValueRange] = {}
     """By key of the file, such as ``agents.first.parameters.hidden``: its values, or their
     range."""
+    tasks: dict[str, TaskPart] = {}
+    """By name, the tasks on each of which each set of values is tried; sets are compared within a
+    task, and over all of them."""
     method: Literal["grid", "random", "optuna"] = "grid"
     """The choice of values: all of them, at random, or by Optuna."""
     trials: Positive = 20
@@ -113,6 +132,8 @@ class Keys(Struct, frozen=True):
 
 
 KEYS = Keys.__struct_fields__
+TASK = "task"
+"""The name of a task among the settings of an execution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +145,7 @@ class Trial:
     variant: str
     """The values of the sweep, for people; empty without one."""
     settings: dict[str, Any]
-    """The values by key of the file."""
+    """The values by key of the file, and the name of its task as ``task``, if there are tasks."""
     file: ExperimentFile
 
     @property
@@ -218,7 +239,7 @@ class SweepPlan:
         return None if self.sweep is None else self.sweep.objective
 
     def trials(self, settings: Mapping[str, Any], first: int) -> list[Trial]:
-        """Return the executions of one set of values, one for each seed.
+        """Return the executions of one set of values, one for each task and seed.
 
         Args:
             settings: values by key of the file.
@@ -227,13 +248,26 @@ class SweepPlan:
         Raises:
             DovetailError: the file is not an experiment with these values.
         """
-        variant = label(settings)
-        made = []
-        for number, seed in enumerate(self.seeds, first):
-            with self.trying(settings):
-                file = files.made(self.source, self.table, {**settings, "seed": seed})
-            made.append(Trial(number, variant, dict(settings), file))
+        made: list[Trial] = []
+        for name, given in self.tasks.items():
+            task = {TASK: name} if name else {}
+            for seed in self.seeds:
+                with self.trying({**task, **settings}):
+                    file = files.made(self.source, self.table, {**given, **settings, "seed": seed})
+                variant = label({**task, **settings})
+                made.append(Trial(first + len(made), variant, {**task, **given, **settings}, file))
         return made
+
+    @property
+    def tasks(self) -> dict[str, dict[str, Any]]:
+        """The values that each task sets, by its name; one without a name if there are none."""
+        parts = {} if self.sweep is None else self.sweep.tasks
+        return {name: part.set for name, part in parts.items()} or {"": {}}
+
+    @property
+    def width(self) -> int:
+        """How many trials each set of values has."""
+        return len(self.tasks) * len(self.seeds)
 
     @contextmanager
     def trying(self, settings: Mapping[str, Any]) -> Iterator[None]:
@@ -244,6 +278,11 @@ class SweepPlan:
             if not settings:
                 raise
             raise DovetailError(f"{error} (with {label(settings)})") from None
+
+    @property
+    def scales(self) -> dict[str, tuple[float, float]]:
+        """The results of tasks that count as 0 and 1, where they are given."""
+        return scales(self.sweep)
 
     def proposals(self) -> list[dict[str, Any]]:
         """Return the sets of values of a grid or a random search; one empty set without a sweep."""
@@ -271,6 +310,8 @@ class SweepPlan:
         if self.sweep is None:
             return [{}]
         parameters = self.sweep.parameters
+        if not parameters:
+            return [{}]
         ends = [v if isinstance(v, list) else [v.low, v.high] for v in parameters.values()]
         return [
             {
@@ -305,7 +346,14 @@ def read(path: Path, overrides: Mapping[str, Any] | None = None) -> SweepPlan:
         seeds = _seeds(keys, base)
         if keys.sweep is not None:
             _check(keys.sweep, base)
-            source = replace(source, swept=tuple(keys.sweep.parameters))
+            parameters, tasks = keys.sweep.parameters, keys.sweep.tasks
+            swept: dict[str, tuple[Step, ...]] = {
+                key: ("sweep", "tasks", name, "set", key)
+                for name, task in reversed(tasks.items())
+                for key in task.set
+            }
+            swept |= {key: ("sweep", "parameters", key) for key in parameters}
+            source = replace(source, swept=swept)
     plan = SweepPlan(source, table, seeds, keys.sweep, keys.report, {**table, **own}, base)
     for values in plan.corners():
         plan.trials(values, 1)
@@ -322,6 +370,12 @@ def _seeds(keys: Keys, base: ExperimentFile) -> list[int]:
         if seeds.count(seed) > 1:
             raise Mistake(f"seeds has {seed} twice; equal seeds give equal runs", "seeds")
     return seeds
+
+
+def scales(sweep: SweepPart | None) -> dict[str, tuple[float, float]]:
+    """Return the results of tasks that count as 0 and 1, where they are given."""
+    tasks = {} if sweep is None else sweep.tasks
+    return {name: task.scale for name, task in tasks.items() if task.scale is not None}
 
 
 def optuna_search(
@@ -400,10 +454,18 @@ def exact(value: Any) -> str:
 
 
 def _check(sweep: SweepPart, base: ExperimentFile) -> None:
-    if not sweep.parameters:
+    if not sweep.parameters and (not sweep.tasks or sweep.method != "grid"):
         raise Mistake(
             "[sweep.parameters] is empty; name a key and its values", "sweep", "parameters"
         )
+    for name, task in sweep.tasks.items():
+        where = "sweep", "tasks", name, "set"
+        for key in task.set:
+            if key.partition(".")[0] in (*KEYS, "seed", "name"):
+                raise Mistake(f"[sweep.tasks.{name}] cannot change {key!r}", *where, key)
+            if key in sweep.parameters:
+                text = f"[sweep.tasks.{name}] and [sweep.parameters] both set {key!r}; remove one"
+                raise Mistake(text, *where, key)
     for key, values in sweep.parameters.items():
         if key.partition(".")[0] in (*KEYS, "seed", "name"):
             raise Mistake(f"[sweep.parameters] cannot change {key!r}", "sweep", "parameters", key)

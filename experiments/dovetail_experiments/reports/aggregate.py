@@ -216,6 +216,18 @@ def holm(values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def area(curve: Mapping[int, float]) -> float:
+    """Return the area under a curve, divided by its width; its value if it has one point.
+
+    >>> area({0: 0.0, 10: 1.0, 40: 1.0})
+    0.875
+    """
+    at = sorted(curve)
+    if len(at) == 1:
+        return curve[at[0]]
+    return float(np.trapezoid([curve[each] for each in at], at)) / (at[-1] - at[0])
+
+
 def reached(curve: Mapping[int, float], level: float) -> int | None:
     """Return the first number of episodes after which a curve is at ``level`` or above; None if
     never."""

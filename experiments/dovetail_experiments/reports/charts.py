@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from dovetail_experiments.reports import aggregate
 from dovetail_experiments.reports.over_seeds import Series, curve
+from dovetail_experiments.reports.over_tasks import TaskRow, curves
 from dovetail_experiments.reports.plot import CurvePoint
 
 FOLDER = Path(__file__).parent / "chart"
@@ -84,7 +85,7 @@ def over_seeds(group: Sequence[Series], running: Sequence[Series] = ()) -> Chart
     few = min((len(each.runs) for each in group), default=0) < aggregate.ENOUGH
     band = "mean, with its 95 % interval by Student's t" if few else "interquartile mean, bootstrap"
     return Chart(
-        f"{first.agent} in {first.evaluation}",
+        f"{first.agent} in {first.where}",
         "learning episodes",
         first.measure,
         f"Thick: {band}; thin: single seeds.",
@@ -108,11 +109,24 @@ def learning(measure: str, curves: Mapping[str, Sequence[CurvePoint]]) -> Chart:
 
 
 def plain(
-    title: str, across: str, measure: str, curves: Mapping[str, Sequence[tuple[float, float]]]
+    title: str, across: str, measure: str, lines: Mapping[str, Sequence[tuple[float, float]]]
 ) -> Chart:
     """Return a chart of lines without intervals, by label."""
-    return Chart(
-        title, across, measure, "", [ChartLine(n, *_points(found)) for n, found in curves.items()]
+    drawn = [ChartLine(name, *_points(found)) for name, found in lines.items()]
+    return Chart(title, across, measure, "", drawn)
+
+
+def profile(group: Sequence[TaskRow]) -> Chart:
+    """Return the performance profiles of an agent in an evaluation over tasks, by variant."""
+    first = group[0]
+    return msgspec.structs.replace(
+        plain(
+            f"{first.agent} in {first.evaluation}, over {len(first.tasks)} tasks",
+            "normalised result",
+            "share of runs",
+            curves(group),
+        ),
+        note="The share of runs whose normalised result is above each level.",
     )
 
 

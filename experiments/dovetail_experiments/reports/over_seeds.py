@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dovetail.peer import provenance
-from dovetail_experiments.files.sweep import Objective
+from dovetail_experiments.files.sweep import TASK, label
 from dovetail_experiments.records.records import Records
 from dovetail_experiments.reports import aggregate
 from dovetail_experiments.reports.aggregate import Band, Comparison
@@ -48,6 +48,13 @@ class Series:
     """Games of the last evaluations that are in no mean: they have no score or return."""
     software: tuple[str, ...] = ()
     """The code that made it, as the stages record it."""
+    task: str = ""
+    """The name of the task; empty if there are none."""
+
+    @property
+    def where(self) -> str:
+        """The evaluation, and the task that it belongs to."""
+        return f"{self.evaluation} of {self.task}" if self.task else self.evaluation
 
     @property
     def trained(self) -> list[int]:
@@ -63,6 +70,11 @@ class Series:
     def final(self) -> list[float]:
         """The last value of each run."""
         return self.at(self.trained[-1])
+
+    @property
+    def areas(self) -> list[float]:
+        """The mean of each run's curve over its training, between straight lines."""
+        return [aggregate.area({at: run[at] for at in self.trained}) for run in self.runs.values()]
 
     def band(self, trained: int) -> Band:
         """Return the mean over the runs and its interval; a score lies between 0 and 1."""
@@ -138,9 +150,12 @@ def series(
     made_by: dict[int, dict[str, None]] = {}
     for row in records.rows("stages", columns=["execution", "software"]):
         made_by.setdefault(row["execution"], {})[row["software"]] = None
+    tasks = {
+        row["execution"]: row["value"] for row in records.rows("settings", where=[f"key={TASK}"])
+    }
     keys = ["execution", "variant", "seed", "played", "agent", "trained"]
-    found: dict[tuple[str, str, str], dict[int, dict[int, dict[str, Any]]]] = {}
-    unscored: set[tuple[str, str]] = set()
+    found: dict[tuple[str, str, str, str], dict[int, dict[int, dict[str, Any]]]] = {}
+    unscored: set[tuple[str, str, str]] = set()
     for row in sorted(
         records.rows(by=keys, where=["kind=evaluation"]),
         key=lambda each: (
@@ -150,15 +165,19 @@ def series(
         names = learners.get(row["execution"])
         if names is None or (names and row["agent"] not in names):
             continue
+        task = tasks.get(row["execution"], "")
         if row["score"] is None:
-            unscored.add((row["played"], row["agent"]))
+            unscored.add((task, row["played"], row["agent"]))
         if row["execution"] not in executions:
             continue
-        runs = found.setdefault((row["played"], row["agent"], row["variant"]), {})
+        variant = row["variant"]
+        if task:
+            variant = variant.removeprefix(label({TASK: task})).lstrip()
+        runs = found.setdefault((task, row["played"], row["agent"], variant), {})
         runs.setdefault(row["seed"], {})[row["trained"]] = row
     made = []
-    for (evaluation, agent, variant), runs in found.items():
-        measure = "return" if (evaluation, agent) in unscored else "score"
+    for (task, evaluation, agent, variant), runs in found.items():
+        measure = "return" if (task, evaluation, agent) in unscored else "score"
         values = {
             seed: {trained: _value(cell[measure]) for trained, cell in each.items()}
             for seed, each in runs.items()
@@ -174,7 +193,9 @@ def series(
             for cell in each.values()
             for text in made_by.get(cell["execution"], ())
         )
-        made.append(Series(variant, evaluation, agent, measure, values, left, tuple(software)))
+        made.append(
+            Series(variant, evaluation, agent, measure, values, left, tuple(software), task)
+        )
     return made
 
 
@@ -185,8 +206,8 @@ def distinct(made: Sequence[Series], order: Sequence[str]) -> list[Series]:
     for group in sorted(grouped(made), key=lambda each: _place(each, order)):
         if not any(_complementary(each, group) for each in kept):
             kept.append(group)
-    names = {(each[0].evaluation, each[0].agent) for each in kept}
-    return [each for each in made if (each.evaluation, each.agent) in names]
+    names = {(each[0].where, each[0].agent) for each in kept}
+    return [each for each in made if (each.where, each.agent) in names]
 
 
 def _place(group: Sequence[Series], order: Sequence[str]) -> int:
@@ -196,7 +217,7 @@ def _place(group: Sequence[Series], order: Sequence[str]) -> int:
 
 def _complementary(one: Sequence[Series], other: Sequence[Series]) -> bool:
     """Return whether the scores of two agents in the same evaluation always sum to 1."""
-    if one[0].evaluation != other[0].evaluation or len(one) != len(other):
+    if one[0].where != other[0].where or len(one) != len(other):
         return False
     for each, same in zip(one, other, strict=True):
         if each.measure != "score" or same.measure != "score" or each.variant != same.variant:
@@ -212,10 +233,10 @@ def _complementary(one: Sequence[Series], other: Sequence[Series]) -> bool:
 
 
 def grouped(found: Sequence[Series]) -> list[list[Series]]:
-    """Return series by evaluation and agent."""
+    """Return series by task, evaluation and agent."""
     groups: dict[tuple[str, str], list[Series]] = {}
     for each in found:
-        groups.setdefault((each.evaluation, each.agent), []).append(each)
+        groups.setdefault((each.where, each.agent), []).append(each)
     return [*groups.values()]
 
 
@@ -225,7 +246,8 @@ def _value(found: float | None) -> float:
 
 
 def rows(found: Sequence[Series], level: float | None = None) -> list[list[VariantRow]]:
-    """Return final results, a list for each evaluation and agent; the first variant is the base."""
+    """Return final results, a list for each task, evaluation and agent; the first variant is the
+    base."""
     return [_group(group, level) for group in grouped(found)]
 
 
@@ -267,7 +289,7 @@ def tables(groups: Sequence[Sequence[VariantRow]]) -> list[Table]:
         first = group[0].series
         table = Table(
             title=Text(
-                f"{first.agent} in {first.evaluation}, after the last episode: {first.measure} "
+                f"{first.agent} in {first.where}, after the last episode: {first.measure} "
                 "over seeds",
                 "table.title",
             ),
@@ -320,6 +342,7 @@ def plain(row: VariantRow) -> dict[str, Any]:
         "probability_high": math.nan if found is None else found.better_high,
     }
     return {
+        **({"task": series.task} if series.task else {}),
         "evaluation": series.evaluation,
         "agent": series.agent,
         "variant": series.variant,
@@ -339,8 +362,8 @@ def cells(row: VariantRow, *, compared: bool) -> list[str]:
     made = [
         row.series.variant or "-",
         str(band.runs),
-        f"{band.mean:.3f}{_interval(band.low, band.high)}",
-        f"{band.iqm:.3f}{_interval(band.iqm_low, band.iqm_high)}",
+        f"{band.mean:.3f}{interval(band.low, band.high)}",
+        f"{band.iqm:.3f}{interval(band.iqm_low, band.iqm_high)}",
     ]
     if row.level is not None:
         made.append(row.level.text)
@@ -362,24 +385,8 @@ def cells(row: VariantRow, *, compared: bool) -> list[str]:
     return [*made, "; ".join(filter(None, notes))]
 
 
-def best(found: Sequence[Series], aim: Objective | None) -> Text | None:
-    """Return a line with the set of values that a search found best; None without a search."""
-    sets = [
-        each
-        for each in found
-        if aim and (each.evaluation, each.agent) == (aim.evaluation, aim.agent)
-    ]
-    if not sets:
-        return None
-    top = max(sets, key=lambda each: each.mean)
-    return Text(
-        f"best of {len(sets)} sets for {top.agent} in {top.evaluation}: {top.variant} "
-        f"({top.measure} {top.mean:.3f}; the best of many looks better than it is: play it again "
-        "with other seeds)"
-    )
-
-
-def _interval(low: float, high: float) -> str:
+def interval(low: float, high: float) -> str:
+    """Return an interval for a reader; nothing if it is not known."""
     known = low < high and math.isfinite(high - low)
     return f" ({low:.3f}..{high:.3f})" if known else ""
 
@@ -391,7 +398,7 @@ def pictures(found: Sequence[Series], folder: Path, name: str, forms: Sequence[s
     made = []
     for number, group in enumerate(groups, 1):
         stem = "curves" if len(groups) == 1 else f"curves-{number}"
-        evaluation, agent = group[0].evaluation, group[0].agent
+        evaluation, agent = group[0].where, group[0].agent
         paths = [folder / f"{stem}.{form}" for form in forms]
         runs = {each.variant or agent: curve(each) for each in group}
         few = min(len(each.runs) for each in group) < aggregate.ENOUGH

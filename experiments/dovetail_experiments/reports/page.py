@@ -17,9 +17,18 @@ from dovetail.peer.environments.replay import replay
 from dovetail.peer.quoting import command
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seats import seated
+from dovetail_experiments.files import sweep
 from dovetail_experiments.files.file import ExperimentFile, Tournament
-from dovetail_experiments.files.sweep import Objective
-from dovetail_experiments.reports import charts, games, kept, numbers, over_seeds, report
+from dovetail_experiments.files.sweep import Keys
+from dovetail_experiments.reports import (
+    charts,
+    games,
+    kept,
+    numbers,
+    over_seeds,
+    over_tasks,
+    report,
+)
 from dovetail_experiments.reports.drawing import svg
 from dovetail_experiments.reports.sheets import Sheet, conduct, endings, sheet
 from dovetail_experiments.reports.standings import standings
@@ -79,8 +88,7 @@ def page(
     sources: Sequence[PageSource],
     series: Sequence[over_seeds.Series],
     command: str,
-    level: float | None = None,
-    aim: Objective | None = None,
+    asked: Keys | None = None,
     exact: int = kept.GAMES,
 ) -> str:
     """Return the page.
@@ -89,12 +97,12 @@ def page(
         sources: the executions, of which the last is shown in detail.
         series: what evaluations measured over seeds; empty for a single execution.
         command: what plays the experiment again.
-        level: of ``[report]``.
-        aim: what the search of ``[sweep]`` maximised.
+        asked: the seeds, sweep and report of its file, where they are known.
         exact: games of each tournament and evaluation that are compared with exact values.
     """
     last = sources[-1]
     file = last.file
+    asked = asked or Keys()
     html = Xml.Element("html", {"lang": "en"})
     head = Xml.SubElement(html, "head")
     Xml.SubElement(head, "meta", {"charset": "utf-8"})
@@ -111,9 +119,16 @@ def page(
     if series:
         _add(body, "h2", "Over seeds")
         shown_series = over_seeds.distinct(series, list(file.agents))
-        for table in over_seeds.tables(over_seeds.rows(shown_series, level)):
+        scales = sweep.scales(asked.sweep)
+        over = over_tasks.rows(shown_series, scales)
+        found = over_seeds.tables(over_seeds.rows(shown_series, asked.report.level))
+        for table in [*found, *over_tasks.tables(over)]:
             _sheet(body, sheet(table))
-        best = over_seeds.best(series, aim)
+        for each in over:
+            _chart(body, charts.profile(each))
+        best = over_tasks.best(
+            series, None if asked.sweep is None else asked.sweep.objective, scales
+        )
         if best:
             _add(body, "p", best.plain)
         for group in over_seeds.grouped(shown_series):

@@ -92,6 +92,24 @@ def curves_over_runs(
     save(figure, paths)
 
 
+def profiles(
+    paths: Sequence[Path], title: str, curves: Mapping[str, Sequence[tuple[float, float]]]
+) -> None:
+    """Write pictures with the performance profile of each method.
+
+    Args:
+        paths: where to: .png, .svg or .pdf.
+        title: above the picture.
+        curves: levels, and the shares of runs above them, by label.
+    """
+    figure, axes = _axes()
+    for label, points in curves.items():
+        x, y = zip(*points, strict=True)
+        axes.plot(x, y, lw=2, label=_label(label))
+    _finish(axes, title, "runs above it", share=True, across="normalised result")
+    save(figure, paths)
+
+
 def save(figure: Any, paths: Sequence[Path]) -> None:
     """Write a figure; equal figures give equal files."""
     import matplotlib
@@ -112,11 +130,13 @@ def _axes() -> tuple[Any, Any]:
     return figure, figure.add_subplot()
 
 
-def _finish(axes: Any, title: str, measure: str, *, share: bool) -> None:
+def _finish(
+    axes: Any, title: str, measure: str, *, share: bool, across: str = "learning episodes"
+) -> None:
     from matplotlib.ticker import PercentFormatter
 
     axes.set_title(title, parse_math=False)
-    axes.set_xlabel("learning episodes")
+    axes.set_xlabel(across)
     axes.set_ylabel(measure, parse_math=False)
     if share:
         axes.set_ylim(0, 1.02)

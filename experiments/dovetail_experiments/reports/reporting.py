@@ -11,12 +11,14 @@ import msgspec
 
 from dovetail.peer.quoting import command
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.files import sweep
 from dovetail_experiments.files.file import ExperimentFile, stored
-from dovetail_experiments.files.sweep import Keys, Objective
+from dovetail_experiments.files.sweep import Keys
 from dovetail_experiments.records import database, episodes
 from dovetail_experiments.records.records import Records, Where
 from dovetail_experiments.reports import kept, over_seeds
 from dovetail_experiments.reports.output import write
+from dovetail_experiments.reports.over_tasks import Scales
 from dovetail_experiments.reports.page import PageSource, page
 from dovetail_experiments.stages import playing
 from dovetail_experiments.stages.schedule import StageResult, more, stages
@@ -49,7 +51,7 @@ def make(
         if len(rows) > 1:
             done = [source for source in sources if source.complete]
             series = over_seeds.series(records, [source.row["id"] for source in done])
-        text = page(sources, series, _command(folder, sources[-1]), *_asked(folder), exact)
+        text = page(sources, series, _command(folder, sources[-1]), asked(folder), exact)
     path = folder / REPORT
     write(path, text.encode())
     return path
@@ -123,10 +125,17 @@ def _command(folder: Path, source: PageSource) -> str:
     return command("run", "FILE", "--set", f"seed={source.file.seed}")
 
 
-def _asked(folder: Path) -> tuple[float | None, Objective | None]:
-    """Return the level of ``[report]`` and the objective of ``[sweep]``, where they are given."""
+def scales(where: Where) -> Scales:
+    """Return the scales of the tasks of the experiment in a folder or a file of its folder."""
+    if not isinstance(where, str | Path) or "://" in str(where):
+        return {}
+    path = Path(where)
+    return sweep.scales(asked(path if path.is_dir() else path.parent).sweep)
+
+
+def asked(folder: Path) -> Keys:
+    """Return the seeds, sweep and report of the experiment in a folder, where they are known."""
     try:
-        given = msgspec.json.decode((folder / AGAIN).read_bytes(), type=Keys)
+        return msgspec.json.decode((folder / AGAIN).read_bytes(), type=Keys)
     except (OSError, msgspec.DecodeError):
-        return None, None
-    return given.report.level, None if given.sweep is None else given.sweep.objective
+        return Keys()

@@ -179,7 +179,7 @@ def _report(to: Path, console: Console) -> None:
         found = over_seeds.series(records, executions) if executions else []
     if plan is not None and executions:
         if not plan.searched:
-            count = len(plan.proposals()) * len(plan.seeds)
+            count = len(plan.proposals()) * plan.width
             missing = sorted({*range(1, count + 1)} - {row["trial"] for row in rows})
             if missing:
                 listed = ", ".join(map(str, missing[:20])) + (", ..." if len(missing) > 20 else "")

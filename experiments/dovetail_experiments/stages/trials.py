@@ -38,7 +38,7 @@ from dovetail_experiments.files.sweep import SweepPlan, Trial, TrialSelection
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import FILE, Records
 from dovetail_experiments.records.store import Store
-from dovetail_experiments.reports import numbers, output, over_seeds
+from dovetail_experiments.reports import numbers, output, over_seeds, over_tasks
 from dovetail_experiments.reports.over_seeds import Series
 from dovetail_experiments.stages import remote, runner
 from dovetail_experiments.stages.cluster import outfit_of
@@ -181,15 +181,11 @@ class _All:
             mine = self._executions[before:]
             with Records(self._url) as records:
                 values = []
-                width = len(self._plan.seeds)
+                width = self._plan.width
                 for number in range(len(proposals)):
                     part = mine[number * width : (number + 1) * width]
-                    [found] = [
-                        each
-                        for each in over_seeds.series(records, part, self._executions)
-                        if (each.evaluation, each.agent) == (aim.evaluation, aim.agent)
-                    ]
-                    values.append(found.mean)
+                    found = over_seeds.series(records, part, self._executions)
+                    values.append(over_tasks.worth(found, aim, self._plan.scales))
             try:
                 proposals = search.send(values)
             except StopIteration:
@@ -432,29 +428,35 @@ def show(done: TrialRunner, console: Console) -> None:
     level = done.plan.report.level
     groups = over_seeds.rows(done.series, level)
     shown = over_seeds.distinct(done.series, list(done.plan.base.agents))
-    tables = over_seeds.tables(over_seeds.rows(shown, level))
+    over = over_tasks.rows(shown, done.plan.scales)
+    tables = [*over_seeds.tables(over_seeds.rows(shown, level)), *over_tasks.tables(over)]
     wide = console if console.is_terminal else Console(width=140, highlight=False, markup=False)
     for table in tables:
         wide.print(table)
     if not tables:
         console.print("no evaluations: nothing to compare over seeds")
-    best = over_seeds.best(done.series, done.plan.objective)
+    best = over_tasks.best(done.series, done.plan.objective, done.plan.scales)
     if best:
         wide.print(best)
     output.tables(done.folder / "summary.txt", *tables, *([best] if best else []))
-    output.write(done.folder / "results.json", encoded(groups))
-    files = over_seeds.pictures(shown, done.folder, done.plan.base.name, ("png", "svg", "pdf"))
+    output.write(done.folder / "results.json", encoded(groups, over))
+    where = done.folder, done.plan.base.name, ("png", "svg", "pdf")
+    files = over_seeds.pictures(shown, *where) + over_tasks.pictures(over, *where)
     console.print(f"summary    {done.folder / 'summary.txt'}")
     for each in files:
         if each.suffix == ".png":
-            console.print(f"curves     {each}")
+            console.print(f"{each.stem.partition('-')[0]:10} {each}")
     console.print(f"results    {database.shown(done.url)} (executions {_span(done.executions)})")
 
 
-def encoded(groups: Sequence[Sequence[over_seeds.VariantRow]]) -> bytes:
-    """Return results over seeds as JSON."""
-    found = [
+def encoded(
+    groups: Sequence[Sequence[over_seeds.VariantRow]],
+    over: Sequence[Sequence[over_tasks.TaskRow]] = (),
+) -> bytes:
+    """Return results over seeds and tasks as JSON; those over tasks have no ``task``."""
+    found: list[dict[str, Any]] = [
         {
+            **({"task": row.series.task} if row.series.task else {}),
             "evaluation": row.series.evaluation,
             "agent": row.series.agent,
             "variant": row.series.variant,
@@ -474,6 +476,7 @@ def encoded(groups: Sequence[Sequence[over_seeds.VariantRow]]) -> bytes:
         for group in groups
         for row in group
     ]
+    found += [over_tasks.plain(row) for group in over for row in group]
     return numbers.encoded(found)
 
 

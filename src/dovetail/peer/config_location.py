@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,14 @@ class ConfigSource:
     path: Path
     overrides: tuple[str, ...] = ()
     """Keys that the command line set, such as ``agents.first.parameters.hidden``."""
-    swept: tuple[str, ...] = ()
-    """Keys whose values are from the file's ``[sweep.parameters]``."""
+    swept: Mapping[str, tuple[Step, ...]] = field(default_factory=dict)
+    """By key, the place in the file's ``[sweep]`` that has its values."""
 
     def at(self, *steps: Step) -> str:
         """Return the file and what is nearest to a place in it: its line, or ``--set KEY``."""
         key = self._setter(self.swept, steps)
         if key is not None:
-            steps = ("sweep", "parameters", key)
+            steps = self.swept[key]
         key = self._setter(self.overrides, steps)
         if key is not None:
             return f"{self.path}, --set {key}"
