@@ -297,6 +297,32 @@ def test_a_mapped_file_asks_for_little_more_than_is_written(
     file.close()
 
 
+def test_small_writes_between_huge_ones_reserve_nothing(
+    tmp_path: Path, framing: Framing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reservation after each frame of a megabyte cost as much as to write the frame."""
+    path = tmp_path / "file"
+    file = MappedFile(path, framing.head, 0, "none")
+    reserved = []
+    fallocate = os.posix_fallocate
+
+    def counted(*arguments: int) -> None:
+        reserved.append(arguments)
+        fallocate(*arguments)
+
+    monkeypatch.setattr(os, "posix_fallocate", counted)
+    for number in range(1, 20, 2):
+        file.append(framing.pack(number, b"x" * 1_000_000))
+        file.append(framing.pack(number + 1, b"small"))
+    assert not reserved
+    for number in range(21, 31):
+        file.append(framing.pack(number, b"small"))
+    assert len(reserved) == 1
+    file.close()
+    numbers = [each.number for each in scan(path, b"title\n") if isinstance(each, Entry)]
+    assert numbers == list(range(1, 31))
+
+
 @pytest.mark.parametrize("kind", [AppendFile, MappedFile])
 @pytest.mark.parametrize("sync", ["none", "always"])
 def test_who_tears_a_write_cuts_it_off(

@@ -115,13 +115,28 @@ class _Curve(zmtp.Wire):
         self._said = said
         return b"".join(out)
 
+    def parts(self, frames: Sequence[bytes]) -> list[bytes]:
+        """Return the bytes of one message of one or more frames, encrypted, in one part."""
+        return [self.pack(frames)]
+
     def feed(self, data: bytes) -> list[bytes]:
         """Take bytes from the peer; return the frames that they complete.
 
         Raises:
             WireError: the peer broke the protocol; the connection is of no further use.
         """
-        bodies = super().feed(data)
+        return self._unsealed(super().feed(data))
+
+    def took(self, count: int) -> list[bytes]:
+        """Take ``count`` bytes that were read into ``room``; return the frame that they complete.
+
+        Raises:
+            WireError: the peer broke the protocol; the connection is of no further use.
+        """
+        return self._unsealed(super().took(count))
+
+    def _unsealed(self, bodies: list[bytes]) -> list[bytes]:
+        """Open encrypted frames; act upon those that are commands, and return the others."""
         if not bodies:
             return bodies
         incoming, shared, heard = self._incoming, self._shared, self._heard

@@ -22,6 +22,7 @@ from dovetail.transport.endpoint import (
     wrong_key,
 )
 from dovetail.transport.keys import Key
+from dovetail.transport.unsent import Unsent, send
 from dovetail.transport.zmtp import REFUSED, Mismatch, Told, Wire, WireError
 
 FIRST_DELAY = 0.05
@@ -36,7 +37,7 @@ ATTEMPTS = 3
 PATIENCE = 60.0
 """Seconds for which a broker may take nothing of what is sent, and say nothing."""
 CHUNK = 1 << 18
-"""Bytes sent at a time, and read while there is much to read."""
+"""Bytes read at a time while there is much to read."""
 LITTLE = 1 << 16
 """Bytes read at a time otherwise: for more, the allocator asks the system for memory each time."""
 MOST = 1 << 31
@@ -45,6 +46,7 @@ MOST = 1 << 31
 _AGAIN = (BlockingIOError, InterruptedError, TimeoutError)
 _UNDER_WAY = (errno.EINPROGRESS, getattr(errno, "WSAEWOULDBLOCK", errno.EINPROGRESS))
 _NOW = getattr(socket, "MSG_DONTWAIT", 0)
+_WHOLE = socket.MSG_WAITALL if os.name == "posix" else 0
 
 
 class Dealer:
@@ -71,7 +73,7 @@ class Dealer:
         self._wire = self._side()
         self._connected = False
         """True once the system has connected the socket."""
-        self._outbox = bytearray()
+        self._outbox = Unsent()
         self._frames: list[bytes] = []
         """Frames that came while something was being sent."""
         self._timeout = -1.0
@@ -102,29 +104,36 @@ class Dealer:
         if self._frames:
             frames, self._frames = self._frames, []
             return frames
-        if not self._wire.ready or self._outbox:
+        if not self._wire.ready or self._outbox.size:
             return self._progress(timeout)
         made = self._socket
         assert made is not None
         if timeout != self._timeout:
             self._set_timeout(made, timeout)
+        room = self._wire.room
         try:
-            data = made.recv(self._room)
+            if room is None:
+                data = made.recv(self._room)
+                count = len(data)
+            else:
+                data, count = b"", made.recv_into(room, 0, _WHOLE)
         except _AGAIN:
             return []
         except OSError as error:
             self._lost(error.strerror or str(error))
             return []
-        self._room = LITTLE if len(data) < LITTLE else CHUNK
-        return self._feed(data)
+        if data:
+            self._room = LITTLE if count < LITTLE else CHUNK
+        return self._feed(data, count)
 
-    def _feed(self, data: bytes) -> list[bytes]:
-        if not data:
+    def _feed(self, data: bytes, count: int) -> list[bytes]:
+        """Take ``count`` bytes; if ``data`` is empty, they were read into the wire's room."""
+        if not count:
             self._broken_off("the broker closed the connection")
             return []
         wire = self._wire
         try:
-            frames = wire.feed(data)
+            frames = wire.feed(data) if data else wire.took(count)
         # A name for each: compiled, one name has the type of the first.
         except Mismatch as mismatch:
             if mismatch.theirs == "CURVE":
@@ -142,10 +151,14 @@ class Dealer:
             self._broken_off(str(error))
             return []
         if wire.out:
-            self._outbox += wire.out
-            wire.out.clear()
-            self._push()
+            self._say_out()
         return frames
+
+    def _say_out(self) -> None:
+        """Send what the wire has to say by itself."""
+        self._outbox.add([bytes(self._wire.out)])
+        self._wire.out.clear()
+        self._push()
 
     def _refused(self, text: str) -> DovetailError:
         """Give up."""
@@ -192,43 +205,39 @@ class Dealer:
         """
         if not self._wire.ready:
             return
-        data = self._wire.pack(frames)
-        if not self._outbox:
+        parts, sent, outbox = self._wire.parts(frames), 0, self._outbox
+        if not outbox.size:
             made = self._socket
             assert made is not None
             try:
-                sent = made.send(data, _NOW)
+                sent = send(made, parts, _NOW)
             except _AGAIN:
-                sent = 0
+                pass
             except OSError as error:
                 self._lost(error.strerror or str(error))
                 return
-            if sent == len(data):
-                return
-            data = data[sent:]
-        self._outbox += data
-        left, end = len(self._outbox), time.monotonic() + self.patience
-        while self._outbox and self._wire.ready:
+        outbox.add(parts, sent)
+        if not outbox.size:
+            return
+        left, end = outbox.size, time.monotonic() + self.patience
+        while outbox.size and self._wire.ready:
             frames = self._progress(min(1.0, self.patience))  # the broker may wait for us to read
             self._frames += frames
-            if frames or len(self._outbox) < left:
-                left, end = len(self._outbox), time.monotonic() + self.patience
+            if frames or outbox.size < left:
+                left, end = outbox.size, time.monotonic() + self.patience
             elif time.monotonic() >= end:
                 self._lost(f"the broker read nothing for {self.patience:g} s")
 
     def _push(self) -> None:
         """Send as much of the queue as the system takes now."""
-        outbox = self._outbox
-        while outbox and self._socket is not None:
+        while self._outbox.size and self._socket is not None:
             try:
-                with memoryview(outbox) as view:
-                    sent = self._socket.send(view[:CHUNK], _NOW)
+                self._outbox.send(self._socket, _NOW)
             except _AGAIN:
                 return
             except OSError as error:
                 self._lost(error.strerror or str(error))
                 return
-            del outbox[:sent]
 
     # -- the connection ----------------------------------------------------------------------------
 
@@ -249,7 +258,7 @@ class Dealer:
                     time.sleep(min(self._next, end) - now)
                 continue
             until = end if self._wire.ready else min(end, self._next)
-            want_write = bool(self._outbox) or not self._connected
+            want_write = self._outbox.size > 0 or not self._connected
             readable, writable = _wait(made, want_write, max(0.0, until - now))
             if writable and not self._connected:
                 failed = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -260,20 +269,24 @@ class Dealer:
             if writable:
                 self._push()
             if readable and self._socket is made and self._connected:
-                ready = self._wire.ready
+                ready, room, data = self._wire.ready, self._wire.room, b""
                 try:
-                    data = made.recv(CHUNK, _NOW)
+                    if room is None:
+                        data = made.recv(CHUNK, _NOW)
+                        count = len(data)
+                    else:
+                        count = made.recv_into(room, 0, _NOW)
                 except _AGAIN:
                     continue
                 except OSError as error:
                     self._broken_off(error.strerror or str(error))
                     continue
-                frames = self._feed(data)
+                frames = self._feed(data, count)
                 if self._wire.ready and not ready:
                     self._welcome()
                 if frames:
                     return frames
-            if self._wire.ready and not self._outbox and (writable or time.monotonic() >= end):
+            if self._wire.ready and not self._outbox.size and (writable or time.monotonic() >= end):
                 return []
             if time.monotonic() >= end:
                 return []
@@ -302,16 +315,14 @@ class Dealer:
     def _established(self, now: float) -> None:
         self._connected = True
         self._next = now + HANDSHAKE
-        self._outbox += self._wire.out
-        self._wire.out.clear()
-        self._push()
+        self._say_out()
 
     def _welcome(self) -> None:
         """Greet the broker, whose socket is ready."""
         self._delay = FIRST_DELAY
         self._met = True
         self.trouble = ""
-        self._outbox += self._wire.pack([self._greet()])
+        self._outbox.add(self._wire.parts([self._greet()]))
         self._push()
 
     def _lost(self, why: str) -> None:
@@ -339,7 +350,7 @@ class Dealer:
         made = self._socket
         if made is not None and self._wire.ready and linger > 0:
             end = time.monotonic() + linger
-            while self._outbox and self._wire.ready and time.monotonic() < end:
+            while self._outbox.size and self._wire.ready and time.monotonic() < end:
                 self._progress(end - time.monotonic())
             if self._socket is made:
                 say_no_more(made)

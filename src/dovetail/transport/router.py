@@ -18,6 +18,7 @@ from dovetail.protocol.errors import DovetailError
 from dovetail.transport.endpoint import Listener, Web, say_no_more, tune
 from dovetail.transport.keys import Guard
 from dovetail.transport.lines import Lines
+from dovetail.transport.unsent import Unsent, send
 from dovetail.transport.websocket import LOCAL, WebWire
 from dovetail.transport.zmtp import TooLarge, Wire, WireError
 
@@ -68,7 +69,7 @@ class Connection:
     """A peer's connection."""
 
     __slots__ = (
-        *("backlog", "closing", "events", "name", "origin", "outbox", "selector", "sent"),
+        *("backlog", "closing", "events", "name", "origin", "outbox", "selector"),
         *("socket", "wire"),
     )
 
@@ -84,9 +85,7 @@ class Connection:
         self.wire = wire
         self.origin = ""
         """The address of the other end's machine; empty for a Unix socket."""
-        self.outbox = bytearray()
-        """Bytes that the system has not taken yet, after the first ``sent``."""
-        self.sent = 0
+        self.outbox = Unsent()
         self.events = _READ
         """The events that the selector waits for."""
         self.backlog: list[bytes] = []
@@ -347,33 +346,38 @@ class Router:
                 self._watch(connection)
 
     def _read(self, connection: Connection, events: list[Event]) -> None:
+        wire = connection.wire
+        room, data = wire.room, b""
         try:
-            data = connection.socket.recv(CHUNK)
+            if room is None:
+                data = connection.socket.recv(CHUNK)
+                count = len(data)
+            else:
+                count = connection.socket.recv_into(room)
         except _AGAIN:
             return
         except OSError:
-            data = b""
+            count = 0
         if connection.closing:
-            if not data:
+            if not count:
                 self._forget(connection)
             return
-        if not data:
+        if not count:
             self._end(connection)
             return
-        wire = connection.wire
         try:
-            frames = wire.feed(data)
+            frames = wire.feed(data) if data else wire.took(count)
         except WireError as error:
             if isinstance(error, TooLarge):  # a program that never hears why tries for ever
                 frame = codec.encode(m.Error("limit", str(error)))
-                connection.outbox += bytes(wire.out) + wire.pack([frame])
+                connection.outbox.add([bytes(wire.out), *wire.parts([frame])])
                 wire.out.clear()
             self._refuse(connection, str(error))
             return
         if wire.ready and self._greeting and self._greeting.pop(connection, None) is not None:
             self._met(connection)
         if wire.out:
-            self._write(connection, bytes(wire.out))
+            self._write(connection, [bytes(wire.out)])
             wire.out.clear()
         if frames:
             if self._silent and self._silent.pop(connection, None) is not None:
@@ -432,7 +436,7 @@ class Router:
             self._open[name] = connection
             self._greeting[connection] = time.monotonic() + HANDSHAKE
             self._unauthenticated.register(made, _READ, connection)
-            self._write(connection, bytes(connection.wire.out))
+            self._write(connection, [bytes(connection.wire.out)])
             connection.wire.out.clear()
 
     def _reject(self, made: socket.socket, door: Door) -> None:
@@ -446,7 +450,7 @@ class Router:
             made.close()
             return
         connection = Connection(made, b"", door.wire(self._first), self._unauthenticated)
-        connection.outbox += connection.wire.rejection(text)
+        connection.outbox.add([connection.wire.rejection(text)])
         connection.closing = now + FAREWELL
         self._closing[connection] = None
         self._unauthenticated.register(made, _READ, connection)
@@ -460,26 +464,26 @@ class Router:
         if connection is None:
             return
         if connection.selector is self._selector:
-            self._write(connection, connection.wire.pack(frames))
+            self._write(connection, connection.wire.parts(frames))
             return
         begun = time.thread_time()
-        self._write(connection, connection.wire.pack(frames))
+        self._write(connection, connection.wire.parts(frames))
         self.charge(time.thread_time() - begun)
 
     def spread(self, names: Sequence[bytes], frames: Sequence[bytes]) -> None:
         """Send frames as one message over each of some connections, as ``send`` does over one."""
-        packed: dict[type[Wire], bytes] = {}
+        packed: dict[type[Wire], list[bytes]] = {}
         for name in names:
             connection = self._open.get(name)
             if connection is None:
                 continue
             wire = connection.wire
-            data = packed.get(type(wire))
-            if data is None:
-                data = wire.pack(frames)
+            parts = packed.get(type(wire))
+            if parts is None:
+                parts = wire.parts(frames)
                 if type(wire) is Wire or type(wire) is WebWire:  # the same for all
-                    packed[type(wire)] = data
-            self._write(connection, data)
+                    packed[type(wire)] = parts
+            self._write(connection, parts)
 
     def origin(self, name: bytes) -> str:
         """Return the address of a connection's machine; empty for a Unix socket."""
@@ -489,35 +493,29 @@ class Router:
     def waiting(self, name: bytes) -> int:
         """Return how many bytes wait for a peer to read."""
         connection = self._open.get(name)
-        return 0 if connection is None else len(connection.outbox) - connection.sent
+        return 0 if connection is None else connection.outbox.size
 
-    def _write(self, connection: Connection, data: bytes) -> None:
-        outbox = connection.outbox
-        if not outbox:
+    def _write(self, connection: Connection, parts: list[bytes]) -> None:
+        outbox, sent = connection.outbox, 0
+        if not outbox.size:
             try:
-                sent = connection.socket.send(data)
+                sent = send(connection.socket, parts)
             except _AGAIN:
-                sent = 0
+                pass
             except OSError:
                 self._end(connection)
                 return
-            if sent == len(data):
-                return
-            data = data[sent:]
-        elif len(outbox) - connection.sent > LOST:
-            self._drop(connection, f"it does not read; {len(outbox):,} bytes wait for it")
+        elif outbox.size > LOST:
+            self._drop(connection, f"it does not read; {outbox.size:,} bytes wait for it")
             return
-        outbox += data
-        self._watch(connection)
+        outbox.add(parts, sent)
+        if outbox.size:
+            self._watch(connection)
 
     def _flush(self, connection: Connection) -> None:
         """Send as much of the queue as the system takes."""
-        outbox = connection.outbox
         try:
-            with memoryview(outbox) as view:
-                connection.sent += connection.socket.send(
-                    view[connection.sent : connection.sent + CHUNK]
-                )
+            connection.outbox.send(connection.socket)
         except _AGAIN:
             return
         except OSError:
@@ -526,21 +524,15 @@ class Router:
             else:
                 self._end(connection)
             return
-        if connection.sent == len(outbox):
-            connection.sent = 0
-            outbox.clear()
-            if connection.closing:
-                say_no_more(connection.socket)
-        elif connection.sent > FULL:
-            del outbox[: connection.sent]
-            connection.sent = 0
+        if connection.closing and not connection.outbox.size:
+            say_no_more(connection.socket)
         self._watch(connection)
 
     def _watch(self, connection: Connection) -> None:
         """Register the events that a connection now waits for."""
-        events = _WRITE if connection.outbox else 0
+        events = _WRITE if connection.outbox.size else 0
         if connection.closing or (
-            len(connection.outbox) - connection.sent < FULL
+            connection.outbox.size < FULL
             and not connection.backlog
             and connection not in self._paused
         ):
@@ -607,11 +599,11 @@ class Router:
                 self._lines.warn(line)
             else:
                 log.warning("%s", line)
-        connection.outbox += connection.wire.farewell(text)
+        connection.outbox.add([connection.wire.farewell(text)])
         self._forget_open(connection)
         connection.closing = time.monotonic() + FAREWELL
         self._closing[connection] = None
-        if connection.outbox:
+        if connection.outbox.size:
             self._flush(connection)
         else:
             say_no_more(connection.socket)
@@ -644,7 +636,6 @@ class Router:
             connection.events = 0
         connection.socket.close()
         connection.outbox.clear()
-        connection.sent = 0
 
     def close(self, linger: float = 1.0) -> None:
         """Close everything, once all queues are sent or after ``linger`` seconds."""
@@ -657,17 +648,17 @@ class Router:
             door.listener.close()
         for connection in list(self._open.values()):
             self._forget_open(connection)
-            connection.outbox += connection.wire.farewell("")
+            connection.outbox.add([connection.wire.farewell("")])
             connection.closing = end
             self._closing[connection] = None
-            if not connection.outbox:
+            if not connection.outbox.size:
                 say_no_more(connection.socket)
             self._watch(connection)
         for connection in self._closing:
             self._authenticate(connection)
         # A peer that has read all of it closes its end; nothing can be lost after that.
         while self._closing and (left := end - time.monotonic()) > 0:
-            if left > SETTLE and not any(each.outbox for each in self._closing):
+            if left > SETTLE and not any(each.outbox.size for each in self._closing):
                 left = SETTLE
                 end = time.monotonic() + left
             for key, mask in self._selector.select(left):

@@ -63,7 +63,13 @@ class WebWire(Wire):
 
     def pack(self, frames: Sequence[bytes]) -> bytes:
         """Return the bytes of the messages with these frames, one each."""
-        return b"".join([part for frame in frames for part in (_header(_BINARY, frame), frame)])
+        return b"".join(
+            [part for frame in frames for part in (_header(_BINARY, len(frame)), frame)]
+        )
+
+    def _header(self, size: int, more: bool) -> bytes:
+        """Return the bytes before a frame."""
+        return _header(_BINARY, size)
 
     def farewell(self, text: str) -> bytes:
         """Return the bytes that tell the peer why we end the connection."""
@@ -173,9 +179,8 @@ def _name(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
-def _header(opcode: int, data: bytes) -> bytes:
+def _header(opcode: int, size: int) -> bytes:
     """Return the header of a frame that is a whole message."""
-    size = len(data)
     first = (0x80 | opcode).to_bytes()
     if size < 126:
         return first + size.to_bytes()
@@ -188,4 +193,4 @@ def _closing(code: int, text: str) -> bytes:
     """Return a close frame, with as much of the reason as it has room for."""
     reason = text.encode()[:REASON].decode(errors="ignore").encode()
     data = code.to_bytes(2, "big") + reason
-    return _header(_CLOSE, data) + data
+    return _header(_CLOSE, len(data)) + data

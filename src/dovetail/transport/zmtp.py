@@ -12,8 +12,10 @@ its longest frame.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 
 from dovetail.protocol.display_text import line
+from dovetail.transport.unsent import LARGE
 
 ERROR_TEXT = 255
 """Bytes of a reason that an ERROR command can carry."""
@@ -137,8 +139,8 @@ class Wire:
     """
 
     __slots__ = (
-        *("_greeting", "_held", "_mechanism", "_most", "_need", "_unused"),
-        *("ended", "greeted", "kind", "out", "owner", "properties", "ready", "trusted"),
+        *("_greeting", "_held", "_long", "_mechanism", "_most", "_need", "_unused"),
+        *("ended", "greeted", "kind", "out", "owner", "properties", "ready", "room", "trusted"),
     )
 
     def __init__(self, kind: bytes, most: int, mechanism: str = "NULL") -> None:
@@ -152,6 +154,10 @@ class Wire:
         """The beginning of what has not come in full."""
         self._need = 0
         """The number of bytes ``_held`` needs before any of it can be read."""
+        self._long: BytesIO | None = None
+        """A long frame that has not come in full."""
+        self.room: memoryview | None = None
+        """The place for the rest of a long frame, for a caller that reads into it; see ``took``."""
         self.out = bytearray(self._greeting if kind == b"ROUTER" else self._greeting[:_VERSION])
         """Bytes to send before anything else; the caller takes them."""
         self.greeted = False
@@ -171,6 +177,31 @@ class Wire:
         """Return the bytes of one message of one or more frames."""
         return pack(frames)
 
+    def parts(self, frames: Sequence[bytes]) -> list[bytes]:
+        """Return the same in parts, of which long frames are some, as they are."""
+        if len(frames) == 1 and len(frames[0]) < LARGE:
+            return [self.pack(frames)]
+        parts: list[bytes] = []
+        short: list[bytes] = []
+        left = len(frames)
+        for frame in frames:
+            left -= 1
+            short.append(self._header(len(frame), left > 0))
+            if len(frame) < LARGE:
+                short.append(frame)
+            else:
+                parts += (b"".join(short), frame)
+                short.clear()
+        if short:
+            parts.append(b"".join(short))
+        return parts
+
+    def _header(self, size: int, more: bool) -> bytes:
+        """Return the bytes before a frame."""
+        if size < 256:
+            return bytes((more, size))
+        return (b"\x03" if more else b"\x02") + size.to_bytes(8, "big")
+
     def farewell(self, text: str) -> bytes:
         """Return the bytes that tell the peer why we end the connection, if there is a reason."""
         return error(text) if self.greeted and text else b""
@@ -189,7 +220,12 @@ class Wire:
         Raises:
             WireError: the peer broke the protocol; the connection is of no further use.
         """
-        held = self._held
+        held, room = self._held, self.room
+        if room is not None:
+            count = min(len(data), len(room))
+            room[:count] = data[:count]
+            frames: list[bytes] = Wire.took(self, count)
+            return frames + Wire.feed(self, data[count:]) if count < len(data) else frames
         if held:
             held += data
             if len(held) < self._need:
@@ -201,7 +237,7 @@ class Wire:
             position = self._greet(data)
             if not position:
                 return []
-        frames: list[bytes] = []
+        frames = []
         size = len(data)
         need = 0
         unused = self._unused
@@ -220,6 +256,9 @@ class Wire:
                 self._check(flags, length)
             end = start + length
             if end > size:
+                if length >= LARGE and not flags & COMMAND:
+                    self._begin_long(data, start, length)
+                    return frames
                 need = end - position
                 break
             position = end
@@ -235,6 +274,35 @@ class Wire:
             held += data[position:] if position else data
             self._need = need
         return frames
+
+    def _begin_long(self, data: bytes, start: int, length: int) -> None:
+        """Make room for a long frame whose first bytes stand in ``data``.
+
+        The system gives memory as bytes arrive, however many are announced.
+        """
+        try:
+            self._long = BytesIO(bytes(length))
+        except MemoryError:
+            raise WireError(f"a frame of {length:,} bytes, for which there is no memory") from None
+        with self._long.getbuffer() as whole:
+            whole[: len(data) - start] = memoryview(data)[start:]
+            self.room = whole[len(data) - start :]
+
+    def took(self, count: int) -> list[bytes]:
+        """Take ``count`` bytes that were read into ``room``; return the frame that they complete.
+
+        Raises:
+            WireError: the peer broke the protocol; the connection is of no further use.
+        """
+        room, frame = self.room, self._long
+        assert room is not None
+        assert frame is not None
+        with room:
+            self.room = room[count:] if count < len(room) else None
+        if self.room is not None:
+            return []
+        self._long = None
+        return [frame.getvalue()]  # its buffer itself, since no one else has it
 
     def _greet(self, data: bytes) -> int:
         """Read the peer's greeting; return its length once it is complete."""

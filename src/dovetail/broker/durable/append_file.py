@@ -147,13 +147,17 @@ class MappedFile(AppendFile):
         self._map: mmap.mmap | None = None
         self._start = self._room = 0
         """The part of the file that is mapped."""
+        self._huge = False
+        """True if the last write was huge: the next will be beyond all room, too."""
         super().__init__(path, title, end, sync, mode=mode)
 
     def _put(self, data: bytes) -> None:
         end = self._end + len(data)
-        if len(data) >= self.HUGE:
+        if len(data) >= self.HUGE or (self._huge and end > self._room):
+            self._huge = len(data) >= self.HUGE
             super()._put(data)
             return
+        self._huge = False
         if end > self._room or self._map is None:
             self._reserve(end)
             assert self._map is not None
