@@ -34,7 +34,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture docs gallery test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
+.PHONY: architecture docs diagrams gallery test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,13 +62,17 @@ $(DOCS_STAMP): requirements-docs.lock $(STAMP)
 	$(UV) --require-hashes -r requirements-docs.lock
 	@touch $@
 
-docs: $(DOCS_STAMP) ## build the site into build/site; a warning is an error
+docs: $(DOCS_STAMP) ## build the site into build/site; a warning is an error, as is a page that no one finds
 	$(BIN)/python -m sphinx -q -W --keep-going -j 2 -c docs/site . build/site
+	$(BIN)/python -m pytest -n 0 -q -m slow tests/test_site.py
 
 # Ray is 285 MB, so that only its tests pay for it; its lock agrees with requirements.lock, too.
 $(RAY_STAMP): requirements-ray.lock $(STAMP)
 	$(UV) --require-hashes -r requirements-ray.lock
 	@touch $@
+
+diagrams: $(STAMP) ## draw the documents' Mermaid diagrams that changed (needs npm and chromium)
+	$(BIN)/python docs/site/diagrams.py
 
 gallery: $(STAMP) ## play and draw every player, and write docs/gallery.md (minutes)
 	$(BIN)/python docs/site/gallery.py

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from docutils import nodes
-from pygments.lexers.special import TextLexer
 from sphinx.addnodes import download_reference, pending_xref
 from sphinx.application import Sphinx
 
@@ -19,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(TOP)]
 
+import diagrams  # noqa: E402
 import generated  # noqa: E402
 
 from dovetail import __version__  # noqa: E402
@@ -104,7 +104,8 @@ MARK = re.compile(r"<!-- (from the code|pages|list|rest): (.+?) -->")
 
 
 def fill(app: Sphinx, name: str, source: list[str]) -> None:
-    """Replace the marks of a page: by what the code says, or by links to other pages."""
+    """Replace the marks of a page: by what the code says, or by links to other pages; and its
+    diagrams by pictures."""
 
     def text(found: re.Match[str]) -> str:
         kind, what = found.groups()
@@ -119,7 +120,7 @@ def fill(app: Sphinx, name: str, source: list[str]) -> None:
         options = ":glob:\n:maxdepth: 1\n" + ("" if kind == "list" else ":hidden:\n")
         return f"```{{toctree}}\n{options}\n{pages}\n```"
 
-    source[0] = MARK.sub(text, source[0])
+    source[0] = diagrams.shown(MARK.sub(text, source[0]), "/docs/images/diagrams")
 
 
 def unlink(app: Sphinx, document: nodes.document) -> None:
@@ -142,7 +143,6 @@ def unlink(app: Sphinx, document: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register what is the site's own."""
-    app.add_lexer("mermaid", TextLexer)
     app.connect("source-read", fill)
     app.connect("doctree-read", unlink)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
