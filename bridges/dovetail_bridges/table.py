@@ -10,7 +10,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
@@ -38,6 +38,10 @@ BRIEF = 0.001
 """Seconds between two looks at the broker while others must act."""
 START = 60.0
 """Seconds in which the first game must begin."""
+
+
+Hosts = Mapping[int, tuple[BrokerConnection, AgentHost]]
+"""By open seat, its connection and the host of its agent."""
 
 
 class CallRefused(DovetailError):
@@ -116,6 +120,7 @@ class OpenTable:
         self._on_timeout: m.Breach = on_timeout
         self._players = {seat: _Player(seat) for seat in sorted(seats)}
         self._changed = threading.Condition()
+        self._watchers: list[tuple[int, Callable[[], None]]] = []
         self._answers: queue.SimpleQueue[tuple[int, Answer]] = queue.SimpleQueue()
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -259,29 +264,39 @@ class OpenTable:
             self._check()
             return player.game > number
 
-    def look(
-        self, seat: int, wait: float = 0.0, *, since: int = 0
-    ) -> tuple[int, Decision | None, End | None]:
+    def look(self, seat: int, *, since: int = 0) -> tuple[int, Decision | None, End | None]:
         """Return the number of a seat's game, its decision, and the game's end if it is over.
 
         Args:
             seat: which.
-            wait: seconds to wait for one of the two.
             since: the end of a game up to this number does not count.
 
         Raises:
             CallRefused: the table has failed.
         """
         player = self._player(seat)
-
-        def told() -> bool:
-            over = player.ended is not None and player.game > since
-            return player.decision is not None or over or self._failure is not None
-
         with self._changed:
-            self._changed.wait_for(told, wait)
             self._check()
             return player.game, player.decision, player.ended if player.game > since else None
+
+    @contextmanager
+    def watch(self, seat: int, told: Callable[[], None]) -> Iterator[None]:
+        """Have ``told`` called whenever a seat has heard of something, in the table's thread, until
+        the context is left."""
+        with self._changed:
+            self._watchers.append((seat, told))
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._watchers.remove((seat, told))
+
+    def _tell(self, seat: int | None = None) -> None:
+        """Wake those who wait for a seat, or for any; the lock is held."""
+        self._changed.notify_all()
+        for each, told in self._watchers:
+            if seat in (None, each):
+                told()
 
     def close(self) -> None:
         """End the game and leave."""
@@ -366,14 +381,13 @@ class OpenTable:
         with self._changed:
             if self._failure is None:
                 self._failure = text
-            self._changed.notify_all()
+            self._tell()
 
     def _play(self, stack: ExitStack) -> None:
         experiment, game, others = stack.enter_context(self._place())
         for each in experiment.catalogue()["environments"]:
             if each["name"] == game and self._connect is None:  # else others wrote it
                 self.description = str(each.get("description") or "")[:1000]
-        links: list[tuple[BrokerConnection, AgentHost]] = []
         hosts: dict[int, tuple[BrokerConnection, AgentHost]] = {}
         agents: list[int | str] = []
         waiting = iter(others)
@@ -386,22 +400,21 @@ class OpenTable:
                 )
                 link = experiment.join(hello)
                 stack.callback(_leave, link)
-                links.append((link, host))
                 hosts[seat] = link, host
                 agents.append(name)
             else:
                 agents.append(self._create(experiment, next(waiting), seat))
-        self._attend(links)
+        self._attend(hosts)
         with self._changed:
             self._ready = True
-            self._changed.notify_all()
+            self._tell()
         index = 0
         while self._begun < self.games:
             if self._begun or self._together:
                 while not self._wanted():
                     if self._stop.is_set():
                         return
-                    self._idle(experiment, links)
+                    self._idle(experiment, hosts)
             with self._changed:
                 self._asked.clear()
                 if self._reseeded is not None:
@@ -424,45 +437,43 @@ class OpenTable:
             )
             index += 1
             while not self._stop.is_set():
-                self._attend(links)
-                sent = self._send(hosts)
+                busy = self._send(hosts)
                 ended = run.poll(0.0)
                 if ended is None:
                     break
                 for each in ended:
                     if each.message and not each.scored:
                         log.warning("%s: game %d: %s", game, self._begun, each.message)
-                if not sent:
-                    self._rest()
-            self._finish(links)
+                busy = self._attend(hosts) or busy
+                self._rest(busy)
+            self._finish(hosts)
         while not self._stop.is_set():  # the last result can still be seen
-            self._idle(experiment, links)
+            self._idle(experiment, hosts)
 
     def _wanted(self) -> bool:
         with self._changed:
             return len(self._asked) >= (len(self._players) if self._together else 1)
 
-    def _rest(self) -> None:
-        """Wait for a caller if one must act, else briefly for the broker."""
+    def _rest(self, busy: bool) -> None:
+        """Wait for a caller if one must act, else briefly for the broker unless it was busy."""
         with self._changed:
             owing = any(each.decision is not None for each in self._players.values())
-        self._wake.wait(PULSE if owing else BRIEF)
+        if owing or not busy:
+            self._wake.wait(PULSE if owing else BRIEF)
         self._wake.clear()
 
-    def _idle(
-        self, experiment: Experiment, links: Sequence[tuple[BrokerConnection, AgentHost]]
-    ) -> None:
+    def _idle(self, experiment: Experiment, hosts: Hosts) -> None:
         """Keep the connections alive between games until a caller wants something."""
         self._wake.wait(PULSE)
         self._wake.clear()
         experiment.wait(0.0)
-        self._attend(links)
+        self._attend(hosts)
 
-    def _finish(self, links: list[tuple[BrokerConnection, AgentHost]]) -> None:
+    def _finish(self, hosts: Hosts) -> None:
         """Wait until every open seat has heard the end."""
         limit = time.monotonic() + 5.0
         while not self._stop.is_set():
-            self._attend(links)
+            self._attend(hosts)
             with self._changed:
                 if all(each.ended is not None for each in self._players.values()):
                     return
@@ -470,18 +481,21 @@ class OpenTable:
                 raise DovetailError("the game ended, but an open seat did not hear of it")
             self._stop.wait(0.001)
 
-    def _attend(self, links: Sequence[tuple[BrokerConnection, AgentHost]]) -> None:
-        """Take what the broker has for the open seats."""
-        for link, host in links:
+    def _attend(self, hosts: Hosts) -> bool:
+        """Take what the broker has for the open seats; return whether there was anything."""
+        heard = False
+        for seat, (link, host) in hosts.items():
             messages = link.receive(0.0)  # in this program, agents think in here
             if messages:
                 with self._changed:
                     answers = host.handle(messages)
-                    self._changed.notify_all()
+                    self._tell(seat)
                 if answers:
                     link.send(answers)
+                heard = True
+        return heard
 
-    def _send(self, hosts: Mapping[int, tuple[BrokerConnection, AgentHost]]) -> bool:
+    def _send(self, hosts: Hosts) -> bool:
         """Send what callers decided; return whether there was anything."""
         sent = False
         while True:

@@ -126,6 +126,27 @@ def test_a_page_plays_as_the_client_for_node_does(page: Any, site: str, tmp_path
         assert row[0] == "connect_four"
 
 
+def test_a_page_and_a_go_program_play_each_other(page: Any, site: str, tmp_path: Path) -> None:
+    """One is connected by WebSocket, the other by ZeroMQ."""
+    build("go")
+    with broker(site, tmp_path) as (address, web):
+        enter(page, site, web, "page")
+        line = program("go", "random")
+        env = {**os.environ, "DOVETAIL_BROKER": address}
+        with (
+            subprocess.Popen(line, cwd=CLIENTS / "go", env=env, stdout=subprocess.DEVNULL) as go,
+            Experiment.connect(address) as experiment,
+        ):
+            try:
+                experiment.expect(["connect_four"], ["page", "random-go"], timeout=SOON)
+                games = played(experiment, "page", "random-go", 20)
+            finally:
+                go.terminate()
+        assert {reason for _, reason, _ in games} == {"terminated"}
+        assert {outcome[0] for outcome, _, _ in games} >= {0.0, 1.0}  # each wins some
+        page.wait_for_function("document.querySelectorAll('#games tr').length === 20")
+
+
 def test_a_game_of_a_page_and_a_run_of_a_page(page: Any, site: str, tmp_path: Path) -> None:
     """An environment, an agent and an experiment, each over its own socket of one tab."""
     with broker(site, tmp_path) as (_, web):

@@ -234,7 +234,8 @@ class OpenEnvServer:
             return
         polite = False
         try:
-            polite = await self._talk(websocket, session)
+            with session.attending():
+                polite = await self._talk(websocket, session)
         finally:
             await loop.run_in_executor(self._threads, self._left, session, place, polite)
 
@@ -260,43 +261,60 @@ class OpenEnvServer:
 
     async def _talk(self, websocket: WebSocket, session: Session) -> bool:
         """Answer requests in order until the client leaves; return whether it said so."""
-        loop = asyncio.get_running_loop()
-        heard = asyncio.ensure_future(websocket.receive())
-        try:
+        polite, heard = False, asyncio.Queue[Any](1)
+
+        async def hear() -> None:
+            """Listen beside the answers: a client that leaves while it waits frees its seat."""
             while True:
-                done, _ = await asyncio.wait({heard}, timeout=self._idle)
-                if not done:
-                    await _last(websocket, "SESSION_ERROR", f"no request in {self._idle:g} s")
-                    return True
-                said = heard.result()
+                said = await websocket.receive()
                 if said["type"] == "websocket.disconnect":
-                    return bool(said.get("code") == 1000)
-                heard = asyncio.ensure_future(websocket.receive())
-                try:
-                    request = wire.read(said.get("text") or said.get("bytes") or "")
-                    if request.kind == "close":
-                        await websocket.close(1000)
-                        return True
-                    work = loop.run_in_executor(self._threads, session.answer, request)
-                    both: set[asyncio.Future[Any]] = {work, heard}
-                    while not work.done():  # a client that leaves while it waits frees its seat
-                        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-                        if heard.done() and heard.result()["type"] == "websocket.disconnect":
-                            return bool(heard.result().get("code") == 1000)
-                        if heard.done():
-                            await asyncio.wait({work})
-                    answer = work.result()
-                except WireError as error:
-                    if error.final:
-                        await _last(websocket, error.code, str(error))
-                        return True
-                    answer = wire.error(error.code, str(error))
-                if answer is not None:
-                    await websocket.send_text(answer)
-        except (WebSocketDisconnect, RuntimeError):
-            return False
-        finally:
-            heard.cancel()
+                    raise _Gone(said.get("code"))
+                await heard.put(said.get("text") or said.get("bytes") or "")
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                hearing = group.create_task(hear())
+                await self._answer(websocket, session, heard)
+                polite = True
+                hearing.cancel()
+        except* _Gone as gone:
+            polite = any(each.code == 1000 for each in gone.exceptions if isinstance(each, _Gone))
+        except* (WebSocketDisconnect, RuntimeError):
+            polite = False
+        return polite
+
+    async def _answer(
+        self, websocket: WebSocket, session: Session, heard: asyncio.Queue[Any]
+    ) -> None:
+        """Answer requests in order until the session ends."""
+        while True:
+            try:
+                async with asyncio.timeout(self._idle):
+                    said = await heard.get()
+            except TimeoutError:
+                await _last(websocket, "SESSION_ERROR", f"no request in {self._idle:g} s")
+                return
+            try:
+                request = wire.read(said)
+                if request.kind == "close":
+                    await websocket.close(1000)
+                    return
+                answer = await session.answer(request)
+            except WireError as error:
+                if error.final:
+                    await _last(websocket, error.code, str(error))
+                    return
+                answer = wire.error(error.code, str(error))
+            if answer is not None:
+                await websocket.send_text(answer)
+
+
+class _Gone(Exception):
+    """The client has left."""
+
+    def __init__(self, code: int | None) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 async def _last(websocket: WebSocket, code: str, text: str) -> None:

@@ -1,9 +1,11 @@
-"""A client's session: a seat at a table, played by OpenEnv's requests. Its methods block."""
+"""A client's session: a seat at a table, played by OpenEnv's requests."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -50,8 +52,21 @@ class Session:
         self._begun = False
         """True once this session has begun a game."""
         self._tried = 0
+        self._changed = asyncio.Event()
 
-    def answer(self, request: Request) -> str | None:
+    @contextmanager
+    def attending(self) -> Iterator[None]:
+        """Hear of what happens at the table, in the loop that runs, until the context is left."""
+        loop = asyncio.get_running_loop()
+
+        def told() -> None:  # by the table's thread
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._changed.set)
+
+        with self.table.watch(self.seat, told):
+            yield
+
+    async def answer(self, request: Request) -> str | None:
         """Return the answer to a request; None if it has none.
 
         Raises:
@@ -60,9 +75,9 @@ class Session:
         try:
             match request.kind:
                 case "reset":
-                    return self._reset(*wire.reset_options(request.data))
+                    return await self._reset(*wire.reset_options(request.data))
                 case "step":
-                    return self._step(wire.action(request.data))
+                    return await self._step(wire.action(request.data))
                 case "state":
                     return wire.state(self.episode, self.steps)
                 case "mcp":
@@ -78,30 +93,30 @@ class Session:
         if game > self._before and end is None:
             self.table.resign(self.seat)
 
-    def _reset(self, seed: int | None, episode: str | None) -> str:
-        limit = time.monotonic() + self.rules.longest
+    async def _reset(self, seed: int | None, episode: str | None) -> str:
+        limit = self._limit()
         game, _, end = self.table.look(self.seat)
         if game and end is None and self._begun:  # in mid-game: it is lost
             self.table.resign(self.seat)
-            game, _, end = self.table.look(self.seat, self.rules.longest, since=self._before)
+            game, _, end = await self._look(limit)
         resumed = bool(game) and end is None and not self._begun
         if not resumed:
             self._before = game
-            self.table.again(self.seat, seed=seed, wait=max(0.0, limit - time.monotonic()))
+            self.table.again(self.seat, seed=seed, wait=0.0)
         self._begun = True
         self.episode = episode or secrets.token_hex(8)
         self.steps = self._tried = 0
-        return self._view(limit, reward=False)
+        return await self._view(limit, reward=False)
 
-    def _step(self, action: Any) -> str:
+    async def _step(self, action: Any) -> str:
         if not self._begun:
             raise WireError("EXECUTION_ERROR", "no episode has begun; send reset first")
-        limit = time.monotonic() + self.rules.longest
+        limit = self._limit()
         _, decision, end = self.table.look(self.seat, since=self._before)
         if end is not None:
             raise WireError("EXECUTION_ERROR", "the episode is over; send reset")
         if action is None:
-            return self._view(limit)
+            return await self._view(limit)
         if decision is None:
             text = 'others must act; step with {"action": null} waits for your turn'
             return self._seen(None, None, 0.0, text)
@@ -115,14 +130,30 @@ class Session:
         self.table.act(self.seat, action, decision.turn, force=not legal)
         self._tried = 0
         self.steps += 1
-        return self._view(limit)
+        return await self._view(limit)
 
-    def _view(self, limit: float, *, reward: bool = True) -> str:
+    async def _view(self, limit: float, *, reward: bool = True) -> str:
         """Return the seat's next decision or the end, or after a while that others must act."""
-        wait = max(0.0, limit - time.monotonic())
-        _, decision, end = self.table.look(self.seat, wait, since=self._before)
+        _, decision, end = await self._look(limit)
         earned = decision.reward if decision is not None else 0.0
         return self._seen(decision, end, earned if reward else None)
+
+    def _limit(self) -> float:
+        """Return when an answer must be given, by the loop's clock."""
+        return asyncio.get_running_loop().time() + self.rules.longest
+
+    async def _look(self, limit: float) -> tuple[int, Decision | None, End | None]:
+        """Return what the table says as soon as the seat must act or its game is over, or at the
+        limit."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(limit):
+                while True:
+                    self._changed.clear()  # a change after the look sets it again
+                    seen = self.table.look(self.seat, since=self._before)
+                    if seen[1] is not None or seen[2] is not None:
+                        return seen
+                    await self._changed.wait()
+        return self.table.look(self.seat, since=self._before)
 
     def _seen(
         self,

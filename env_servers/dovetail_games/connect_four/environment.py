@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -125,16 +126,7 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
         it."""
         board = self.board
         rows, columns = board.rows, board.columns
-        names = [f"column {column_name(column)}" for column in range(columns)]
-        cells = [
-            Cell(float(column), float(row), kind="hole", name=square_name(column, rows - 1 - row))
-            for row in range(rows)
-            for column in range(columns)
-        ]
-        cells += [
-            Cell(float(column), 0.0, 1.0, float(rows), "area", name)
-            for column, name in enumerate(names)
-        ]
+        cells, names = _board(rows, columns)
 
         def number(row: int, column: int) -> int:
             return (rows - 1 - row) * columns + column
@@ -164,7 +156,7 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
             reason = f"{count} in a row, {' to '.join(ends)}"
             marks.append(Mark("win", [number(*square) for square in won]))
         return Scene(
-            *(float(columns), float(rows), cells, pieces),
+            *(float(columns), float(rows), [*cells], pieces),
             choices=choices,
             seats=[Seated("Red"), Seated("Yellow")],
             marks=marks,
@@ -185,3 +177,19 @@ class ConnectFour(BoardGame[Configuration, ConnectFourBoard]):
                 if own.issuperset(line):
                     found.update(dict.fromkeys(line))
         return list(found)
+
+
+@lru_cache(16)
+def _board(rows: int, columns: int) -> tuple[list[Cell], list[str]]:
+    """Return the cells of every scene of a size, and the names of the columns."""
+    names = [f"column {column_name(column)}" for column in range(columns)]
+    cells = [
+        Cell(float(column), float(row), kind="hole", name=square_name(column, rows - 1 - row))
+        for row in range(rows)
+        for column in range(columns)
+    ]
+    areas = [
+        Cell(float(column), 0.0, 1.0, float(rows), "area", name)
+        for column, name in enumerate(names)
+    ]
+    return cells + areas, names

@@ -6,6 +6,7 @@ Lengths are in squares; x grows to the right and y downwards from the upper left
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -199,6 +200,7 @@ def scene_of(value: Any) -> Scene:
     return value if isinstance(value, Scene) else msgspec.convert(value, Scene)
 
 
+@lru_cache(4096)  # scenes of every turn name their squares
 def square_name(column: int, row: int) -> str:
     """Return what a square is called, as on a chess board.
 
