@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any, ClassVar
 
 import pytest
@@ -109,6 +110,9 @@ def test_a_seat_sees_its_own_and_what_is_shared() -> None:
     first, second = (json.loads(view.observation) for view in turn.seats)
     assert set(second) == {"private", "remainingOverageTime", "rounds"}
     assert "log" not in first
+    assert first["private"] == random.Random(9).random()  # by the seed in its configuration
+    other = json.loads(made.start(8).seats[0].observation)
+    assert other["private"] == random.Random(8).random()
     assert made.start(9).seats[0].observation == turn.seats[0].observation
     with pytest.raises(IllegalAction, match="is not JSON"):
         made.step({0: "no", 1: "{}"})

@@ -62,7 +62,7 @@ class KaggleEnvironment(Environment[Options]):
         options = self.configuration
         arguments.check(type(self), options.arguments)
         self._call = ForeignCalls()
-        self.env = self._made()
+        self.env = self._made({})
         specification, configuration = self.env.specification, self.env.configuration
         counts = list(specification.agents)
         self._seats = options.players or counts[0]
@@ -84,12 +84,12 @@ class KaggleEnvironment(Environment[Options]):
             max_turns=int(configuration.episodeSteps),
         )
 
-    def _made(self) -> Any:
+    def _made(self, seed: Mapping[str, int]) -> Any:
+        """Return Kaggle's environment, with a seed by its name in the configuration."""
         options = self.configuration
+        given = {**options.arguments, **seed}
         try:
-            return self._call(
-                lambda: _library().make(options.id, configuration=dict(options.arguments))
-            )
+            return self._call(lambda: _library().make(options.id, configuration=given))
         except Exception as error:
             raise DovetailError(
                 f"environment kaggle, option 'id': {options.id} cannot be made: {one_line(error)}"
@@ -98,8 +98,8 @@ class KaggleEnvironment(Environment[Options]):
     def start(self, seed: int) -> Turn:
         narrow = conversion.narrow(seed)
         self._call.seed(narrow)
-        if self._seed is not None:
-            self.env.configuration[self._seed] = narrow
+        # Many keep the seed of their first episode, each in another place; so a new one is made.
+        self.env = self._made({} if self._seed is None else {self._seed: narrow})
         self._call(lambda: self.env.reset(self._seats))
         self._totals = [float(each.reward or 0.0) for each in self.env.state]
         return self._turn([0.0] * self._seats)

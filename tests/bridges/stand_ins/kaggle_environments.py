@@ -10,16 +10,14 @@ from typing import Any
 
 
 class Struct(dict):  # type: ignore[type-arg]
-    """A dictionary whose keys are attributes, too."""
+    """A dictionary whose keys are attributes, too; as theirs, an item that is set later is none."""
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    def __init__(self, *given: Any, **entries: Any) -> None:
+        super().__init__(*given, **entries)
+        self.__dict__.update(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self[name] = value
+        self.__dict__[name] = self[name] = value
 
 
 class Environment:
@@ -31,6 +29,7 @@ class Environment:
         self.configuration = Struct({"episodeSteps": 1000, **game.configuration, **given})
         self._play: Callable[..., None] = game.play
         self._begin: Callable[..., None] = game.begin
+        self.info: dict[str, Any] = {}
         self.steps: list[Any] = []
         self.state: list[Any] = []
 
@@ -40,6 +39,8 @@ class Environment:
             Struct(status="ACTIVE", reward=0, observation=Struct(remainingOverageTime=60), info={})
             for _ in range(number)
         ]
+        # As many of theirs: the seed of the first episode stays.
+        self.configuration.seed = self.info.setdefault("seed", self.configuration.get("seed"))
         self._begin(self.state, self.configuration)
         self.state[0].observation.step = 0
         self.steps = [copy.deepcopy(self.state)]
