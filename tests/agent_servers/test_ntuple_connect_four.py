@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from dovetail import DovetailError, InProcess
 from dovetail.peer.agents.random_agent import Random
 from dovetail_agents.games.connect_four.ntuple import NTupleConnectFour, NTupleConnectFourParameters
-from dovetail_agents.games.connect_four.ntuple.agent import looks
+from dovetail_agents.games.connect_four.ntuple.agent import LEAST_SHARE, Traces, looks
 from dovetail_agents.games.connect_four.ntuple.kernels import COHERENCE
 from dovetail_games.connect_four import ConnectFour
 from dovetail_games.connect_four.rules import ConnectFourBoard
@@ -57,17 +58,24 @@ class Plain:
             return 0.0 if board.winner is None else 1.0
         return math.tanh(sum(self.weights[key] for key in self.keys(board)))
 
-    def learn(self, board: ConnectFourBoard) -> list[float]:
-        """Return the values of all columns, and learn."""
+    def learn(self, board: ConnectFourBoard, decay: float = 0.0) -> list[float]:
+        """Return the values of all columns, and learn; a new game begins on the empty board."""
         found = []
         for column in board.legal():
             after = board.copy()
             after.drop(column)
             found.append(self.value(after))
-        if board.moves:
-            was = self.value(board)
-            step = SMALL.learning_rate * (-max(found) - was) * (1 - was**2)
-            for key in self.keys(board):
+        if not board.moves:
+            self.trace: list[tuple[list[Any], float]] = []
+            return found
+        was = self.value(board)
+        self.trace.append((self.keys(board), 1 - was**2))
+        for back, (keys, slope) in enumerate(reversed(self.trace)):
+            share = (-decay) ** back
+            if abs(share) < LEAST_SHARE:
+                break
+            step = SMALL.learning_rate * (-max(found) - was) * share * slope
+            for key in keys:
                 size = self.sizes[key]
                 agreed = abs(self.errors[key]) / size if size else 1.0
                 self.weights[key] += step * math.exp(COHERENCE * (agreed - 1))
@@ -90,21 +98,27 @@ def agent(parameters: NTupleConnectFourParameters = SMALL, seed: int = 1) -> NTu
     return found
 
 
-def values(learner: NTupleConnectFour, board: ConnectFourBoard, *, learning: bool) -> list[float]:
+def values(
+    learner: NTupleConnectFour, board: ConnectFourBoard, traces: Traces | None = None
+) -> list[float]:
     legal = np.zeros((1, 7), bool)
     legal[0, board.legal()] = True
-    found: list[float] = learner._values(planes(board)[None], legal, learning)[legal].tolist()
+    found: list[float] = learner._values(planes(board)[None], legal, traces)[legal].tolist()
     return found
 
 
-def test_it_learns_what_a_plain_implementation_learns() -> None:
-    learner, rng = agent(), random.Random(5)
-    plain = Plain(learner)
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.9, 1.0])
+def test_it_learns_what_a_plain_implementation_learns(decay: float) -> None:
+    learner, rng = agent(replace(SMALL, trace=decay)), random.Random(5)
+    plain, traces = Plain(learner), learner._traces(1)
     for _ in range(60):
         board = ConnectFourBoard()
         while not board.over:
-            expected = plain.learn(board)
-            assert values(learner, board, learning=True) == pytest.approx(expected, abs=1e-4)
+            expected = plain.learn(board, decay)
+            assert values(learner, board, traces) == pytest.approx(expected, abs=1e-4)
+            if rng.random() < 0.1:
+                plain.trace.clear()
+                traces.cut(0)
             board.drop(rng.choice(board.legal()))
     assert np.count_nonzero(learner.sizes) == sum(1 for size in plain.sizes.values() if size)
 
@@ -115,7 +129,7 @@ def test_mirror_images_are_worth_the_same() -> None:
     for _ in range(300):
         if board.over:
             board = ConnectFourBoard()
-        values(learner, board, learning=True)
+        values(learner, board, learner._traces(1))
         board.drop(rng.choice(board.legal()))
     for _ in range(30):
         board, image = ConnectFourBoard(), ConnectFourBoard()
@@ -125,8 +139,41 @@ def test_mirror_images_are_worth_the_same() -> None:
                 board.drop(column)
                 image.drop(6 - column)
         if not board.over:
-            turned = values(learner, image, learning=False)[::-1]
-            assert values(learner, board, learning=False) == pytest.approx(turned, abs=1e-6)
+            turned = values(learner, image)[::-1]
+            assert values(learner, board) == pytest.approx(turned, abs=1e-6)
+
+
+def test_errors_reach_the_moves_since_the_last_that_was_not_the_best() -> None:
+    """In single matches, in which each seat is asked for itself."""
+    learner = NTupleConnectFour(replace(SMALL, trace=0.9, epsilon=0.5), 1)
+    lengths = []
+
+    class Watched(NTupleConnectFour):
+        def step(self, decision: Any) -> int:
+            self.__dict__.update(learner.__dict__)
+            column = learner.step(decision)
+            [traces] = learner._games.values()
+            lengths.append((decision.turn, int(traces.lengths[0])))
+            return column
+
+        def end(self, end: Any) -> None:
+            learner.end(end)
+
+        def init(self, seat: Any) -> None:
+            learner.init(seat)
+
+    with InProcess([ConnectFour], [Watched]) as experiment:
+        player = experiment.create("ntuple-connect-four", seed=3)
+        experiment.run("connect_four", [player] * 2, episodes=20, seed=1).wait()
+    assert not learner._games
+    expected = -1
+    longest = 0
+    for turn, length in lengths:
+        expected = 0 if turn == 0 else expected + 1
+        assert length in (0, expected)
+        expected, longest = length, max(longest, length)
+    assert longest >= 5
+    assert sum(length == 0 for turn, length in lengths if turn) >= 50
 
 
 def test_walks_are_of_neighbours_and_seeds_draw_others() -> None:
@@ -169,7 +216,7 @@ def test_it_learns_to_beat_random_and_evaluation_changes_nothing() -> None:
 
 def test_states_that_would_reach_beyond_its_tables_are_refused() -> None:
     learner = agent()
-    values(learner, ConnectFourBoard(), learning=False)
+    values(learner, ConnectFourBoard())
     learner.sizes.ravel()[-1] = 1.0
     large = learner.save()
     small = agent(NTupleConnectFourParameters(tuples=6, length=4, connect=5))
@@ -186,7 +233,7 @@ def test_states_that_would_reach_beyond_its_tables_are_refused() -> None:
 
 def test_a_small_state_does_not_take_more_memory_than_its_tables() -> None:
     learner = agent()
-    values(learner, ConnectFourBoard(), learning=False)
+    values(learner, ConnectFourBoard())
     numbers = {
         "entries": np.zeros(25_000_000, np.uint32),
         **dict.fromkeys(("weights", "errors", "sizes"), np.zeros(25_000_000, np.float32)),

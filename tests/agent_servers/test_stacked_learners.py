@@ -23,6 +23,10 @@ CASES: dict[str, tuple[Any, dict[str, Any], Any, dict[str, Any], int]] = {
     "ntuple-connect-four": (
         *(NTupleConnectFour, {"tuples": 5, "length": 4, "connect": 3}, ConnectFour, FOUR, 9),
     ),
+    "ntuple-connect-four, traces": (
+        *(NTupleConnectFour, {"tuples": 5, "length": 4, "connect": 3, "trace": 0.8}),
+        *(ConnectFour, FOUR, 9),
+    ),
     "q-learning": (
         *(QLearning, {"min_visits": 2, "rate_power": 0.7, "spread": 0.5, "epsilon": 0.3}),
         *(Dots, {"rows": 2, "columns": 3}, 6),

@@ -1,4 +1,4 @@
-"""An n-tuple network that learns Connect Four by TD(0) over afterstates (Thill, Koch and Konen
+"""An n-tuple network that learns Connect Four by TD(lambda) over afterstates (Thill, Koch and Konen
 2012)."""
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.agents.agent import Decision, Needs, Seat, Thoughts
+from dovetail.peer.agents.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import best
 from dovetail.peer.agents.saving import become, pack, unpack, wrong
-from dovetail.peer.agents.vector import Rows, VectorAgent
+from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
 from dovetail.peer.vector_random import Twisters
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.spaces import Box
@@ -25,6 +25,8 @@ from dovetail_agents.learning.options import Epsilon, LearnerOptions
 Array = NDArray[Any]
 MOST_SQUARES = 400
 """Limit of a saved network's board, the same as the game's."""
+LEAST_SHARE = 0.05
+"""Of an error that a trace carries back."""
 
 
 class NTupleConnectFourParameters(LearnerOptions, frozen=True, forbid_unknown_fields=True):
@@ -46,6 +48,15 @@ class NTupleConnectFourParameters(LearnerOptions, frozen=True, forbid_unknown_fi
         int, Meta(ge=1, le=8, description="Squares that a table looks at, drawn as a random walk.")
     ] = 8
     connect: Annotated[int, Meta(ge=2, le=20, description="Discs in a row that win.")] = 4
+    trace: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="Lambda: the share of an error that reaches the move before, in games that "
+            "the agent plays in both seats.",
+        ),
+    ] = 0.0
 
 
 class _Settings(Struct, forbid_unknown_fields=True):
@@ -54,12 +65,35 @@ class _Settings(Struct, forbid_unknown_fields=True):
     steps: int
 
 
-class _Slots:
-    """A generator for each seat of a group's slots."""
+class Traces:
+    """The last moves of some games, whose values later errors still move; see
+    ``kernels.decide``."""
 
-    def __init__(self, chance: Twisters, seats: int) -> None:
+    def __init__(self, games: int, decay: float, looks: int, squares: int) -> None:
+        steps = 1
+        while steps < squares and decay**steps >= LEAST_SHARE:
+            steps += 1
+        self.entries: Array = np.zeros((games, steps, looks), np.int32)
+        self.slopes: Array = np.zeros((games, steps))
+        self.lengths: Array = np.zeros(games, np.int64)
+        self.last: Array = np.full(games, -2)
+
+    def cut(self, games: Any) -> None:
+        """Forget the moves so far, as the next one does not follow from the best."""
+        self.lengths[games] = 0
+
+    def close(self, games: Any) -> None:
+        """Forget games that are over."""
+        self.last[games] = -2
+
+
+class _Slots:
+    """The traces of a group's slots, and a generator for each seat."""
+
+    def __init__(self, chance: Twisters, seats: int, traces: Traces) -> None:
         self.chance = chance
         self.seats = seats
+        self.traces = traces
 
 
 class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
@@ -73,7 +107,8 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
     At each decision the value of the opponent's last move moves towards minus the value of the best
     reply, so that it learns from the moves of both seats.  Weights have rates of their
     own, which fall once their errors differ in sign (temporal coherence; Bagheri, Thill, Koch and
-    Konen 2016).
+    Konen 2016).  With ``trace`` the error reaches the moves before it, back to the last move that
+    was not the best.
     """
 
     name = "ntuple-connect-four"
@@ -89,6 +124,8 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         nothing."""
         self.shape: tuple[int, int] | None = None
         """Rows and columns of the board; None before the first."""
+        self._games: dict[tuple[int, int], Traces] = {}
+        """By match and episode, as both seats share them."""
 
     def init(self, seat: Seat) -> None:
         space = seat.spec.observation_spaces[0]
@@ -108,6 +145,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         self.errors: Array = np.zeros(size, np.float32)
         self.sizes: Array = np.zeros(size, np.float32)
         self.shape = shape
+        self._none = self._traces(0)
 
     def step(self, decision: Decision) -> int:
         assert decision.legal is not None
@@ -115,29 +153,55 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         boards = np.asarray(decision.observation, np.uint8)[None]
         legal: Array = np.zeros((1, boards.shape[3]), bool)
         legal[0, decision.legal] = True
-        own = self._values(boards, legal, learning)[0][decision.legal].tolist()
+        game = decision.seat.match, decision.episode
+        traces = self._games.setdefault(game, self._traces(1)) if learning else None
+        own = self._values(boards, legal, traces)[0][decision.legal].tolist()
         explore = learning and decision.rng.random() < self.parameters.epsilon
         chosen = best(own, decision.rng)
         if explore:
             chosen = decision.rng.randrange(len(own))
+        if traces is not None and own[chosen] < max(own):
+            traces.cut(0)
         if decision.think:
             decision.thoughts = Thoughts(own, text="explores" if explore else "")
         return decision.legal[chosen]
 
-    def _values(self, boards: Array, legal: Array, learning: bool) -> Array:
-        """Return the values of the legal moves: float64, shape (boards, columns); learn if asked
-        to."""
+    def end(self, end: End) -> None:
+        self._games.pop((end.seat.match, end.episode), None)
+
+    def _traces(self, games: int) -> Traces:
+        assert self.shape is not None
+        squares = self.shape[0] * self.shape[1]
+        return Traces(games, self.parameters.trace, len(self.tables), squares)
+
+    def _values(
+        self, boards: Array, legal: Array, traces: Traces | None, games: Array | None = None
+    ) -> Array:
+        """Return the values of the legal moves: float64, shape (boards, columns).
+
+        Args:
+            boards: the observations.
+            legal: bool, shape (boards, columns).
+            traces: of the games, to learn from them; None to learn nothing.
+            games: the row of each board in ``traces``; from 0 unless given.
+        """
         values: Array = np.empty(legal.shape)
-        rate = self.parameters.learning_rate if learning else 0.0
+        rate = 0.0 if traces is None else self.parameters.learning_rate
         network = self.places, self.tables, self.weights, self.errors, self.sizes
-        kernels.decide(boards, legal, self.parameters.connect, rate, *network, values)
-        if learning:
+        if games is None:
+            games = np.arange(len(boards))
+        if traces is not None:
             self.steps += len(boards)
+        kept = traces or self._none
+        history = kept.entries, kept.slopes, kept.lengths, kept.last
+        decay = self.parameters.trace
+        shown = boards, legal, self.parameters.connect, rate
+        kernels.decide(*shown, *network, values, games, decay, *history)
         return values
 
     def open_group(self, seats: Mapping[int, Seat], slots: int) -> _Slots:
         count = next(iter(seats.values())).spec.seats
-        return _Slots(Twisters(slots * count), count)
+        return _Slots(Twisters(slots * count), count, self._traces(slots))
 
     def step_rows(self, rows: Rows, memory: _Slots) -> Array:
         """Answer and learn row by row, as ``step`` would."""
@@ -148,13 +212,20 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         bits = np.unpackbits(rows.legal, axis=1, bitorder="little")
         legal = bits[:, : boards.shape[3]].astype(bool)
         learning = rows.mode == "learn"
-        values = self._values(boards, legal, learning)[legal]
+        games = rows.slots.astype(np.int64)
+        table = self._values(boards, legal, memory.traces if learning else None, games)
+        values = table[legal]
         greedy, chosen = np.empty_like(which), np.empty_like(which)
         epsilon = self.parameters.epsilon if learning else -1.0
         drawn = memory.chance.states, greedy, chosen, np.empty(len(which), bool)
         explore_rows(which, legal.sum(axis=1), values, epsilon, *drawn)
         actions: Array = np.nonzero(legal)[1][chosen]
+        if learning:
+            memory.traces.cut(games[values[chosen] < table.max(axis=1)])
         return actions
+
+    def end_rows(self, ends: Ends, memory: _Slots) -> None:
+        memory.traces.close(ends.slots)
 
     def save(self) -> bytes:
         """Return all weights that have learned, and counters."""

@@ -88,11 +88,18 @@ def decide(
     errors: Array,
     sizes: Array,
     values: Array,
+    games: Array,
+    decay: float,
+    entries: Array,
+    slopes: Array,
+    lengths: Array,
+    last: Array,
 ) -> None:
     """Value the moves of some boards, one board after the other, and learn each.
 
     A move that wins is worth 1 and one that fills the board 0; the network values the others.  What
-    the opponent's last move was worth to them moves towards minus the best of these values.
+    the opponent's last move was worth to them moves towards minus the best of these values, and the
+    values of the moves before it follow by a share of it that falls and changes sign at each ply.
 
     Args:
         boards: uint8, shape (boards, 2, rows, columns), the discs of the side to move first.
@@ -103,6 +110,12 @@ def decide(
         weights, errors, sizes: float32, shape (2, tables, entries), by the side that moved:
             weights, and the sums of their errors and of the errors' sizes so far.
         values: float64, shape (boards, columns), written; -inf where a move is not legal.
+        games: int64, shape (boards,): the row of the next arrays that is each board's.
+        decay: lambda, the share of an error that reaches the move before.
+        entries: int32, shape (games, steps, looks): what the last moves of a game read, in a ring.
+        slopes: float64, shape (games, steps): of the tanh at these moves.
+        lengths: int64, shape (games,): how many moves a trace has.
+        last: int64, shape (games,): discs on the board when the newest was learned.
     """
     count, _, rows, columns = boards.shape
     squares = np.empty(rows * columns, np.int64)
@@ -136,12 +149,34 @@ def decide(
                 squares[at + columns] = 0
             values[k, column] = worth
             best = max(best, worth)
-        if rate == 0 or discs == 0 or best == -np.inf:
+        if rate == 0 or best == -np.inf:
+            continue
+        game = games[k]
+        if discs != last[game] + 1:
+            lengths[game] = 0  # a ply that was not seen here, or a new game
+        last[game] = discs
+        if discs == 0:
             continue
         for square in range(squares.shape[0]):
             if squares[square] >= 2:
                 squares[square] = 5 - squares[square]
         other = 1 - mover
         was = value(squares, places, tables, weights[other], found)
-        step = rate * (-best - was) * (1.0 - was * was)
-        _learn(found, tables, weights[other], errors[other], sizes[other], step)
+        steps = entries.shape[1]
+        newest = lengths[game] % steps
+        entries[game, newest] = found
+        slopes[game, newest] = 1.0 - was * was
+        lengths[game] += 1
+        error = rate * (-best - was)
+        for back in range(min(lengths[game], steps)):
+            at = (lengths[game] - 1 - back) % steps
+            _learn(
+                entries[game, at],
+                tables,
+                weights[other],
+                errors[other],
+                sizes[other],
+                error * slopes[game, at],
+            )
+            error *= -decay
+            other = 1 - other
