@@ -22,7 +22,7 @@ GOODBYE = 1.0
 
 
 class Child:
-    """A program in its own process group.  Every wait has a limit, also while it does not read.
+    """A program in its own process group.  Every wait times out, even if the program stops reading.
 
     Args:
         words: its command.

@@ -295,7 +295,7 @@ def numbers(legal: Legal, space: spaces.Space) -> list[int] | None:
 
 
 def to_mask(legal: Legal, space: spaces.Space) -> NDArray[np.int8] | None:
-    """Return the mask that Gymnasium's and PettingZoo's users expect; None if the actions are no
+    """Return the mask that Gymnasium's and PettingZoo's users expect; None if the actions are not
     numbers.
 
     int8, shape (n,), counted from 0 even if the space starts elsewhere: ``space.sample(mask)`` and
@@ -313,7 +313,7 @@ def to_mask(legal: Legal, space: spaces.Space) -> NDArray[np.int8] | None:
 def from_mask(mask: Any, space: spaces.Space) -> list[int] | None:
     """Return the legal actions of a foreign mask in rising order; None if there is no mask.
 
-    A mask without any action says nothing, so it allows everything too.
+    A mask that allows no action counts as no mask.
     """
     if mask is None or not isinstance(space, spaces.Discrete):
         return None

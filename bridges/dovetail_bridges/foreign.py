@@ -62,7 +62,8 @@ class Foreign(Environment[C]):
         Chance of environments that do not draw from ``np_random`` stays as it is.
 
         Raises:
-            NoLookahead: it cannot be copied, and goes another way when it is played again.
+            NoLookahead: it cannot be copied, and replaying it from its seed gives a different
+                episode.
         """
         made = copy.deepcopy(self)
         made._draw_from(seed)

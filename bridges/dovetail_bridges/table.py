@@ -84,8 +84,8 @@ class OpenTable:
         on_timeout: the cost of a late answer, as in a run.
         connect: the broker's address; None plays in this program.
         token: the broker's access token.
-        together: a game begins, the first one included, when every open seat has asked for it;
-            otherwise the first begins at once, and one seat that asks is enough.
+        together: if true, each game, the first included, waits until every open seat asks for it;
+            if false, the first starts at once, and one seat can request the next.
 
     Raises:
         DovetailError: the game or an agent does not exist, or the options are invalid.
@@ -194,8 +194,7 @@ class OpenTable:
             seat: which.
             action: a legal action, or what the game calls it.
             turn: the turn that is answered.
-            force: also pass on an action that is not legal, which costs what the broker asks for
-                it.
+            force: also pass on an action that is not legal, the run's ``on_illegal`` then applies.
 
         Raises:
             CallRefused: it is not this seat's turn, the turn is over, or the action is not legal.
@@ -269,7 +268,7 @@ class OpenTable:
 
         Args:
             seat: which.
-            since: the end of a game up to this number does not count.
+            since: ignore the ends of games numbered ``since`` or lower.
 
         Raises:
             CallRefused: the table has failed.

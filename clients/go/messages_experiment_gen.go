@@ -130,7 +130,7 @@ type Run struct {
 	// True if the turns of many episodes share a message, if environment, agents and the other fields
 	// allow it; see Stacked turns in SPEC.md.
 	Stacked bool
-	// True if agents may change (`learn`) or must not (`evaluate`). Empty stands for ModeLearn.
+	// `learn`: agents may change; `evaluate`: they must not. Empty stands for ModeLearn.
 	Mode Mode
 	// Seconds for any answer without a clock; nil waits forever. Zero stands for 60, math.Inf(1) for
 	// nil.

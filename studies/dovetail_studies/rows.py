@@ -107,7 +107,7 @@ class Compared:
         more than three times its lesser end.  So it is if all trainings gave one figure, and the
         study another: nothing is then known of how much they vary.
 
-        >>> Compared("wins, %", 60.0, Estimate(50.0, 46.0, 54.0), 5, (0, 100)).verdict
+        >>> Compared("wins, %", 55.0, Estimate(50.0, 47.0, 53.0), 5, (0, 100)).verdict
         'agrees'
         >>> Compared("wins, %", 60.0, Estimate(50.0, 44.0, 56.0), 5, (0, 100)).verdict
         'wide'

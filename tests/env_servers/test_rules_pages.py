@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
@@ -10,10 +11,14 @@ from dovetail.peer import plugins
 from dovetail.peer.environments.environment import Environment
 from dovetail.peer.presets import preset
 
+GAMES = [
+    each.name
+    for each in entry_points(group="dovetail.environments")
+    if each.value.startswith("dovetail_games.")
+]
 
-@pytest.mark.parametrize(
-    "name", ["2048", "amazons", "connect_four", "dominion", "dots", "rlgame", "tetris"]
-)
+
+@pytest.mark.parametrize("name", GAMES)
 def test_every_game_has_rules(name: str) -> None:
     rules = plugins.rules(name)
     title, _, text = rules.partition("\n\n")

@@ -82,7 +82,7 @@ class Ladder(
     """How many programs of an entrant may play at once; newcomers play first, so more would keep
     others waiting."""
     mode: Literal["evaluate", "learn"] = "evaluate"
-    """True if agents may learn from these games (``learn``) or must not (``evaluate``)."""
+    """``learn``: agents may learn from these games; ``evaluate``: they must not."""
     window: Positive | None = None
     """Rate only the latest ``window`` units; for agents that learn."""
     pinned: str = ""

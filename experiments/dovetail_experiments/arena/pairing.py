@@ -30,8 +30,9 @@ class Candidate:
     mu: float
     """Its rating, on any scale."""
     free: bool = True
-    """True if it could begin at once. Who is busy is drawn as an opponent, too, and waited for:
-    otherwise those who happen to end at the same time would meet again and again."""
+    """True if it could begin at once. Busy players can also be drawn as opponents, and the unit
+    waits for them: otherwise those who happen to end at the same time would meet again and
+    again."""
 
 
 def choose(
@@ -50,7 +51,8 @@ def choose(
         candidates: who is there.
         players: how many are needed.
         turn: the number of this choice. In even turns the one with the fewest units plays, so that
-            newcomers catch up; in odd ones who has waited longest, so that they starve no one.
+            newcomers catch up; in odd ones the player that has waited longest, so that newcomers do
+            not crowd it out.
         rng: for everything that is drawn.
         width: of the Gaussian by which opponents are drawn, in units of ``spread``.
         uniform: the share of opponents drawn regardless of ratings.

@@ -60,7 +60,7 @@ def standings(
 ) -> LadderTable:
     """Return the table of a ladder in a season, by its number; ``seed`` is the arena's.
 
-    That of ``practice`` counts the games by request alone.
+    With ``practice``, count only games by request.
     """
     return table(
         store.players(ladder.name),

@@ -152,7 +152,7 @@ class Phase(PlayPart, frozen=True, kw_only=True):
     """``[[phases]]``: played one after the other."""
 
     mode: Mode = "learn"
-    """True if agents may change (``learn``) or must not (``evaluate``)."""
+    """``learn``: agents may change; ``evaluate``: they must not."""
     evaluate_every: Annotated[int, Meta(ge=0)] = 0
     """Episodes between evaluations, also before the first and after the last; 0 for none."""
     frozen: list[str] = []

@@ -77,7 +77,7 @@ def band(
     >>> found = band([1.0, 2.0])
     >>> round(found.low, 4), round(found.high, 4)
     (-4.8531, 7.8531)
-    >>> found = band([0.9, 1.0], least=0, most=1)
+    >>> found = band([0.9, 1.0], least=0.0, most=1.0)
     >>> round(found.low, 4), round(found.high, 4)
     (0.3147, 1.0)
     """

@@ -443,10 +443,11 @@ def _clean(text: str) -> str:
 
 
 def wrapped(text: str, room: float, most: int) -> list[str]:
-    """Return a text in lines of at most ``room`` characters; the last one is cut short.
+    """Return a text in lines of about ``room`` characters, one more if that saves an ellipsis; the
+    last one is cut short.
 
-    >>> wrapped("+1 card; +2 actions", 9, 2)
-    ['+1 card;', '+2 action…']
+    >>> wrapped("+1 card; +2 purchases", 9, 2)
+    ['+1 card;', '+2 purch…']
     """
     lines: list[str] = []
     for word in text.split():

@@ -127,7 +127,6 @@ class Playing:
         self._tried: set[str] = set()
         self._done: list[StageResult] = []
         self._jobs: list[_Job] = []
-        """The title of what is in progress."""
 
     def play(self) -> Iterator[StageResult]:
         """Play everything that was not played before; yield all stages with their results, each

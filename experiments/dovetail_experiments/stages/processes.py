@@ -38,12 +38,11 @@ ORDINARY = re.compile(
 
 
 class Processes:
-    """A broker and other programs around it; leaving the context stops them all, the death of this
-    process too.
+    """A broker and other programs around it, all of which stop when the context exits or this
+    process dies.
 
-    What the broker has in progress ends with it: its starter plays from a store, and a journal that
-    brought back the sessions of programs that are gone would stand in the way of those started
-    next.
+    The broker is not durable: its starter plays from a store, and restored sessions of dead
+    programs would block the new ones.
 
     Args:
         pin: keep all of them, and this program, on one core.

@@ -285,8 +285,8 @@ def touched(file: ExperimentFile, since: float) -> list[str]:
 def changes(old: Any, new: Any, path: str = "") -> list[str]:
     """Return the keys at which two files differ, in the order of the old one.
 
-    >>> changes({"seed": 1, "agents": {"a": {"type": "td"}}}, {"seed": 2, "agents": {"a": {"type":
-    "random"}}}) ['seed', 'agents.a.type']
+    >>> changes({"seed": 1, "a": {"type": "td"}}, {"seed": 2, "a": {"type": "random"}})
+    ['seed', 'a.type']
     """
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return [] if old == new else [path]

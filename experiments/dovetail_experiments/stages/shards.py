@@ -114,7 +114,7 @@ class Shards:
     """Equal brokers; if one fails, the others play on, and another may take its place.
 
     Args:
-        shards: each of them.  Agents are called what they are called at the first.
+        shards: each of them.  Agents keep the numbers that the first shard gave them.
         another: asks for another shard; None if there is none to be had.
     """
 
@@ -136,7 +136,7 @@ class Shards:
         return [each for each in self.all if not each.lost]
 
     def create(self, agent: str, state: bytes | None) -> int:
-        """Make an agent of the file at all; return what it is called here."""
+        """Create an agent of the file at every shard; return its number here."""
         numbers: list[int | None] = []
         for shard in self.all:
             number = None
@@ -169,7 +169,7 @@ class Shards:
             self._coming.remove(coming)
 
     def made(self, numbers: Sequence[int | None]) -> int:
-        """Take what each broker calls an agent that was made at all; return what it is called here.
+        """Take the number that each broker gave an agent; return its number here.
 
         Args:
             numbers: by shard; None for one that is lost.

@@ -469,7 +469,7 @@ def encoded(
             "games_left_out": row.series.left_out,
             "software": row.series.software,
             "note": row.band.note,
-            "level": None if row.level is None else row.level,
+            "level": row.level,
             "against_first": row.comparison,
             "p_adjusted": row.adjusted,
         }

@@ -470,7 +470,7 @@ class Experiment(Closing):
             lookahead: True if agents may ask the environment what would follow; docs/agents.md.
                 Default False.
             max_turns: The turn after which an episode is truncated. Default None.
-            mode: True if agents may change (``learn``) or must not (``evaluate``). Default "learn".
+            mode: ``learn``: agents may change; ``evaluate``: they must not. Default "learn".
             modes: The mode of each of ``agents``, if they differ; empty for ``mode`` for all.
                 Default [].
             names: The name of each of ``agents`` for watchers, the catalogue and the journal; empty

@@ -60,8 +60,8 @@ class Opponent(Struct, frozen=True):
 class Sitting(Closing):
     """A seat in a game, played from the caller's own loop.
 
-    ``reset`` begins an episode at any time; one in progress is abandoned, that is truncated without
-    an outcome.  The episodes are those that a run with the same seed would play.
+    ``reset`` begins an episode at any time; one in progress is abandoned: it is truncated and has
+    no outcome.  The episodes are those that a run with the same seed would play.
 
     Args:
         experiment: where the game is played.
@@ -74,7 +74,7 @@ class Sitting(Closing):
         mode: whether the opponents may learn.
         illegal: what an illegal action does: ``raise`` IllegalAction and leave the decision open,
             or the run's ``on_illegal``.
-        wants: ``text``, ``scene`` and ``afterstates``: what ``info`` has beside the rest.
+        wants: ``text``, ``scene`` and ``afterstates``: extra entries for ``info``.
         max_turns: truncate episodes after this many turns.
         patience: seconds to wait for environment and opponents; None waits forever.  The caller's
             own time has no limit.

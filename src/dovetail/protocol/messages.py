@@ -1134,10 +1134,10 @@ class PlayRules(GameRules, frozen=True, kw_only=True):
 
 
 class RunRules(PlayRules, frozen=True, kw_only=True):
-    """All of a run that binds its episodes."""
+    """The settings of a run that apply to each of its episodes."""
 
     mode: Mode = "learn"
-    """True if agents may change (``learn``) or must not (``evaluate``)."""
+    """``learn``: agents may change; ``evaluate``: they must not."""
     answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
     """Seconds for any answer without a clock; nil waits forever."""
     check: bool = False

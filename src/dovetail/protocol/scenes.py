@@ -236,8 +236,8 @@ def choices_of(scene: Scene, legal: Sequence[Any] | None) -> list[Choice]:
 
     A choice that is made is labelled with its cells' names, as ``a1-a4/c4``.
 
-    >>> board = Scene(2, 1, [Cell(0, 0, name="a"), Cell(1, 0, name="b")], paths=np.array([[1, 0,
-    1]]))
+    >>> cells = [Cell(0, 0, name="a"), Cell(1, 0, name="b")]
+    >>> board = Scene(2, 1, cells, paths=np.array([[1, 0, 1]]))
     >>> choices_of(board, [7])
     [Choice(action=7, label='b-a/b', cells=[1, 0, 1], cards=[], shows=[], key='')]
     """

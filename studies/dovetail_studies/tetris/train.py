@@ -49,7 +49,7 @@ class Generation:
     def text(self, what: str = "rows") -> str:
         """Return a line for people; ``what`` is earned.
 
-        >>> Progress(3, np.zeros(2), 12.0, 30.5, 8.25, 4000).text()
+        >>> Generation(3, np.zeros(2), 12.0, 30.5, 8.25, 4000).text()
         'generation 3: 12.0 rows a game; candidates 8.2 on average, 30.5 the best; 4000 pieces'
         """
         return (

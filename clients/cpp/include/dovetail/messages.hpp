@@ -915,7 +915,7 @@ struct Run {
     /// True if the turns of many episodes share a message, if environment, agents and the other fields allow
     /// it; see Stacked turns in SPEC.md.
     bool stacked = false;
-    /// True if agents may change (`learn`) or must not (`evaluate`).
+    /// `learn`: agents may change; `evaluate`: they must not.
     Mode mode = Mode::learn;
     /// Seconds for any answer without a clock; nil waits forever. Above 0.
     std::optional<double> answer_timeout = 60.0;

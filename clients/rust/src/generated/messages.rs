@@ -1569,7 +1569,7 @@ pub struct Run {
     /// True if the turns of many episodes share a message, if environment, agents and the other
     /// fields allow it; see Stacked turns in SPEC.md.
     pub stacked: bool,
-    /// True if agents may change (`learn`) or must not (`evaluate`).
+    /// `learn`: agents may change; `evaluate`: they must not.
     pub mode: Mode,
     /// Seconds for any answer without a clock; `None` waits forever.
     pub answer_timeout: Option<f64>,

@@ -1635,7 +1635,7 @@ export interface Run {
    */
   stacked?: boolean;
   /**
-   * True if agents may change (`learn`) or must not (`evaluate`).
+   * `learn`: agents may change; `evaluate`: they must not.
    * @defaultValue "learn"
    */
   mode?: Mode;

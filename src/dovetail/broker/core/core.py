@@ -32,7 +32,7 @@ from dovetail.broker.requests.requests import Requests
 from dovetail.broker.requests.sessions import Sessions
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.runs.episode_migration import Migration
-from dovetail.broker.runs.events import BatchEnded, Ended, Heard, Orphaned, Silent
+from dovetail.broker.runs.events import BatchEnded, Ended, EnvironmentFailed, Heard, Orphaned
 from dovetail.broker.runs.pending import awaited
 from dovetail.broker.runs.runs import SHUTDOWN, Runs
 from dovetail.broker.watch.watching import Watching
@@ -130,7 +130,7 @@ class Core(BrokerPart):
         self._follows: dict[type, tuple[Follower, ...]] = {
             Ended: (recovery.on_ended, runs.on_ended),
             BatchEnded: (runs.on_batch_ended,),
-            Silent: (runs.on_silent,),
+            EnvironmentFailed: (runs.on_environment_failed,),
             Heard: (runs.on_heard,),
             Orphaned: (requests.on_orphaned,),
             Answered: (recovery.on_answered,),

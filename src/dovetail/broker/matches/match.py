@@ -79,7 +79,7 @@ class Match:
 
     def opened(self, spec: m.Spec) -> str:
         """Handle the answer to ``open``; return the problem with it, empty if there is none."""
-        self.environment.outbox.asked.pop(self.asked, None)
+        self.environment.outbox.answered(self.asked)
         self.machine.on("spec")
         self.due = FOREVER
         self.spec = spec
@@ -178,7 +178,7 @@ class Match:
     def close(self) -> None:
         """Free the environment and the seats; no episode is in progress."""
         self.due = FOREVER
-        self.environment.outbox.asked.pop(self.asked, None)
+        self.environment.outbox.answered(self.asked)
         for seat in self.seats:
             if seat.machine.takes("leave"):
                 seat.machine.on("leave")
@@ -297,7 +297,7 @@ class Play:
         """Tell every seat that the episode is over; return the accounts."""
         self.match.play = None
         if not self.match.moving:
-            self.match.environment.outbox.asked.pop(self.asked, None)
+            self.match.environment.outbox.answered(self.asked)
         for seat, end in zip(self.match.seats, self.episode.end(ending), strict=True):
             outbox = seat.instance.peer.outbox
             # Either may have been lost on the way, and a decision has a reward in it.

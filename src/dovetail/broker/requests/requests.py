@@ -284,7 +284,7 @@ class Requests(BrokerPart):
             request.asker.saves -= isinstance(request.message, m.Save)
             request.asker.held -= request.size
         request.deadline = FOREVER
-        request.peer.outbox.asked.pop(request.message.seq, None)
+        request.peer.outbox.answered(request.message.seq)
 
     # -- given up --------------------------------------------------------------------------------
 

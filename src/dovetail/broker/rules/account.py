@@ -67,7 +67,7 @@ class SeatAccount:
         self.legal: Legal = None
         self.action: Any = None
 
-    def earn(self, reward: float) -> None:
+    def credit(self, reward: float) -> None:
         """Credit a reward."""
         self.pending += reward
         self.total += reward

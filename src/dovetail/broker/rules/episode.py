@@ -122,7 +122,7 @@ class Episode:
             check(turn, self.spec)
         if earned:
             for view in turn.seats:
-                seats[view.seat].earn(view.reward)
+                seats[view.seat].credit(view.reward)
         self.latest = turn
         self.turn += 1
         self.to_act = turn.to_act
@@ -322,11 +322,11 @@ class Episode:
         return breach(price, account.number, reason, message, self.forfeit)
 
     def forfeit(self, seat: int, reason: m.Reason, message: str) -> Ending:
-        """Return the ending of a seat that cannot play on."""
+        """Credit the forfeit rewards, and return the ending."""
         if self.spec.forfeit is not None:
             blamed, other = self.spec.forfeit
             for each in self.seats:
-                each.earn(blamed if each.number == seat else other)
+                each.credit(blamed if each.number == seat else other)
         return Ending(reason, seat, others_win(len(self.seats), seat), message)
 
     # -- the end ---------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Checks of turns and actions.  Pure."""
+"""Decides whether an action is legal, and checks turns.  Pure."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def check(turn: Turn, spec: Spec) -> None:
 
 
 def allowed(action: Any, legal: Legal, space: Space) -> bool:
-    """Return whether an action is legal; where nothing else is said, if the space has it."""
+    """Return whether an action is legal; without a list or mask, any action in the space is."""
     if isinstance(legal, list):
         return type(action) is int and action in legal
     if legal is not None:

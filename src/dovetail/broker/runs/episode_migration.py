@@ -1,7 +1,7 @@
 """Migrates an episode to another environment by replaying it.
 
-The seats notice nothing but the time: what the first environment said counts, and the other must
-say the same of who is to act.
+The seats notice only the delay.  Results of the first environment stand; the new one must ask the
+same seats to act in each turn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dovetail.broker.matches.run import RunState
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.clocks import FOREVER
-from dovetail.broker.runs.events import Silent
+from dovetail.broker.runs.events import EnvironmentFailed
 from dovetail.protocol import messages as m
 from dovetail.protocol.states import Machine, MatchPhase
 
@@ -81,7 +81,7 @@ class EpisodeMigrations(BrokerPart):
         if match.moving:
             self.end(match)
         before = match.environment.outbox
-        before.asked.pop(play.asked, None)
+        before.answered(play.asked)
         before.deliver(m.Close(match.number))
         match.asked = play.asked = 0  # numbers of frames to the other
         match.environment = peer
@@ -99,7 +99,7 @@ class EpisodeMigrations(BrokerPart):
         migration = self.all.pop(match.number)
         migration.deadline = FOREVER
         match.moving = False
-        match.environment.outbox.asked.pop(migration.asked, None)
+        match.environment.outbox.answered(migration.asked)
 
     def opened(self, match: Match, spec: m.Spec, now: float) -> None:
         """Handle the other environment's answer to ``open``."""
@@ -107,7 +107,7 @@ class EpisodeMigrations(BrokerPart):
         if not migration.machine.takes("spec"):
             self._broker.ignore(match.environment, spec)
             return
-        match.environment.outbox.asked.pop(migration.asked, None)
+        match.environment.outbox.answered(migration.asked)
         migration.machine.on("spec")
         spec.match = match.number
         if _plain(spec) != _plain(match.spec):
@@ -129,7 +129,7 @@ class EpisodeMigrations(BrokerPart):
             return
         migration.turn = number = turn.turn
         outbox = match.environment.outbox
-        outbox.asked.pop(migration.asked, None)
+        outbox.answered(migration.asked)
         last = number == episode.turn
         before = [seat for seat, _ in episode.history[number]] if not last else episode.to_act
         if turn.to_act != before:
@@ -164,7 +164,7 @@ class EpisodeMigrations(BrokerPart):
         self._matches.watch(match)
 
     def _failed(self, migration: Migration, text: str) -> None:
-        self._broker.events.append(Silent(migration.run, migration.play.match, text))
+        self._broker.events.append(EnvironmentFailed(migration.run, migration.play.match, text))
 
     def on_overdue(self, migration: Migration, now: float) -> None:
         name = migration.play.match.environment.name

@@ -14,7 +14,7 @@ from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.episode_migration import EpisodeMigrations
-from dovetail.broker.runs.events import Ended, Heard, Silent
+from dovetail.broker.runs.events import Ended, EnvironmentFailed, Heard
 from dovetail.broker.watch.watching import Watching, shown
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
@@ -185,7 +185,7 @@ class Episodes(BrokerPart):
         run, play = self._all[asked.episode]
         episode = play.episode
         if play.match.moving and isinstance(asked, m.EnvironmentStart | m.EnvironmentStep):
-            self._broker.events.append(Silent(run, play.match, error.message))
+            self._broker.events.append(EnvironmentFailed(run, play.match, error.message))
             return
         if isinstance(asked, m.AgentStart | m.AgentStep):
             self._answered(run, play, episode.crashed(asked.seat, error, now), now)
@@ -295,7 +295,7 @@ class Episodes(BrokerPart):
             if not play.match.moving:
                 what = f"was silent for {run.rules.answer_timeout} s"
                 text = f"environment {play.match.environment.name} {what}"
-                self._broker.events.append(Silent(run, play.match, text))
+                self._broker.events.append(EnvironmentFailed(run, play.match, text))
             return
         ending = play.overdue(now, self._pace(run, play, now))
         if ending is not None:

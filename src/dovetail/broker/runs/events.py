@@ -23,8 +23,9 @@ class BatchEnded(NamedTuple):
     run: RunState
 
 
-class Silent(NamedTuple):
-    """An environment that did not answer in time, or cannot take an episode over."""
+class EnvironmentFailed(NamedTuple):
+    """An environment that did not answer in time, or cannot take an episode over; one whose program
+    is gone is told to ``Runs.environment_gone``."""
 
     run: RunState
     match: Match

@@ -19,7 +19,7 @@ from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.ending import Ending
 from dovetail.broker.runs.episode_migration import MOVES
 from dovetail.broker.runs.episodes import Episodes
-from dovetail.broker.runs.events import BatchEnded, Ended, Heard, Orphaned, Silent
+from dovetail.broker.runs.events import BatchEnded, Ended, EnvironmentFailed, Heard, Orphaned
 from dovetail.broker.runs.stacked import Stacked, groups
 from dovetail.broker.runs.stalled_runs import waiting
 from dovetail.broker.watch.watching import Watching
@@ -115,9 +115,9 @@ class Runs(BrokerPart):
         run = self._runs[match.run]
         if isinstance(asked, m.Open):
             if match.moving:
-                self._replace(run, match, error.message, now)
+                self._replace_environment(run, match, error.message, now)
                 return
-            match.environment.outbox.asked.pop(match.asked, None)
+            match.environment.outbox.answered(match.asked)
             match.machine.on("error")
         blame = None
         if isinstance(asked, m.Init):  # a substitute has no index to blame
@@ -173,8 +173,8 @@ class Runs(BrokerPart):
     def on_batch_ended(self, event: BatchEnded, now: float) -> None:
         self._went_on(event.run, now)
 
-    def on_silent(self, event: Silent, now: float) -> None:
-        self._replace(event.run, event.match, event.text, now)
+    def on_environment_failed(self, event: EnvironmentFailed, now: float) -> None:
+        self._replace_environment(event.run, event.match, event.text, now)
 
     def on_heard(self, event: Heard, now: float) -> None:
         self.revive(event.peer, now)
@@ -182,7 +182,9 @@ class Runs(BrokerPart):
     def go_on(self, run: RunState, match: Match, now: float) -> None:
         """Continue after an episode."""
         if match.moving:  # it ended before the other environment had caught up
-            self._replace(run, match, f"no environment {run.asked.environment!r} is left", now)
+            self._replace_environment(
+                run, match, f"no environment {run.asked.environment!r} is left", now
+            )
             return
         run.idle.append(match)
         self._went_on(run, now)
@@ -264,9 +266,9 @@ class Runs(BrokerPart):
         """Continue without the matches of a peer that will not come back."""
         for match in self.matches.at(peer):
             if self.matches.get(match.number) is not None:  # its run may have ended with another
-                self._replace(self._runs[match.run], match, what, now)
+                self._replace_environment(self._runs[match.run], match, what, now)
 
-    def _replace(self, run: RunState, match: Match, what: str, now: float) -> None:
+    def _replace_environment(self, run: RunState, match: Match, what: str, now: float) -> None:
         """Continue without the environment of a match.
 
         If another peer offers it, the episode in progress moves there; otherwise it ends, and a new

@@ -21,7 +21,7 @@ from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.rules.ending import Ending
-from dovetail.broker.runs.events import BatchEnded, Heard, Silent
+from dovetail.broker.runs.events import BatchEnded, EnvironmentFailed, Heard
 from dovetail.broker.runs.stacked_results import Results
 from dovetail.broker.watch.watching import Watching
 from dovetail.protocol import messages as m
@@ -123,7 +123,7 @@ class Stacked(BrokerPart):
             return
         del self._all[match.number]
         stack.deadline = FOREVER
-        match.environment.outbox.asked.pop(stack.seq, None)
+        match.environment.outbox.answered(stack.seq)
         for holder, seqs in stack.inits.items():
             for seq in seqs:
                 stack.instances[holder].peer.outbox.release(seq)
@@ -163,7 +163,7 @@ class Stacked(BrokerPart):
         if stack.match.machine.state != "transition" or turns.batch != stack.batch:
             self._broker.ignore(peer, turns)
             return
-        peer.outbox.asked.pop(stack.seq, None)
+        peer.outbox.answered(stack.seq)
         try:
             overs = stack.turned(turns)
         except ProtocolError as error:
@@ -193,9 +193,9 @@ class Stacked(BrokerPart):
         if asked is None or answer.batch != stack.batch:
             self._broker.ignore(peer, answer)
             return
-        peer.outbox.asked.pop(asked.seq, None)
+        peer.outbox.answered(asked.seq)
         for seq in stack.inits.pop(holder, ()):
-            peer.outbox.asked.pop(seq, None)
+            peer.outbox.answered(seq)
         try:
             overs = stack.acted(holder, answer, now)
         except ProtocolError as error:
@@ -208,12 +208,12 @@ class Stacked(BrokerPart):
         """Take an error in answer to a batch."""
         run, stack = self._all[asked.match]
         if isinstance(asked, m.EnvironmentSteps):
-            stack.match.environment.outbox.asked.pop(asked.seq, None)
+            stack.match.environment.outbox.answered(asked.seq)
             self._failed_batch(run, stack, error.message, now)
             return
         for holder, each in list(stack.asked.items()):
             if each.seq == asked.seq and stack.instances[holder].number == asked.instance:
-                stack.instances[holder].peer.outbox.asked.pop(asked.seq, None)
+                stack.instances[holder].peer.outbox.answered(asked.seq)
                 overs = stack.unreadable(holder, error.message, now)
                 self._acted(run, stack, overs, now)
 
@@ -300,7 +300,7 @@ class Stacked(BrokerPart):
         if stack.match.machine.state == "transition":
             what = f"was silent for {run.rules.answer_timeout} s"
             text = f"environment {stack.match.environment.name} {what}"
-            self._broker.events.append(Silent(run, stack.match, text))
+            self._broker.events.append(EnvironmentFailed(run, stack.match, text))
             return
         overs: list[Over] = []
         for holder, asked in list(stack.asked.items()):

@@ -58,7 +58,7 @@ class _Resign:
 
 
 RESIGN = _Resign()
-"""The action that gives an episode up; it then ends against the seat."""
+"""Return this to resign; the seat loses the episode."""
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
@@ -179,9 +179,10 @@ class Lookahead(Struct, frozen=True):
 class Agent(ABC, Generic[P]):
     """A player.  Subclass it, answer ``step``, and ``serve`` it.
 
-    One instance may hold several seats at once, of one episode or of ``capacity`` many.  What it
-    must remember of an episode belongs in ``decision.memory``: the host makes one ``Memory`` for
-    each seat of each episode, hands it out with every decision and with the end, and drops it.
+    One instance may hold several seats at once, in one episode or in up to ``capacity`` episodes.
+    What it must remember of an episode belongs in ``decision.memory``: the host makes one
+    ``Memory`` for each seat of each episode, hands it out with every decision and with the end, and
+    drops it.
 
     With parameters, name their type once; the class attribute ``Parameters`` follows from it:
 
@@ -230,7 +231,7 @@ class Agent(ABC, Generic[P]):
 
     @classmethod
     def foresee(cls, parameters: P, spec: Spec, lookahead: bool) -> None:
-        """Refuse a game that ``init`` would refuse, before any agent is made.
+        """Check, before an agent is created, that it can play a game.
 
         ``dovetail run`` calls it for all that a file names, before the first game.
 

@@ -3043,7 +3043,7 @@ public sealed interface Message extends Encodable {
      * @param concurrency Episodes in progress at once, up to the agents' capacity; each is a separate match.
      * @param stacked True if the turns of many episodes share a message, if environment, agents and the other
      *     fields allow it; see Stacked turns in SPEC.md.
-     * @param mode True if agents may change ({@code learn}) or must not ({@code evaluate}).
+     * @param mode {@code learn}: agents may change; {@code evaluate}: they must not.
      * @param answerTimeout Seconds for any answer without a clock; null waits forever.
      * @param check True to check observations, legal actions and rewards against the declared spaces and range.
      * @param stepwise True if the experiment drives the run with {@code start} and {@code step}.
