@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec import structs
 from tests.broker.conversation import Conversation, Voice
+from tests.broker.test_stacked import Stack
 
 from dovetail.broker.core.decode import Intake
 from dovetail.broker.peers import holdings, limits
@@ -273,3 +275,119 @@ def test_an_episode_whose_actions_are_too_many_bytes_is_truncated(
     assert record.result.scored
     assert record.result.turns == 2
     assert "the broker keeps 20,000 of an episode" in record.result.message
+
+
+def frame(voice: Voice, message: m.Message, **fields: Any) -> None:
+    """Say something with fields that no peer knows."""
+    raw = {**msgspec.msgpack.decode(codec.encode(message)), **fields}
+    Intake(voice.table.core).take(voice.address, [msgspec.msgpack.encode(raw)], voice.table.now)
+    voice.table.carry()
+
+
+def turn(table: Conversation, observation: Any) -> None:
+    """Answer the environment's last request with a turn in which seat 0 must act."""
+    asked: Any = table.environment.last
+    number = getattr(asked, "turn", -1) + 1
+    views = [m.View(0, observation, [0, 1]), m.View(1, 0, [0, 1])]
+    frame(table.environment, m.Turn(asked.episode, number, [0], views))
+
+
+def test_turns_in_progress_are_held_for_the_experiment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table, observation = Conversation(episodes=2).opens(), bytes(90_000)
+    trial, agent = peer(table.experiment), table.agents[0]
+    before = trial.held
+    table.environment.hears(m.EnvironmentStart)
+    turn(table, observation)
+    assert trial.held - before > 90_000
+    agent.hears(m.Init)
+    agent.hears(m.AgentStart)
+    agent.acts(1)
+    table.environment.hears(m.EnvironmentStep)
+    turn(table, 0)  # in the place of the other
+    assert trial.held - before < 10_000
+    monkeypatch.setattr(holdings, "HELD", trial.held + 50_000)
+    agent.hears(m.AgentStep)
+    agent.acts(1)
+    table.environment.hears(m.EnvironmentStep)
+    turn(table, observation)
+    [record] = table.records
+    assert record.result.reason == "truncated"
+    assert "your requests, agents and runs hold" in record.result.message
+    assert trial.held == before
+
+
+def test_actions_in_progress_are_held_for_the_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Conversation(episodes=1).opens()
+    trial = peer(table.experiment)
+    before = trial.held
+    table.environment.hears(m.EnvironmentStart)
+    table.environment.turns(0)
+    agent = table.agents[0]
+    agent.hears(m.Init)
+    agent.hears(m.AgentStart)
+    monkeypatch.setattr(holdings, "HELD", before + 100_000)
+    for number in range(20):
+        asked: Any = agent.last
+        frame(agent, m.Action(asked.episode, asked.turn, 0, 1), unknown=bytes(9_000))
+        if table.records:
+            break
+        assert trial.held - before > 9_000 * number
+        table.environment.hears(m.EnvironmentStep)
+        table.environment.turns(0)
+        agent.hears(m.AgentStep)
+    assert table.records[0].result.reason == "truncated"
+    assert trial.held == before
+
+
+def test_turns_of_a_group_are_held_for_the_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Stack().begun()
+    trial = peer(table.experiment)
+    turns = table.core.broker.connections[table.environment.address]
+    before = trial.held
+    columns: dict[str, Any] = {"observations": codec.encode([bytes(30_000)] * 3)}
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 1, 1)
+    table.environment.hears(m.EnvironmentSteps)
+    monkeypatch.setattr(type(turns), "size", property(lambda _: 90_000, lambda *_: None))
+    table.turns(1, **columns)
+    assert trial.held - before > 90_000
+    table.agents[0].hears(m.AgentSteps)
+    table.answers(0, 0, 1, 1)
+    table.environment.hears(m.EnvironmentSteps)
+    monkeypatch.setattr(holdings, "HELD", trial.held)
+    monkeypatch.setattr(type(turns), "size", property(lambda _: 180_000, lambda *_: None))
+    table.turns(2, **columns)
+    assert [each.result.reason for each in table.records] == ["truncated"] * 3
+    assert trial.held == 0
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_the_journal_has_so_many_bytes_of_each_experiments_episodes(group: bool) -> None:
+    table: Any = Stack(episodes=30) if group else Conversation(episodes=30)
+    table.core.broker.journalled = True
+    trial = peer(table.experiment)
+    trial.allowance = replace_allowance(record_bytes=5 * limits.RECORD)
+    table.environment.says(table.spec)
+    for number in range(30):
+        if not any(True for _ in table.core.runs):
+            break
+        if group:
+            table.environment.heard.clear()
+            table.turns(
+                number, over=np.array([1, 1, 1], np.uint8), rows=None, seats=None, legal=None
+            )
+        else:
+            table.environment.hears(m.EnvironmentStart)
+            table.environment.turns(terminated=True, outcome=[1.0, 0.0])
+    assert len(table.records) == (9 if group else 5)  # a group has begun three more
+    while not isinstance(done := table.experiment.heard.popleft(), m.Done):
+        pass
+    assert (done.reason, done.code) == ("failed", "limit")
+    assert "bytes in the journal, and may have 5,120" in done.message
+    frames(table.experiment, m.Run(9, "game", ["p0", "p1"]))
+    refused = table.experiment.hears(m.Error, id=9, code="limit")
+    assert "bytes in the journal, and may have 5,120" in refused.message
+    frames(table.experiment, m.Bye())
+    assert not table.core.broker.recorded

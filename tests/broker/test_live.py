@@ -107,7 +107,7 @@ def test_every_part_of_the_core_is_in_a_snapshot() -> None:
         Core: {"broker", "instances", "runs", "_connections", "_timers", "_handlers", "_free"}
         | {"_commands", "_episodes", "_sessions", "_recovery", "_events", "_follows", "_parts"},
         type(core.broker): {"out", "records", "states", "timers", "entrant", "missed", "origin"}
-        | {"events"}
+        | {"events", "journalled"}
         | {"slowed", "dropped", "_unauthenticated"},  # of connections, which end with the program
         type(core.runs): {"matches", "episodes", "stacked"},
         type(core.runs.episodes): {"migrations"},

@@ -23,6 +23,7 @@ from dovetail.transport import dealer as dealer_module
 from dovetail.transport import router as router_module
 from dovetail.transport import zmtp
 from dovetail.transport.dealer import Dealer
+from dovetail.transport.lines import KNOWN
 from dovetail.transport.router import Router
 
 MOST = 1 << 20
@@ -206,6 +207,47 @@ def test_a_frame_of_any_length_comes_in_any_pieces(router: Pumped) -> None:
                 router.pump()
         router.until(lambda: len(router.frames) == 2)
     assert router.frames == [b"a" * MOST, b"b"]
+
+
+def test_frames_that_are_not_complete_have_so_many_bytes_in_all(
+    router: Pumped, good: Good, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router_module, "INCOMPLETE", 200_000)
+    beginning = GREETED + zmtp.pack([b"x" * 90_000])[:-1]
+    with contextlib.ExitStack() as stack:
+        made = [stack.enter_context(connect(router.router.address)) for _ in range(3)]
+        for each in made:
+            left = beginning
+            while left:
+                with contextlib.suppress(BlockingIOError):
+                    left = left[each.send(left) :]
+                router.pump()
+            good.echo()
+            router.until(lambda: sum(router.router._began.values()) >= 80_000)
+        router.until(lambda: router.ended)
+        assert "bytes of a frame that is not complete" in caplog.text
+        for each in made[1:]:
+            each.send(b"x")
+        router.until(lambda: len([frame for frame in router.frames if len(frame) == 90_000]) == 2)
+        assert len(router.ended) == 1
+        router.until(lambda: not router.router._incomplete)
+    good.echo()
+
+
+def test_lines_about_peers_that_have_a_session_are_counted(
+    router: Pumped, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(KNOWN + 20):
+        with connect(router.router.address) as bad:
+            bad.send(GREETED + zmtp.pack([b"hello"]))
+            router.until(lambda: router.heard)
+            [connection] = router.heard
+            router.router.authenticate(connection)
+            router.heard.clear()
+            bad.send(b"\xff" * 20)
+            router.until(lambda: router.ended)
+            router.ended.clear()
+    assert len(caplog.records) == KNOWN
 
 
 def test_a_flood_gives_the_others_their_turns(router: Pumped, good: Good) -> None:

@@ -1,4 +1,4 @@
-"""A limit on the log lines that unauthenticated connections cause."""
+"""A limit on the log lines that peers cause."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ MOST = 10
 """Lines in a period; others are counted."""
 PERIOD = 10.0
 """Seconds."""
+KNOWN = 100
+"""Lines in a period about peers that have a session."""
 
 
 class Lines:
-    """Writes warnings, and counts those beyond ``MOST`` in a period; the next line says how many.
+    """Writes warnings, and counts those beyond ``most`` in a period; the next line says how many.
 
     Args:
         log: where to.
+        most: lines in a period.
     """
 
-    def __init__(self, log: logging.Logger) -> None:
+    def __init__(self, log: logging.Logger, most: int = MOST) -> None:
         self._log = log
+        self._most = most
         self._began = 0.0
         self._written = 0
         """Since the period began."""
@@ -31,7 +35,7 @@ class Lines:
         now = time.monotonic()
         if now - self._began >= PERIOD:
             self._began, self._written = now, 0
-        if self._written >= MOST:
+        if self._written >= self._most:
             self._omitted += 1
             return
         self._written += 1

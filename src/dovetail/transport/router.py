@@ -17,7 +17,7 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.endpoint import Listener, Web, say_no_more, tune
 from dovetail.transport.keys import Guard
-from dovetail.transport.lines import Lines
+from dovetail.transport.lines import KNOWN, Lines
 from dovetail.transport.unsent import Unsent, send
 from dovetail.transport.websocket import LOCAL, WebWire
 from dovetail.transport.zmtp import TooLarge, Wire, WireError
@@ -38,6 +38,10 @@ ACCEPTED = 64
 """Maximum connections accepted per round."""
 FULL = 8 << 20
 """Stop reading from a peer with this many bytes queued."""
+LONG = 1 << 16
+"""Bytes of a frame that has not come in full from which they are counted."""
+INCOMPLETE = 1 << 30
+"""All of these; beyond that, the connection is closed whose frame began first."""
 LOST = 256 << 20
 """Close the connection of a peer with this many bytes queued."""
 FAREWELL = 1.0
@@ -241,12 +245,16 @@ class Router:
         """Connections with a backlog."""
         self._paused: dict[Connection, float] = {}
         """Connections from which nothing is read, and until when."""
+        self._began: dict[Connection, int] = {}
+        """Bytes of the frame of each connection that has not come in full; the oldest first."""
+        self._incomplete = 0
+        """All of these."""
         self._ended: deque[Event] = deque()
         self._numbers = 0
         self._swept = 0.0
         self._quiet = 0.0
         """The time from which a refused connection is logged again."""
-        self._lines = Lines(log)
+        self._lines, self._known = Lines(log), Lines(log, KNOWN)
 
     # -- receiving ---------------------------------------------------------------------------------
 
@@ -379,6 +387,11 @@ class Router:
         if wire.out:
             self._write(connection, [bytes(wire.out)])
             wire.out.clear()
+        held = wire.incomplete
+        if self._began and (frames or held < LONG):
+            self._incomplete -= self._began.pop(connection, 0)
+        if held >= LONG:
+            self._count(connection, held)
         if frames:
             if self._silent and self._silent.pop(connection, None) is not None:
                 wire.allow(self._most)
@@ -390,6 +403,14 @@ class Router:
             events.append((connection.name, frames))
         if wire.ended and connection.name in self._open:
             self._refuse(connection, "")
+
+    def _count(self, connection: Connection, size: int) -> None:
+        """Take note of the bytes of a frame that has not come in full."""
+        self._incomplete += size - self._began.get(connection, 0)
+        self._began[connection] = size
+        if self._incomplete > INCOMPLETE:
+            oldest = next(iter(self._began))
+            self._refuse(oldest, f"{self._began[oldest]:,} bytes of a frame that is not complete")
 
     def _met(self, connection: Connection) -> None:
         """Name the connection of a peer that has greeted."""
@@ -594,11 +615,7 @@ class Router:
     def _refuse(self, connection: Connection, text: str) -> None:
         """Send the reason, if given, then close; discard what the peer sends meanwhile."""
         if text:
-            line = f"connection {connection.shown} closed: {text}"
-            if connection.selector is self._unauthenticated:
-                self._lines.warn(line)
-            else:
-                log.warning("%s", line)
+            self._warn(connection, text)
         connection.outbox.add([connection.wire.farewell(text)])
         self._forget_open(connection)
         connection.closing = time.monotonic() + FAREWELL
@@ -610,8 +627,14 @@ class Router:
             self._watch(connection)
 
     def _drop(self, connection: Connection, text: str) -> None:
-        log.warning("connection %s closed: %s", connection.shown, text)
+        self._warn(connection, text)
         self._end(connection)
+
+    def _warn(self, connection: Connection, text: str) -> None:
+        """Tell the log why a connection is closed."""
+        known = connection.selector is self._selector
+        lines = self._known if known else self._lines
+        lines.warn(f"connection {connection.shown} closed: {text}")
 
     def _end(self, connection: Connection) -> None:
         """Close a connection that was open."""
@@ -623,6 +646,7 @@ class Router:
         self._greeting.pop(connection, None)
         self._silent.pop(connection, None)
         self._paused.pop(connection, None)
+        self._incomplete -= self._began.pop(connection, 0)
         if connection.backlog:
             self._ended.append((connection.name, connection.backlog))
             connection.backlog = []

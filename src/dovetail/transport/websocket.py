@@ -61,6 +61,11 @@ class WebWire(Wire):
         """The answer to a handshake that is refused, or the code of the close frame."""
         self.out.clear()
 
+    @property
+    def incomplete(self) -> int:
+        """Bytes of a message that has not come in full."""
+        return self._size
+
     def pack(self, frames: Sequence[bytes]) -> bytes:
         """Return the bytes of the messages with these frames, one each."""
         return b"".join(

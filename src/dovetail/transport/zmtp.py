@@ -173,6 +173,13 @@ class Wire:
         self.ended = False
         """True once the peer has said that it sends nothing more."""
 
+    @property
+    def incomplete(self) -> int:
+        """Bytes of a frame that has not come in full."""
+        if self.room is None or self._long is None:
+            return len(self._held)
+        return self._long.getbuffer().nbytes - len(self.room)
+
     def pack(self, frames: Sequence[bytes]) -> bytes:
         """Return the bytes of one message of one or more frames."""
         return pack(frames)

@@ -20,7 +20,7 @@ log = logging.getLogger("dovetail.broker")
 AT_ONCE = 16
 """Frames taken from an unauthenticated connection before looking whether it was closed."""
 LARGE = 1 << 12
-"""Answer a frame of at least this many bytes with a system call of its own."""
+"""Bytes of a frame that comes alone in its half of a burst."""
 
 
 def halves(frames: list[bytes], several: bool) -> list[list[bytes]]:

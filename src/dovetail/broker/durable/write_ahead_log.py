@@ -82,6 +82,7 @@ def fresh(settings: Settings, secret: bytes, journal: Journal | None) -> Core:
         journal: whose states it knows, and whose numbers it does not use again.
     """
     core = Core(settings, secret)
+    core.broker.journalled = journal is not None
     if journal is not None:
         core.broker.states.update(journal.states)
         core.broker.keepers.update(journal.keepers)
@@ -161,6 +162,7 @@ class Live:
         if head is None:
             return None
         core = Core(settings, head.secret)
+        core.broker.journalled = True
         absent: dict[str, Absent] = {}
 
         def known(address: Any) -> Any:

@@ -208,6 +208,12 @@ class Play:
     """True if they are shown the turn that the environment was asked for last."""
     size: int = 0
     """Bytes of its actions, of the frames where these have no thoughts."""
+    latest: int = 0
+    """Bytes of memory for its latest turn, if they are many."""
+    actions: int = 0
+    """The same for its actions."""
+    held: int = 0
+    """How many of these are counted for the experiment; see ``holdings``."""
     rest: float = 0.0
     """No further turn is shown before this time."""
 

@@ -141,6 +141,8 @@ class RunState:
     playing: dict[Match, Play] = field(default_factory=dict)
     stacks: dict[Match, Stack] = field(default_factory=dict)
     """Its groups, if it plays in groups."""
+    written: int = 0
+    """Bytes that are recorded with each of its episodes."""
     size: int = 0
     """Bytes charged to its experiment; see ``holdings``."""
     short: int = 0

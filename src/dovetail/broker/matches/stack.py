@@ -73,6 +73,8 @@ class Stack(Batch):
         self.match = match
         self.rules = rules
         self.space: Any = match.spec.action_spaces[0]
+        self.held = 0
+        """Bytes that are counted for the experiment; see ``holdings``."""
         self.deadline = FOREVER
         """When the first answer that is owed is overdue."""
         self.timer = FOREVER

@@ -1,10 +1,13 @@
-"""Memory held for a peer, in bytes: its stored states, requests, agents and runs.
+"""Memory held for a peer, in bytes: its stored states, requests, agents, runs and their episodes.
 
 A request holds its bytes while it is under way; after that the agent or run that it began does.  An
-agent holds the state from which it is made again, too.
+agent holds the state from which it is made again, too, and an episode in progress its latest turn
+and its actions.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from dovetail.broker.peers.limits import (
     HELD,
@@ -13,6 +16,7 @@ from dovetail.broker.peers.limits import (
     LITTLE,
     STATE_BYTES_IN_ALL,
     STATES,
+    elements,
     overlong,
     quoted,
 )
@@ -40,18 +44,34 @@ def holds(broker: BrokerState, peer: Peer, number: int, more: int = 0) -> bool:
     """
     if peer.outbox.reliable:
         return True
-    size = weight(broker, peer) + more
-    if peer.held + size > HELD:
-        text = f"your requests, agents and runs hold {peer.held:,} bytes, and may hold {HELD:,}"
-    elif (
-        peer.held + size > LITTLE
-        and sum(each.held for each in broker.sessions.values()) + size > HELD_IN_ALL
+    text = _too_much(broker, peer, weight(broker, peer) + more)
+    if text:
+        peer.refuse(number, "limit", f"{text}; wait for some to end, or clean them up")
+    return not text
+
+
+def _too_much(broker: BrokerState, peer: Peer, more: int) -> str:
+    """Return why a peer may not have ``more`` bytes held for it; empty if it may."""
+    if peer.held + more > HELD:
+        return f"your requests, agents and runs hold {peer.held:,} bytes, and may hold {HELD:,}"
+    if (
+        peer.held + more > LITTLE
+        and sum(each.held for each in broker.sessions.values()) + more > HELD_IN_ALL
     ):
-        text = f"the broker holds {HELD_IN_ALL:,} bytes for requests, agents and runs, and no more"
-    else:
-        return True
-    peer.refuse(number, "limit", f"{text}; wait for some to end, or clean them up")
-    return False
+        return f"the broker holds {HELD_IN_ALL:,} bytes for requests, agents and runs, and no more"
+    return ""
+
+
+def grown(value: Any, size: int) -> int:
+    """Return the bytes of memory, at most, of a turn or action that came in ``size`` bytes."""
+    return size + KEPT_VALUE * elements(value) if size else 0
+
+
+def grow(broker: BrokerState, peer: Peer, more: int) -> str:
+    """Count bytes more for a peer's episodes, or fewer; return why they are too many."""
+    text = _too_much(broker, peer, more) if more > 0 and not peer.outbox.reliable else ""
+    peer.held += more
+    return text
 
 
 def asks(broker: BrokerState, peer: Peer, number: int) -> bool:

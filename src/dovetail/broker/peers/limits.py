@@ -107,16 +107,22 @@ SAVES = 2
 """Saves that are under way for a peer: what one costs is known only with its answer."""
 RECORDED = 1 << 18
 """Bytes of a run that are recorded with each of its episodes."""
+RECORDS = 64 << 30
+"""Bytes of the journal for the episodes of an experiment, or of its key; its runs fail."""
+RECORD = 1 << 10
+"""Bytes of one such record besides those of its actions and of what each repeats of its run."""
 ACTIONS = 256 << 20
 """Bytes of the actions of an episode, which are kept to its end; it is truncated."""
 HELD = 512 << 20
-"""Bytes that the requests, agents and runs of a peer hold."""
+"""Bytes that the requests, agents and runs of a peer hold, with their episodes in progress."""
 HELD_IN_ALL = 2 << 30
 """Bytes that those of all peers hold, but for ``LITTLE`` of each."""
 LITTLE = 1 << 20
 """Bytes that those of a peer hold, up to which all are not counted."""
 SOUGHT = 50
 """Stored states that cost one unit where they are counted."""
+COUNTED = 1 << 12
+"""Bytes of a turn, or of an episode's actions, from which they are counted among these."""
 KEPT_VALUE = 64
 """Bytes that a value takes in memory, at most, where it takes one in a frame."""
 KEPT = 256 << 20
@@ -140,6 +146,8 @@ class Allowance(Struct, frozen=True, forbid_unknown_fields=True):
     """Stored states of the key."""
     state_bytes: Count = STATE_BYTES
     """Bytes of all of these."""
+    record_bytes: Count = RECORDS
+    """Bytes of the journal for the episodes of the key."""
     peers: Count = 4_096
     """Programs with the key that are connected."""
 

@@ -65,7 +65,7 @@ class BrokerState(BrokerPart):
 
     STATE = (
         *("settings", "counters", "stopping", "connections", "sessions", "next", "keepers"),
-        "shared",
+        *("shared", "recorded"),
     )
 
     def __init__(self, settings: Settings) -> None:
@@ -80,6 +80,10 @@ class BrokerState(BrokerPart):
         """The owner (``Peer.owner``) of each state; a session only while it lasts."""
         self.shared: set[str] = set()
         """The names of states that any experiment may use."""
+        self.journalled = False
+        """True if records are kept."""
+        self.recorded: dict[str, int] = {}
+        """Bytes of records for each ``Peer.owner``; a session only while it lasts."""
         self.counters = {"turns": 0, "episodes": 0, "ignored": 0, "refused": 0}
         self.stopping = False
         self.entrant: Callable[[str], str | None] = lambda token: None
@@ -121,6 +125,22 @@ class BrokerState(BrokerPart):
         else:
             self.shared.discard(name)
         self.records.append(StateRecord(name, agent, state, key=peer.key, shared=shared))
+
+    def record(self, peer: Peer, record: AnyRecord, size: int) -> None:
+        """Have an episode of a peer's run written down; ``size`` is that of its actions and run."""
+        self.records.append(record)
+        if self.journalled:
+            owner = peer.owner
+            self.recorded[owner] = self.recorded.get(owner, 0) + size + limits.RECORD
+
+    def recorded_too_much(self, peer: Peer) -> str:
+        """Return why no more episodes may be played for a peer; empty if they may."""
+        size, most = self.recorded.get(peer.owner, 0), peer.allowance.record_bytes
+        if size <= most or peer.outbox.reliable:
+            return ""
+        return (
+            f"the episodes of your runs have {size:,} bytes in the journal, and may have {most:,}"
+        )
 
     def admits(self, public: str) -> bool:
         """Return whether a program with this public key may connect."""

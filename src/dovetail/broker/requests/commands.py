@@ -93,9 +93,13 @@ class Commands:
             text = f"configuration and names have {written:,} bytes; they are recorded with each"
             peer.refuse(asked.id, "limit", f"{text} episode, and may have {RECORDED:,}")
             return
+        if text := self._broker.recorded_too_much(peer):
+            peer.refuse(asked.id, "limit", text)
+            return
         if not holds(self._broker, peer, asked.id):
             return
         run = begun(self._broker.number(), peer, asked, found)
+        run.written = written
         run.size = weight(self._broker, peer)
         matches = min(asked.concurrency, asked.episodes, room)
         self._broker.charge(peer, MATCH * matches)

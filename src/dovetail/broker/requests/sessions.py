@@ -340,6 +340,7 @@ class Sessions:
         if self._broker.connections.get(peer.outbox.address) is peer:
             del self._broker.connections[peer.outbox.address]
         peer.outbox.close()
+        self._broker.recorded.pop(peer.session, None)
         self._watching.forget(peer)
         self._requests.abandon(peer, what)
         if peer.role == "experiment":

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from dovetail.broker.matches.match import Match, Pace, Play
 from dovetail.broker.matches.matches import Matches
 from dovetail.broker.matches.run import RunState
-from dovetail.broker.peers.limits import ACTIONS
+from dovetail.broker.peers.holdings import grow, grown
+from dovetail.broker.peers.limits import ACTIONS, COUNTED
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.ending import Ending
@@ -101,6 +102,9 @@ class Episodes(BrokerPart):
             peer.complain(error.code, text)
             self._end(run, play, Ending("environment-failed", message=text))
             return
+        if peer.size > COUNTED or play.latest:
+            play.latest = grown(turn, peer.size) if peer.size > COUNTED else 0
+            ending = ending or self._counted(run, play)
         if ending is None and number < episode.opening.turns:
             self._open(run, play, now)
             return
@@ -154,13 +158,25 @@ class Episodes(BrokerPart):
             seat.init = 0
         ending = episode.acted(number, action, now)
         # What is thought is not kept, and may be much.
-        play.size += len(codec.encode(action.action)) if action.thoughts is not None else peer.size
+        size = len(codec.encode(action.action)) if action.thoughts is not None else peer.size
+        play.size += size
+        many = size > COUNTED or type(action.action) in (list, dict)
+        play.actions += grown(action.action, size) if many else size
         if ending is None and play.size > ACTIONS:
             text = (
                 f"its actions have {play.size:,} bytes; the broker keeps {ACTIONS:,} of an episode"
             )
             ending = Ending("truncated", message=text)
+        if play.latest + play.actions - play.held > COUNTED:
+            ending = ending or self._counted(run, play)
         self._answered(run, play, ending, now)
+
+    def _counted(self, run: RunState, play: Play) -> Ending | None:
+        """Count what the broker keeps of an episode; return how it ends if that is too much."""
+        more = play.latest + play.actions - play.held
+        play.held += more
+        text = grow(self._broker, run.experiment, more)
+        return Ending("truncated", message=text) if text else None
 
     def _answered(self, run: RunState, play: Play, ending: Ending | None, now: float) -> None:
         """Follow an answer of a seat."""
@@ -238,6 +254,7 @@ class Episodes(BrokerPart):
         """End an episode: tell the seats, write it down, tell the experiment and who watches."""
         episode = play.episode
         seats = play.end(ending)
+        run.experiment.held -= play.held
         del self._all[episode.number]
         del run.playing[play.match]
         again = run.ended(episode.index, play.instances(), scored=ending.scored)
@@ -261,7 +278,8 @@ class Episodes(BrokerPart):
                 for joint in episode.history[: episode.opening.turns]
             ],
         )
-        self._broker.records.append(
+        self._broker.record(
+            run.experiment,
             EpisodeRecord(
                 result,
                 run.asked.environment,
@@ -273,7 +291,8 @@ class Episodes(BrokerPart):
                 names=run.called(episode.index, seats),
                 derivation=run.asked.derivation,
                 seeds=[seat.seed for seat in episode.seats],
-            )
+            ),
+            run.written + play.size,
         )
         run.experiment.outbox.deliver(replace(result))
         judged = ending.blame is None or not episode.to_act

@@ -145,6 +145,11 @@ class Runs(BrokerPart):
 
     def advance(self, run: RunState, now: float) -> None:
         """Begin whatever episodes can begin, or finish the run."""
+        if run.machine.state == "running" and (
+            text := self._broker.recorded_too_much(run.experiment)
+        ):
+            self.finish(run, "failed", text, now, code="limit")
+            return
         while run.short and self.matches.open(run, now):
             run.short -= 1
         while run.machine.state == "running" and run.idle and run.schedule:

@@ -17,6 +17,8 @@ from dovetail.broker.matches.match import Match
 from dovetail.broker.matches.run import RunState, waits
 from dovetail.broker.matches.stack import Over, Slot, Stack
 from dovetail.broker.matches.stack_batch import Asked
+from dovetail.broker.peers.holdings import grow
+from dovetail.broker.peers.limits import COUNTED
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerPart, BrokerState
 from dovetail.broker.rules.clocks import FOREVER
@@ -122,6 +124,7 @@ class Stacked(BrokerPart):
         if stack is None:
             return
         del self._all[match.number]
+        run.experiment.held -= stack.held
         stack.deadline = FOREVER
         match.environment.outbox.answered(stack.seq)
         for holder, seqs in stack.inits.items():
@@ -171,10 +174,29 @@ class Stacked(BrokerPart):
             peer.complain(error.code, text)
             self._failed_batch(run, stack, text, now)
             return
+        overs += self._counted(run, stack, peer.size, overs)
         self._broker.counters["turns"] += len(stack.slots)
         stack.match.machine.on("turn")
         self._results.end(run, stack, overs)
         self._continue(run, stack, now, overs)
+
+    def _counted(self, run: RunState, stack: Stack, size: int, overs: list[Over]) -> list[Over]:
+        """Count what the broker keeps of a group; return the episodes that end if it is too much.
+
+        Args:
+            size: bytes of its turns.
+            overs: the episodes that they end anyhow.
+        """
+        more = stack.acts.nbytes + size - stack.held
+        if not size or abs(more) <= COUNTED:
+            return []
+        stack.held += more
+        text = grow(self._broker, run.experiment, more)
+        ended = {over.slot for over in overs}
+        found = [each for each in stack.running() if text and each.slot not in ended]
+        for each in found:
+            each.ending = Ending("truncated", message=text)
+        return found
 
     def on_actions(self, peer: Peer, answer: m.Actions, now: float) -> None:
         run, stack = self._all.get(answer.match, (None, None))

@@ -85,7 +85,7 @@ class Results:
                 derivation=asked.derivation,
                 seeds=draws[row],
             )
-            self._broker.records.append(record)
+            self._broker.record(run.experiment, record, run.written + len(actions))
             found.append(episode)
         return found
 

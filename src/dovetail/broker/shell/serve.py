@@ -24,6 +24,7 @@ from dovetail.peer.serving import Host
 from dovetail.protocol.errors import DovetailError
 from dovetail.transport.endpoint import Web
 from dovetail.transport.keys import Guard, Key
+from dovetail.transport.lines import KNOWN, Lines
 from dovetail.transport.process_owner import Owner
 
 log = logging.getLogger("dovetail.broker")
@@ -106,7 +107,7 @@ def serve(
             )
     key = None if access is None else access.key
     server = _listening(bind, settings, journal, durable, key, inside, also, origins, web)
-    server.core.broker.missed = log.warning
+    server.core.broker.missed = Lines(log, KNOWN).warn
     if entrant is not None:
         server.core.broker.entrant = entrant
     for name, host in (hosts or {}).items():

@@ -15,13 +15,14 @@ from collections.abc import Sequence
 
 from dovetail import transport
 from dovetail.broker.core.core import Settings
-from dovetail.broker.core.decode import AT_ONCE, LARGE, Intake, halves
+from dovetail.broker.core.decode import AT_ONCE, Intake, halves
 from dovetail.broker.core.local import Local
 from dovetail.broker.durable.journal import Journal
 from dovetail.broker.durable.write_ahead_log import Live, fresh
 from dovetail.broker.peers.access import Access
 from dovetail.broker.peers.outbox import Address, Audience
 from dovetail.broker.shell.held_output import RETRY, HeldOutput
+from dovetail.broker.shell.large_frames import LARGE, LargeFrames
 from dovetail.broker.shell.watcher_queue import BEHIND, WatcherQueue, encode
 from dovetail.peer.cores import Cores
 from dovetail.peer.serving import Host
@@ -80,6 +81,7 @@ class Server:
         self._told = False
         """True if a peer in this program without a host has been sent anything in this turn."""
         self._intake = Intake(self.core)
+        self._large = LargeFrames()
         self._cores = Cores()
 
     def _begin(self) -> None:
@@ -228,6 +230,8 @@ class Server:
                     live.events.append((arrived, connection, None))
                 core.lost(connection, arrived)
                 continue
+            large = max(map(len, frames)) > LARGE
+            begun = time.thread_time() if large else 0.0
             for half, portion in enumerate(halves(frames, self._cores.several(arrived))):
                 if half:
                     self._commit(arrived)  # peers have work meanwhile
@@ -236,8 +240,13 @@ class Server:
                 self._intake.take(connection, portion, arrived)
             if self._held.said and not self._held.takes(connection, sum(map(len, frames))):
                 core.broker.slowed[connection] = RETRY
-            if len(frames[-1]) > LARGE:  # its sender has work before the next connection is read
+            if large:  # its sender has work before the next connection is read
                 self._commit(arrived)
+                size, took = sum(map(len, frames)), time.thread_time() - begun
+                if wait := self._large.wait(connection, size, took, core.runs):
+                    core.broker.slowed[connection] = max(
+                        wait, core.broker.slowed.get(connection, 0.0)
+                    )
         while core.broker.slowed:  # also those without a session
             router.pause(*core.broker.slowed.popitem())
 
