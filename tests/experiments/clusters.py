@@ -1,10 +1,11 @@
 """A Ray cluster of three nodes on this host, as a program: its address on stdout, orders on stdin.
 
-``kill N`` kills the raylet of a node but the head, ``add`` adds a node; each is answered by a line.
+``kill`` kills the raylet of the oldest node but the head, ``add`` adds a node; a line answers each.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -14,6 +15,10 @@ from typing import Any
 
 STORE = 80 << 20
 """Bytes of a node's object store."""
+START = 3
+"""Attempts to start a node."""
+WAIT = 120
+"""Seconds in which the nodes must know each other."""
 
 
 class Nodes:
@@ -23,6 +28,7 @@ class Nodes:
         self._program = program
         assert program.stdout is not None
         self.address = program.stdout.readline().strip()
+        self.process = program.pid
 
     def order(self, words: str) -> None:
         """Give an order, and wait until it is carried out."""
@@ -51,6 +57,8 @@ def cluster(cpus: int = 1) -> Iterator[Nodes]:
 def main() -> None:
     """Run the cluster until stdin ends."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # 15 by default, with which other tests would stop them
+    os.environ.update(RAY_worker_niceness="0")
     out = os.dup(1)
     os.dup2(2, 1)
     import ray.cluster_utils
@@ -58,17 +66,29 @@ def main() -> None:
     each: dict[str, Any] = {"num_cpus": int(sys.argv[1]), "object_store_memory": STORE}
     # A head at 127.0.0.1 cannot be joined on its own machine.
     head = {**each, "node_ip_address": "127.0.0.2", "include_dashboard": False}
-    made = ray.cluster_utils.Cluster(initialize_head=True, head_node_args=head)
-    nodes = [made.add_node(wait=False, node_ip_address=f"127.0.0.{k}", **each) for k in (3, 4)]
-    made.wait_for_nodes()
+    made = ray.cluster_utils.Cluster()
+
+    def add(**options: Any) -> Any:
+        """Add a node; Ray gives it 30 s, in which a busy machine may not start it."""
+        for left in reversed(range(START)):
+            try:
+                return made.add_node(wait=False, **options)
+            except Exception:
+                if not left:
+                    raise
+        raise AssertionError
+
+    add(**head)
+    addresses = (f"127.0.0.{k}" for k in itertools.count(3))
+    nodes = [add(node_ip_address=next(addresses), **each) for _ in range(2)]
+    made.wait_for_nodes(timeout=WAIT)
     os.write(out, f"{made.address}\n".encode())
     for line in sys.stdin:
-        word, *which = line.split()
-        if word == "kill":
-            nodes[int(which[0])].kill_raylet(check_alive=False)
+        if line.strip() == "kill":
+            nodes.pop(0).kill_raylet(check_alive=False)
         else:
-            address = f"127.0.0.{3 + len(nodes)}"
-            nodes.append(made.add_node(wait=True, node_ip_address=address, **each))
+            nodes.append(add(node_ip_address=next(addresses), **each))
+            made._wait_for_node(nodes[-1], timeout=WAIT)
         os.write(out, b"done\n")
     made.shutdown()
 

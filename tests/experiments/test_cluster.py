@@ -119,10 +119,63 @@ episodes = 6000
 concurrency = 512
 stacked = true
 evaluate_every = 2000
+save_every = 1000
 
 [[evaluations]]
 name = "eval"
 seats = ["one", "one"]
+episodes = 10
+"""
+
+SPRT = """
+name = "decided"
+seed = 5
+
+[environment]
+name = "./game.py:Mine"
+configuration = { rows = 4, columns = 4, connect = 3 }
+
+[agents.dice]
+type = "random"
+
+[agents.greedy]
+type = "greedy"
+
+[[tournaments]]
+name = "better"
+players = ["greedy", "dice"]
+episodes = 2000
+concurrency = 4
+lookahead = true
+openings = "auto"
+sprt = { elo0 = 0, elo1 = 50 }
+"""
+LEAGUE = """
+name = "league"
+seed = 3
+
+[environment]
+name = "./game.py:Mine"
+configuration = { rows = 4, columns = 4, connect = 3 }
+
+[agents.dice]
+type = "random"
+
+[agents.one]
+type = "td"
+parameters = { hidden = 4 }
+
+[[leagues]]
+name = "self"
+learner = "one"
+pool = ["dice"]
+episodes = 40
+block = 10
+snapshot_every = 20
+
+[[evaluations]]
+name = "eval"
+seats = ["one", "dice"]
 episodes = 10
 """
 
@@ -133,13 +186,29 @@ def nodes() -> Iterator[Nodes]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Account:
+    """Return what the record of the tournament has if it is played in one process."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "files"
+    filled(folder)
+    (folder / "cup.toml").write_text(CUP)
+    here = run(folder / "cup.toml", "--in-process", "--out", str(folder.parent / "here"))
+    assert here.returncode == 0, here.stderr
+    return account(folder.parent / "here" / "cup")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "files"
-    path.mkdir()
-    (path / "game.py").write_text(GAME)
-    (path / "helper.py").write_text(HELPER)
+    filled(path)
     return path
+
+
+def filled(folder: Path) -> None:
+    """Write a user's own game."""
+    folder.mkdir()
+    (folder / "game.py").write_text(GAME)
+    (folder / "helper.py").write_text(HELPER)
 
 
 def command(file: Path, *words: str) -> list[str]:
@@ -168,7 +237,10 @@ def reach(program: subprocess.Popen[str], folder: Path, stages: int) -> None:
         time.sleep(0.1)
 
 
-def account(folder: Path) -> tuple[Sequence[Any], Sequence[Any]]:
+Account = tuple[Sequence[Any], Sequence[Any]]
+
+
+def account(folder: Path) -> Account:
     """Return what a record has of every episode and state, but for times and numbers of the
     broker."""
     found: list[Any] = []
@@ -207,7 +279,7 @@ def test_a_search_with_a_killed_node_is_as_on_one_machine(nodes: Nodes, folder: 
     file.write_text(SWEEP)
     out = folder.parent / "cluster" / "sweep"
     words = ["--on", f"ray:{nodes.address}", "--out", str(out.parent)]
-    said, _ = disturbed(file, nodes, out, 2, ["kill 0", "add"])
+    said, _ = disturbed(file, nodes, out, 2, ["kill", "add"])
     assert "on Ray: 3 nodes with 3 CPUs" in said
     here = run(file, "--in-process", "--out", str(folder.parent / "here"))
     assert here.returncode == 0, here.stderr
@@ -274,17 +346,15 @@ def disturbed(
 
 
 def test_shards_of_which_two_die_play_a_tournament_as_one_machine(
-    nodes: Nodes, folder: Path
+    nodes: Nodes, folder: Path, undisturbed: Account
 ) -> None:
     file = folder / "cup.toml"
     file.write_text(CUP)
     out = folder.parent / "cluster" / "cup"
-    said, wrong = disturbed(file, nodes, out, 1, ["kill 1", "kill 2", "add", "add"], "--shards=3")
+    said, wrong = disturbed(file, nodes, out, 1, ["kill", "kill", "add", "add"], "--shards=3")
     assert len(re.findall("^shard . is lost", wrong.replace("dovetail: ", ""), re.M)) == 2, wrong
     assert said.count("shard 3: node ") == 1
-    here = run(file, "--in-process", "--out", str(folder.parent / "here"))
-    assert here.returncode == 0, here.stderr
-    assert account(out) == account(folder.parent / "here" / "cup")
+    assert account(out) == undisturbed
     assert not list(out.glob("*.shard-*"))
     secrets = [path for path in out.rglob("*") if path.suffix in (".key",) or "access" in path.name]
     assert secrets == []
@@ -320,6 +390,145 @@ def test_a_learner_with_actors_goes_on_from_its_last_save_when_its_node_dies(
     assert account(out) == account(whole)
     with Records(out) as records:
         assert max(row["attempt"] for row in records.rows("executions")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(SPRT, ["--shards=2"]), (LEAGUE, [])], ids=["sprt", "league"]
+)
+def test_a_format_is_as_on_one_machine(
+    nodes: Nodes, folder: Path, text: str, words: list[str]
+) -> None:
+    file = folder / "file.toml"
+    file.write_text(text)
+    outs = [folder.parent / each for each in ("cluster", "here")]
+    for out, more in zip(
+        outs, (["--on", f"ray:{nodes.address}", *words], ["--in-process"]), strict=True
+    ):
+        done = run(file, *more, "--out", str(out))
+        assert done.returncode == 0, done.stderr
+    [there, here] = [next(out.iterdir()) for out in outs]
+    assert results(there) == results(here)
+
+
+def episodes_of(folder: Path) -> int:
+    """Return how many episodes the record of a run in progress has."""
+    try:
+        with Records(folder) as records:
+            return sum(1 for _ in records.rows("episodes"))
+    except DovetailError:
+        return 0
+
+
+def started(program: subprocess.Popen[str], count: int) -> list[dict[str, int]]:
+    """Read which processes each of the shards has, by name."""
+    assert program.stdout is not None
+    found = []
+    for line in program.stdout:
+        if re.match(r"shard \d+: ", line):
+            found.append({k: int(v) for k, v in re.findall(r"([\w-]+) \((\d+)\)", line)})
+        if len(found) == count:
+            return found
+    raise AssertionError(program.communicate())
+
+
+def descendants(process: int) -> set[int]:
+    """Return all processes of ours that a process has started, and those that they have."""
+    below: dict[int, list[int]] = {}
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            below.setdefault(parent(int(each.name)), []).append(int(each.name))
+    found: set[int] = set()
+    todo = [process]
+    while todo:
+        more = below.get(todo.pop(), [])
+        found.update(more)
+        todo += more
+    return found
+
+
+def programs(nodes: Nodes) -> set[int]:
+    """Return the brokers, environments and agents that run on the nodes."""
+    found = set()
+    for each in descendants(nodes.process):
+        with contextlib.suppress(OSError):
+            if b"-m\0dovetail\0" in Path(f"/proc/{each}/cmdline").read_bytes():
+                found.add(each)
+    return found
+
+
+VICTIMS = [
+    ("broker", signal.SIGKILL),
+    ("environment", signal.SIGKILL),
+    ("agent-dice", signal.SIGKILL),
+    ("worker", signal.SIGKILL),
+    ("broker", signal.SIGSTOP),
+    ("agent-net", signal.SIGSTOP),
+    ("environment", signal.SIGSTOP),
+    ("worker", signal.SIGSTOP),
+]
+
+
+@pytest.mark.parametrize(("victim", "number"), VICTIMS)
+def test_a_shard_of_which_a_program_is_killed_or_frozen_loses_nothing(
+    nodes: Nodes, folder: Path, undisturbed: Account, victim: str, number: signal.Signals
+) -> None:
+    file = folder / "cup.toml"
+    file.write_text(CUP)
+    out = folder.parent / "cluster" / "cup"
+    more = ["--on", f"ray:{nodes.address}", "--out", str(out.parent), "--shards=2"]
+    with subprocess.Popen(
+        command(file, *more, "--give-up=5"),
+        cwd=folder.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        shards = started(program, 2)
+        reach(program, out, 1)
+        mine = shards[1]
+        process = parent(mine["broker"]) if victim == "worker" else mine[victim]
+        os.kill(process, number)
+        _, wrong = program.communicate(timeout=240)
+    assert program.returncode == 0, wrong
+    assert "Traceback" not in wrong
+    assert account(out) == undisturbed
+    gone(nodes)
+
+
+def gone(nodes: Nodes) -> None:
+    """Wait until the nodes run no program of ours."""
+    end = time.monotonic() + 60
+    while found := programs(nodes):
+        assert time.monotonic() < end, f"{found} outlive their driver"
+        time.sleep(0.1)
+
+
+def test_what_a_killed_driver_has_played_is_played_on_without_a_cluster(
+    nodes: Nodes, folder: Path, undisturbed: Account
+) -> None:
+    file = folder / "cup.toml"
+    file.write_text(CUP)
+    out = folder.parent / "cluster" / "cup"
+    more = ["--on", f"ray:{nodes.address}", "--out", str(out.parent), "--shards=2"]
+    with subprocess.Popen(
+        command(file, *more),
+        cwd=folder.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        started(program, 2)
+        reach(program, out, 1)
+        kept = episodes_of(out)
+        assert programs(nodes)
+        program.kill()
+        program.communicate()
+    gone(nodes)
+    again = run(file, "--in-process", "--out", str(out.parent), "--resume")
+    assert again.returncode == 0, again.stderr
+    assert "measured after 0: played before" in again.stdout
+    assert kept >= 100
+    assert account(out) == undisturbed
 
 
 def parent(process: int) -> int:

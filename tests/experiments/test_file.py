@@ -172,6 +172,28 @@ def test_the_schedule_by_hand(small: Path) -> None:
     ]
 
 
+def test_learners_are_saved_between_evaluations(small: Path) -> None:
+    found = stages(read(small, {"phases.0.save_every": 15}))
+    assert [
+        (each.first, each.episodes, each.trained) for each in found if each.kind == "phase"
+    ] == [
+        (0, 15, 0),
+        (15, 5, 15),
+        (20, 10, 20),
+        (30, 10, 30),
+        (40, 5, 40),
+        (45, 5, 45),
+    ]
+    assert [each.trained for each in found if each.kind == "evaluation"][::2] == [0, 20, 40, 50]
+    alone = stages(read(small, {"phases.0.save_every": 40, "phases.0.evaluate_every": 0}))
+    assert [(each.kind, each.trained) for each in alone] == [
+        ("phase", 0),
+        ("phase", 40),
+        ("evaluation", 50),
+        ("evaluation", 50),
+    ]
+
+
 def test_without_evaluate_every_there_is_one_evaluation_at_the_end(small: Path) -> None:
     found = stages(read(small, {"phases.0.evaluate_every": 0}))
     assert [(each.kind, each.trained) for each in found] == [

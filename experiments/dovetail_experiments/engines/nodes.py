@@ -37,7 +37,8 @@ class Outfit(Struct, frozen=True):
 def versions() -> dict[str, str]:
     """Return the versions of this process."""
     made = provenance.here()
-    return dict(zip(PACKAGES, (made.software, made.python, made.numpy, made.numba), strict=True))
+    software = made.software.removeprefix("dovetail ")
+    return dict(zip(PACKAGES, (software, made.python, made.numpy, made.numba), strict=True))
 
 
 def difference(mine: dict[str, str], theirs: dict[str, str]) -> str:

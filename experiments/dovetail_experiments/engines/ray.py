@@ -14,11 +14,12 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -43,12 +44,18 @@ REACH = 5.0
 """Seconds in which the cluster must accept a connection."""
 JOIN = 30.0
 """Seconds in which it must take this program in."""
+WATCH = 2.0
+"""Seconds between looks at whether the head is there."""
+GONE = 15.0
+"""Seconds after which a head that does not accept a connection is gone."""
 LOOK = 0.5
 """Seconds between looks at whether something has come."""
 CHECK = 60.0
 """Seconds that the nodes have to say what they lack."""
+HALT = 6.0
+"""Seconds that hosts have to stop their programs, all at once."""
 STOP = 10.0
-"""Seconds that a host has to stop its programs, or to hand over a part of a file."""
+"""Seconds that a host has to hand over a part of a file, or to remove its files."""
 AHEAD = 4
 """Yielded values of a piece that wait to be fetched before it pauses."""
 CURRENT = "ray/ray_current_cluster"
@@ -69,19 +76,19 @@ def opened(where: str, outfit: Outfit) -> Iterator[RayEngine]:
     Raises:
         DovetailError: no cluster is there, or a node lacks something.
     """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray = needed("ray")
     address = where or _current()
     _reach(address)
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "error")
-    ray = needed("ray")
     handlers = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM)]
     try:
         _join(ray, address)
         for number, handler in handlers:
             signal.signal(number, handler)
-        engine = RayEngine(ray, outfit)
-        engine.check()
-        yield engine
+        with _watched(address):
+            engine = RayEngine(ray, outfit)
+            engine.check()
+            yield engine
     finally:
         with _interrupted_by(handlers):
             ray.shutdown()
@@ -128,6 +135,38 @@ def _reach(address: str) -> None:
         ) from None
 
 
+def _end(text: str) -> NoReturn:
+    """End this program, whose main thread waits in Ray; its store loses nothing by that."""
+    sys.stderr.write(f"dovetail: {text}\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
+@contextmanager
+def _watched(address: str) -> Iterator[None]:
+    """End this program if the head is gone, for which every call of Ray would wait."""
+    over = threading.Event()
+
+    def watch() -> None:
+        heard = time.monotonic()
+        while not over.wait(WATCH):
+            try:
+                _reach(address)
+                heard = time.monotonic()
+            except DovetailError:
+                if time.monotonic() - heard > GONE:
+                    _end(
+                        f"the head of the Ray cluster at {address} is gone; give the command "
+                        "again, `dovetail run` with --resume, once a cluster runs, or without --on"
+                    )
+
+    threading.Thread(target=watch, name="head", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
 def _join(ray: Any, address: str) -> None:
     failed: list[BaseException] = []
     over = threading.Event()
@@ -135,12 +174,10 @@ def _join(ray: Any, address: str) -> None:
     def late() -> None:
         """End what Ray does not: it waits for minutes for something that is not a head."""
         if not over.wait(JOIN):
-            sys.stderr.write(
-                f"dovetail: what listens at {address} is not a Ray head, or takes more than "
-                f"{JOIN:g} s; name the head with --on ray:HOST:PORT\n"
+            _end(
+                f"what listens at {address} is not a Ray head, or takes more than {JOIN:g} s; "
+                "name the head with --on ray:HOST:PORT"
             )
-            sys.stderr.flush()
-            os._exit(1)
 
     threading.Thread(target=late, name="late", daemon=True).start()
     try:
@@ -361,6 +398,8 @@ class RayHost:
         self._actor = actor
         self._begun = actor.begun.remote()
         self._asked: Any = None
+        self._halted: Any = None
+        self._until = 0.0
         self._lost = ""
         self._fetched = False
         self.node = "a node that is not known yet"
@@ -385,7 +424,7 @@ class RayHost:
         if program:
             raise NotStarted(f"{text} (on node {self.node})", program)
         if text:
-            raise DovetailError(f"{text} (on node {self.node})")
+            raise DovetailError(text)
         return True
 
     def pids(self) -> Mapping[str, int]:
@@ -421,8 +460,9 @@ class RayHost:
 
     def halt(self) -> None:
         """Begin to stop the programs, without waiting for them."""
-        if self._actor is not None and self._begun is None and not self._lost:
-            self._actor.halt.remote()
+        if self._actor is not None and self._begun is None and not (self._lost or self._halted):
+            self._halted = self._actor.halt.remote()
+            self._until = time.monotonic() + HALT
 
     def fetch(self, journal: Path, logs: Path) -> None:
         """Stop the programs, and write what they left into a file and a folder; once is enough."""
@@ -432,7 +472,8 @@ class RayHost:
         try:
             if self._lost:
                 raise HostLost(self._lost)
-            self._get(self._actor.halt.remote(), STOP)
+            self.halt()
+            self._get(self._halted, max(0.0, self._until - time.monotonic()))
             for name in self._get(self._actor.files.remote(), STOP):
                 to = journal if name.endswith(".journal") else logs / Path(name).name
                 to.parent.mkdir(parents=True, exist_ok=True)
@@ -484,7 +525,7 @@ class _Actor:
         except NotStarted as error:
             self._begun = (error.program, str(error), nodes.node(), "", {})
         except DovetailError as error:
-            self._begun = ("", str(error), nodes.node(), "", {})
+            self._begun = ("", f"{error} (on node {nodes.node()})", nodes.node(), "", {})
         else:
             self._station = made
             self._begun = ("", "", nodes.node(), made.address, dict(made.pids()))

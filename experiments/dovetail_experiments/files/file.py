@@ -6,6 +6,7 @@ docs/experiments.md describes the form; these structs are what it must be.
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,8 +156,17 @@ class Phase(PlayPart, frozen=True, kw_only=True):
     """``learn``: agents may change; ``evaluate``: they must not."""
     evaluate_every: Annotated[int, Meta(ge=0)] = 0
     """Episodes between evaluations, also before the first and after the last; 0 for none."""
+    save_every: Annotated[int, Meta(ge=0)] = 0
+    """Episodes after which the learners are saved, also without an evaluation: an interrupted run
+    continues from there; 0 for at evaluations and at the end only."""
     frozen: list[str] = []
     """Agents that do not learn in it."""
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """Return the first episode of each stage of it, and the first after it."""
+        steps = [each or self.episodes for each in (self.evaluate_every, self.save_every)]
+        cuts = {each for step in steps for each in range(0, self.episodes, step)}
+        return list(itertools.pairwise([*sorted(cuts), self.episodes]))
 
 
 class Evaluation(PlayPart, frozen=True, kw_only=True):
@@ -463,8 +473,8 @@ def text(file: ExperimentFile) -> str:
     """Return an experiment as the store keeps it.
 
     Without the keys that came with derivation 2 if it has the first, and without those of
-    ``processes`` that came later if they say nothing: so did former versions, whose interrupted
-    runs can then be resumed.
+    ``processes`` and phases that came later if they say nothing: so did former versions, whose
+    interrupted runs can then be resumed.
     """
     table = msgspec.to_builtins(file)
     if file.derivation == 1 and file.secret is None:
@@ -473,6 +483,9 @@ def text(file: ExperimentFile) -> str:
     for key in ("environments", "resources", "ports"):
         if table["processes"][key] == usual[key]:
             del table["processes"][key]
+    for phase in table["phases"]:
+        if not phase["save_every"]:
+            del phase["save_every"]
     return msgspec.json.encode(table).decode()
 
 

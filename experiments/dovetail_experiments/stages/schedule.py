@@ -196,12 +196,11 @@ def stages(file: ExperimentFile) -> list[Stage]:
         every = phase.evaluate_every
         if every:
             evaluate()
-        for first in range(0, phase.episodes, every or phase.episodes):
-            length = min(every or phase.episodes, phase.episodes - first)
-            found.append(Stage(len(found), phase, first, length, trained))
+        for first, end in phase.stretches():
+            found.append(Stage(len(found), phase, first, end - first, trained))
             if phase.mode == "learn":
-                trained += length
-            if every:
+                trained += end - first
+            if every and (end % every == 0 or end == phase.episodes):
                 evaluate()
     evaluate()
     if not file.leagues:
