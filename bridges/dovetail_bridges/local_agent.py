@@ -92,6 +92,8 @@ class LocalAgent:
         seq = next(self._seq)
         assert self._environment is not None
         more = self._wanted()
+        if self.agent.needs.afterstates:
+            more["afterstates"] = self._environment.afterstates(self._seat)
         reward, self._reward = self._reward, 0.0
         message: m.Message
         if self._decisions == 0:
@@ -161,7 +163,6 @@ class LocalAgent:
         """
         self.earn(reward)
         more = self._wanted()
-        more.pop("afterstates", None)
         end = m.End(
             self._episode, self._seat, self._episode, self._reward, observation, outcome, reason,
             None, self._total, self._decisions, mode=self.mode, seq=next(self._seq), **more,
@@ -178,8 +179,6 @@ class LocalAgent:
             found["text"] = environment.text(self._seat)
         if "scene" in wants:
             found["scene"] = environment.scene(self._seat)
-        if self.agent.needs.afterstates:
-            found["afterstates"] = environment.afterstates(self._seat)
         return found
 
     def _refused(self, answers: list[m.Message]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from dovetail_bridges.gdl.kif import Term
 from dovetail_bridges.gdl.prover import Proof, Prover
 from dovetail_bridges.gdl.rules import BadRules
 from dovetail_games.connect_four.rules import ConnectFourBoard
+from dovetail_games.rlgame.rules import DIRECTIONS, RLGameBoard
 
 pytestmark = pytest.mark.learners
 
@@ -360,6 +362,62 @@ def test_connect_four_is_the_native_one() -> None:
         assert [state.goal(role) for role in game.roles] == (
             [50, 50] if native.winner is None else [100 * (native.winner == s) for s in (0, 1)]
         )
+
+
+def smaller(size: int, pawns: int) -> str:
+    """Return RLGame's description for bases of one square on another board."""
+    text = re.sub(
+        r"\((place|opposite|corner)( [\w]+)+\) *(?=[\n(])", "", rules_of("rlgame"), count=20
+    )
+    places = "".join(f"(place {n}) (opposite {n} {size + 1 - n}) " for n in range(1, size + 1))
+    text = re.sub(r"(reserve \w+) 10", rf"\1 {pawns}", text)
+    return f"{text} {places} (corner white 1) (corner black {size})"
+
+
+def written(board: RLGameBoard, action: int) -> Term:
+    """Return a move of RLGame as its description writes it."""
+    size, (square, direction) = board.geometry.size, divmod(action, 4)
+    if square >= size * size:
+        square = int(board.geometry.exits[board.mover, action - 4 * size * size])
+        return ("leave", *(str(each + 1) for each in divmod(square, size)))
+    (x, y), (dx, dy) = divmod(square, size), DIRECTIONS[direction]
+    return ("move", *(str(each + 1) for each in (x, y, x + dx, y + dy)))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "games"),
+    [(rules_of("rlgame"), (8, 2, 10), 3), (smaller(5, 3), (5, 1, 3), 12)],
+    ids=["8 x 8", "5 x 5"],
+)
+def test_rlgame_is_the_native_one(text: str, options: tuple[int, int, int], games: int) -> None:
+    """By the rule that takes all blocked pawns at once."""
+    game = Game(text)
+    for seed in range(games):
+        rng = random.Random(seed)
+        state, native = game.start(), RLGameBoard(*options, loss="simultaneous")
+        while not state.terminal:
+            mover, waits = game.roles[native.mover], game.roles[1 - native.mover]
+            moves = {written(native, action): action for action in native.legal()}
+            assert set(state.legal[mover]) == set(moves)
+            move = rng.choice(sorted(moves, key=kif.order))
+            state, _ = state.after({mover: move, waits: "noop"})
+            native.play(moves[move])
+            if not native.over:
+                size = native.geometry.size
+                pawns = {
+                    ("pawn", str(at // size + 1), str(at % size + 1), game.roles[owner - 1])
+                    for at, owner in enumerate(native.cells.tolist())
+                    if owner
+                }
+                inside = {
+                    ("reserve", role, str(native.inside(seat)))
+                    for seat, role in enumerate(game.roles)
+                }
+                assert state.true == pawns | inside | {("control", waits)}
+        assert native.over
+        assert [state.goal(role) for role in game.roles] == [
+            100 * (native.winner == seat) for seat in (0, 1)
+        ]
 
 
 # -- as an environment

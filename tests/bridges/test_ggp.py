@@ -14,14 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import pytest
+from tests.bridges.test_gdl import smaller
 
-from dovetail import Agent, DovetailError
+from dovetail import Agent, DovetailError, InProcess
 from dovetail.peer.agents.agent import Decision, End
 from dovetail.peer.agents.random_agent import Random
 from dovetail_agents.general.search.agents import MCTSAgent, MCTSParameters
 from dovetail_agents.general.td import TD
 from dovetail_bridges.gdl import manager
-from dovetail_bridges.gdl.environment import rules_of
+from dovetail_bridges.gdl.environment import GDL, rules_of
 from dovetail_bridges.gdl.http import AT_ONCE, Answering, Server, post
 from dovetail_bridges.gdl.manager import play
 from dovetail_bridges.gdl.protocol import Protocol
@@ -263,7 +264,14 @@ def test_connections_have_a_limit_and_leave_room_when_they_end() -> None:
 
 
 def test_a_learner_keeps_what_it_learned_in_its_matches() -> None:
-    agent = TD(None, 1)
+    ends = []
+
+    class Told(TD):
+        def end(self, end: End) -> None:
+            ends.append(end.reason)
+            super().end(end)
+
+    agent = Told(None, 1)
     before = agent.save()
     for number in range(3):
         player = Protocol(agent, number, "learn")
@@ -271,6 +279,32 @@ def test_a_learner_keeps_what_it_learned_in_its_matches() -> None:
             assert play(rules_of("nim"), [one, other], seed=number).errors == []
         assert player.problems == 0
     assert agent.save() != before
+    assert ends == ["terminated"] * 3
+
+
+def test_a_learner_of_rlgame_plays_what_it_learned_elsewhere() -> None:
+    """It learns from the environment, and plays in matches of a manager that sends the rules."""
+    rules = smaller(4, 1)
+    configuration = {"rules": rules, "afterstates": True}
+    with InProcess([GDL], [TD]) as experiment:
+        learner = experiment.create("td", seed=1)
+        run = experiment.run(
+            "gdl", [learner] * 2, configuration=configuration, episodes=300, seed=1
+        )
+        assert {game.reason for game in run.wait()} == {"terminated"}
+        state = experiment.save(learner)
+    agent = TD(None, 2)
+    agent.load(state)
+    won = 0
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:
+        for number in range(10):
+            player, other = Protocol(agent, number, pool=one), Protocol(Random(), number, pool=two)
+            with served(player) as first, served(other) as second:
+                match = play(rules, [first, second], seed=number)
+            assert match.errors == []
+            won += match.goals["white"] == 100
+    assert agent.save() == state
+    assert won >= 6
 
 
 def test_two_programs_and_a_match_between_them() -> None:
