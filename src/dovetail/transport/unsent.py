@@ -1,4 +1,4 @@
-"""What a socket has not taken yet."""
+"""The bytes that a socket has not taken yet."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Unsent:
 
 
 def send(made: socket.socket, parts: Sequence[bytes | memoryview], flags: int = 0) -> int:
-    """Send parts, as far as the system takes them; return how many bytes it took.
+    """Send as much of the parts as the system takes; return how many bytes it took.
 
     Raises:
         OSError: it takes nothing.
