@@ -19,7 +19,6 @@ from bench.report import Result
 
 HERE = Path(__file__).resolve().parent
 RESULTS, HISTORY = HERE / "results.md", HERE / "history.jsonl"
-PICTURE, CURVES = HERE / "results.svg", HERE / "curves.svg"
 MINUTES = 13.0
 """For a whole run."""
 
@@ -35,7 +34,10 @@ def main(
         float, typer.Option(min=0.1, help="Time for all; there are fewer rounds if it is short.")
     ] = MINUTES,
     out: Annotated[
-        Path | None, typer.Option(help="File for the table; `bench/results.md` for a whole run.")
+        Path | None,
+        typer.Option(
+            help="File for the table, beside which `curves.svg` goes; `bench/results.md` for a whole run."
+        ),
     ] = None,
 ) -> None:
     """Measure turns per second beside references on this machine, with the bars of the plan."""
@@ -67,22 +69,18 @@ def main(
         f"load of the machine before it: {load:.1f}",
         *(group.note for group in chosen.values() if group.note),
     ]
-    shown = Console(width=None if sys.stdout.isatty() else 180, highlight=False)
-    shown.print(report.for_terminal(found))
-    for line in notes:
-        shown.print(line, markup=False)
+    print(*report.as_table(found), *notes, sep="\n")
     target = out or (None if rows else RESULTS)
     if target is not None:
         command = shlex.join(["python", "-m", "bench", *sys.argv[1:]])
-        pictures: tuple[str, ...] = ("",)
+        curves = target.with_name("curves.svg")
+        report.draw(found, curves)
         if target == RESULTS:
-            report.draw(found, PICTURE)
-            report.draw_curves(found, CURVES)
             report.remember(found, HISTORY)
-            pictures = PICTURE.name, CURVES.name
-        target.write_text(report.as_markdown(found, notes, command, *pictures), encoding="utf-8")
-        shown.print(f"written to {target}", markup=False)
-    if all(row.ratio is None for row in found):
+        page = report.as_markdown(found, notes, command, curves.name)
+        target.write_text(page, encoding="utf-8")
+        print(f"written to {target} and {curves}")
+    if not any(row.ratio for row in found):
         raise typer.Exit(1)
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import random
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from bench.measure import BenchError
-from dovetail.peer.environments.vector import Copies
 from dovetail.peer.vector_random import Twisters
 from dovetail_games.connect_four import ConnectFour
 
@@ -18,12 +15,10 @@ SLOTS = 256
 """Games at once."""
 
 
-def ours(form: str) -> Iterator[int]:
-    """Yield the turns of each batch of ours: as ``arrays``, or as ``copies``, one in each slot."""
-    kind = ConnectFour
-    configuration = kind.Configuration()
-    made = kind.vector(configuration, SLOTS) if form == "arrays" else None
-    game = made or Copies(kind, configuration, SLOTS)
+def ours() -> Iterator[int]:
+    """Yield the turns of each batch of ours."""
+    game = ConnectFour.vector(ConnectFour.Configuration(), SLOTS)
+    assert game is not None
     space: Any = game.init().action_spaces[0]
     players = Twisters(SLOTS)
     slots = np.arange(SLOTS, dtype=np.int32)
@@ -43,59 +38,11 @@ def ours(form: str) -> Iterator[int]:
         found, batch = game.transitions(slots, afterstates=False), batch + 1
 
 
-def open_spiel() -> Iterator[int]:
-    """Yield the turns of each batch of OpenSpiel's ``SyncVectorEnv``, over its rules in C++."""
-    from open_spiel.python.rl_agent import StepOutput
-    from open_spiel.python.rl_environment import Environment
-    from open_spiel.python.vector_env import SyncVectorEnv
-
-    rng = random.Random(1)
-    games = SyncVectorEnv([Environment("connect_four") for _ in range(SLOTS)])
-    steps = games.reset()
-    while True:
-        chosen = []
-        for step in steps:
-            legal = step.observations["legal_actions"][step.observations["current_player"]]
-            chosen.append(StepOutput(legal[int(rng.random() * len(legal))], None))
-        steps, *_ = games.step(chosen, reset_if_done=True)
-        yield SLOTS
-
-
-def env_pool() -> Iterator[int]:
-    """Yield the turns of each batch of EnvPool, over its rules in C++ in as many threads as it likes.
-
-    Raises:
-        BenchError: it is not installed.
-    """
-    try:
-        pool: Any = importlib.import_module("envpool")
-    except ImportError:
-        raise BenchError(
-            "EnvPool is not installed; `.venv/bin/pip install envpool` (900 MB)"
-        ) from None
-    games = pool.make_gymnasium("ConnectFour-v1", num_envs=SLOTS)
-    rng = np.random.default_rng(1)
-    _, seen = games.reset()
-    while True:
-        lots = rng.random((SLOTS, 7)) * seen["legal_action_mask"]
-        *_, seen = games.step(lots.argmax(axis=1).astype(np.int32))
-        yield SLOTS
-
-
 def pgx() -> Iterator[int]:
-    """Yield the turns of each batch of pgx, compiled by JAX for the processor.
-
-    Raises:
-        BenchError: it is not installed.
-    """
-    try:
-        jax: Any = importlib.import_module("jax")
-        games: Any = importlib.import_module("pgx")
-        experimental: Any = importlib.import_module("pgx.experimental")
-    except ImportError as error:
-        raise BenchError(
-            f"{error.name} is not installed; `.venv/bin/pip install pgx` (390 MB, JAX with it)"
-        ) from None
+    """Yield the turns of each batch of pgx (390 MB, JAX with it), compiled for the processor."""
+    jax: Any = importlib.import_module("jax")
+    games: Any = importlib.import_module("pgx")
+    experimental: Any = importlib.import_module("pgx.experimental")
     game = games.make("connect_four")
     step = jax.vmap(experimental.auto_reset(game.step, game.init))
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from bench.measure import PATIENCE, WARM_UP, BenchError, children
+from bench.measure import PATIENCE, BenchError, children, steady
 
 CORE = "RLGLUE_CORE"
 """Variable with the path of RL-Glue's own core."""
@@ -144,16 +144,9 @@ def playing(*, original: bool = False) -> Iterator[Callable[[float], float]]:
         _say(wire, INIT)
         _hear(wire)  # both peers are there
 
-        def burst(seconds: float) -> float:
-            begun = now = time.perf_counter()
-            counts, first, steps = False, begun, 0
-            while not counts or now - first < seconds:
-                _say(wire, EPISODE, bytes(4))
-                _hear(wire)
-                now = time.perf_counter()
-                steps += STEPS
-                if not counts and now - begun > WARM_UP:
-                    counts, first, steps = True, now, 0
-            return steps / (now - first)
+        def episode() -> int:
+            _say(wire, EPISODE, bytes(4))
+            _hear(wire)
+            return STEPS
 
-        yield burst
+        yield lambda seconds: steady(iter(episode, 0), seconds)

@@ -36,19 +36,10 @@ class Bar:
 
     case: str
     ours: str
-    reference: str
+    reference: str | float
+    """A subject, or turns per second."""
     ratio: float | None = None
     """None where nothing was promised."""
-
-
-@dataclass(frozen=True)
-class Least:
-    """A subject of a group, and the least that it should make."""
-
-    case: str
-    ours: str
-    rate: float
-    """Turns per second."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class Group:
     """Subjects that are measured by turns."""
 
     subjects: dict[str, Subject]
-    rows: list[Bar | Least]
+    rows: list[Bar]
     pin: bool = True
     """Whether to measure them with all their processes on one core, too."""
     note: str = field(default="", kw_only=True)
@@ -73,12 +64,10 @@ def _against_base(count: int, bar: float) -> Group:
             "ours": Subject(f"matches tcp {count}"),
             "base": Subject(f"matches tcp {count}", "base"),
             RELAY: Subject(f"relay tcp {count}"),
-            "bare pyzmq relay, bundled": Subject(f"relay tcp {count} bundled"),
         },
         [
             Bar(f"{count} matches, tcp", "ours", "base", bar),
             Bar(f"{count} matches, tcp", "ours", RELAY),
-            Bar(f"{count} matches, tcp", "ours", "bare pyzmq relay, bundled"),
         ],
     )
 
@@ -88,7 +77,7 @@ def _frames(count: int, size: int, bar: float, servers: Mapping[str, Subject]) -
     case = f"{count} match{'es' * (count > 1)}, ipc, observations of {size:,} bytes"
     references = {
         **({"raw Unix sockets": Subject(f"sockets {size}")} if count == 1 else {}),
-        RELAY: Subject(f"relay ipc {count} single {size}"),
+        RELAY: Subject(f"relay ipc {count} {size}"),
         **servers,
     }
     ours = {
@@ -117,8 +106,8 @@ GROUPS: dict[str, Group] = {
         {
             "tcp": Subject("matches tcp 1"),
             "ipc": Subject("matches ipc 1"),
-            "hosted": Subject("hosted ipc 1"),
-            "hosted, compiled": Subject("hosted ipc 1", "compiled"),
+            "hosted": Subject("matches ipc 1 hosted"),
+            "hosted, compiled": Subject("matches ipc 1 hosted", "compiled"),
             "tcp, compiled": Subject("matches tcp 1", "compiled"),
             "ipc, compiled": Subject("matches ipc 1", "compiled"),
             "base": Subject("matches tcp 1", "base"),
@@ -144,7 +133,7 @@ GROUPS: dict[str, Group] = {
     "64": Group(
         {
             **_against_base(64, 1.5).subjects,
-            "hosted, compiled": Subject("hosted tcp 64", "compiled"),
+            "hosted, compiled": Subject("matches tcp 64 hosted", "compiled"),
         },
         [
             *_against_base(64, 1.5).rows,
@@ -167,10 +156,18 @@ GROUPS: dict[str, Group] = {
             *_against_base(256, 1.6).rows,
             Bar("256 matches, stacked", "stacked 256", "base", 10.0),
             Bar("1,024 matches, stacked", "stacked 1,024", "base", 20.0),
-            Least("1,024 matches, stacked", "stacked 1,024", 500_000),
-            Least("1,024 matches, stacked, Connect Four", "stacked Connect Four", 200_000),
+            Bar("1,024 matches, stacked", "stacked 1,024", 500_000, 1.0),
+            Bar("1,024 matches, stacked, Connect Four", "stacked Connect Four", 200_000, 1.0),
         ],
         note="stacked matches are compared with 256 single ones at the base",
+    ),
+    "growth": Group(
+        {f"{count:,}": Subject(f"matches tcp {count}") for count in (64, 1_024, 4_096, 10_000)},
+        [
+            Bar(f"{count:,} matches, tcp, beside 64", f"{count:,}", "64", 0.9)
+            for count in (1_024, 4_096, 10_000)
+        ],
+        pin=False,
     ),
     "inprocess": Group(
         {
@@ -194,8 +191,8 @@ GROUPS: dict[str, Group] = {
     "frames at once": _frames(64, 28_224, 1.0, {}),
     "servers": Group(
         {
-            "hosted": Subject("hosted ipc 1"),
-            "hosted, compiled": Subject("hosted ipc 1", "compiled"),
+            "hosted": Subject("matches ipc 1 hosted"),
+            "hosted, compiled": Subject("matches ipc 1 hosted", "compiled"),
             OPEN_ENV: Subject("server open_env 8"),
             DM_ENV_RPC: Subject("server dm_env_rpc 8"),
             "ipc 8": Subject("matches ipc 8"),
@@ -246,31 +243,13 @@ GROUPS: dict[str, Group] = {
         pin=False,
         note="a shard is a broker and its peers on one core; the program that deals the episodes shares the cores",
     ),
-    "rules": Group(
-        {
-            f"{name}, {whose}": Subject(f"rules {name} {whose}")
-            for name in ("connect_four", "amazons", "dots", "2048")
-            for whose in ("ours", "OpenSpiel's")
-        },
-        [
-            Bar(f"rules of {name}", f"{name}, ours", f"{name}, OpenSpiel's", 1.0)
-            for name in ("connect_four", "amazons", "dots", "2048")
-        ],
-        pin=False,
-    ),
     "batches": Group(
         {
-            "arrays": Subject("batches ours arrays"),
-            "copies": Subject("batches ours copies"),
-            "OpenSpiel's SyncVectorEnv": Subject("batches open_spiel"),
-            "EnvPool": Subject("batches env_pool"),
+            "arrays": Subject("batches ours"),
             "pgx": Subject("batches pgx"),
         },
         [
-            Bar("Connect Four, 256 games as arrays", "arrays", "OpenSpiel's SyncVectorEnv"),
-            Bar("Connect Four, 256 games as arrays", "arrays", "EnvPool"),
             Bar("Connect Four, 256 games as arrays", "arrays", "pgx"),
-            Bar("Connect Four, 256 games, a copy each", "copies", "OpenSpiel's SyncVectorEnv"),
         ],
         pin=False,
         note="games in batches are played in one process, without a broker",

@@ -19,6 +19,10 @@ class Trivial(Environment):
     """Two seats in turn, always 42 turns, eight bytes to see and seven legal actions."""
 
     name = "trivial"
+    turns: int = TURNS
+    observation: Any = OBSERVATION
+    legal = LEGAL
+    space: spaces.Space = spaces.Text(max_length=len(OBSERVATION))
 
     def __init__(self, configuration: Any = None) -> None:
         super().__init__(configuration)
@@ -27,23 +31,23 @@ class Trivial(Environment):
     def init(self) -> Spec:
         return Spec(
             seats=2,
-            observation_spaces=[spaces.Text(max_length=len(OBSERVATION))],
-            action_spaces=[spaces.Discrete(len(LEGAL))],
+            observation_spaces=[self.space],
+            action_spaces=[spaces.Discrete(len(self.legal))],
             reward_range=(0.0, 0.0),
-            max_turns=TURNS,
+            max_turns=self.turns,
         )
 
     def start(self, seed: int) -> Turn:
         self.turn = 0
-        return Turn(to_act=[0], seats=[View(0, OBSERVATION, LEGAL)])
+        return Turn(to_act=[0], seats=[View(0, self.observation, self.legal)])
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
         self.turn += 1
-        if self.turn == TURNS:
-            views = [View(0, OBSERVATION), View(1, OBSERVATION)]
+        if self.turn == self.turns:
+            views = [View(0, self.observation), View(1, self.observation)]
             return Turn(seats=views, terminated=True, outcome=[0.5, 0.5])
         seat = self.turn % 2
-        return Turn(to_act=[seat], seats=[View(seat, OBSERVATION, LEGAL)])
+        return Turn(to_act=[seat], seats=[View(seat, self.observation, self.legal)])
 
 
 class Size(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,60 +63,26 @@ class Frames(Environment[Size]):
 
     def __init__(self, configuration: Size | None = None) -> None:
         super().__init__(configuration)
-        self.seen = np.arange(self.configuration.size).astype(np.uint8)
         self.game = Trivial()
+        self.game.observation = np.arange(self.configuration.size).astype(np.uint8)
+        self.game.space = spaces.Box([self.configuration.size], 0, 255, "uint8")
 
     def init(self) -> Spec:
-        spec = self.game.init()
-        spec.observation_spaces = [spaces.Box([self.seen.size], 0, 255, "uint8")]
-        return spec
+        return self.game.init()
 
     def start(self, seed: int) -> Turn:
-        return self._seen(self.game.start(seed))
+        return self.game.start(seed)
 
     def step(self, actions: Mapping[int, Any]) -> Turn:
-        return self._seen(self.game.step(actions))
-
-    def _seen(self, turn: Turn) -> Turn:
-        for view in turn.seats:
-            view.observation = self.seen
-        return turn
+        return self.game.step(actions)
 
 
-class BenchConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
-    """The options of ``Bench``."""
-
-    turns: Annotated[int, Meta(ge=1, description="Turns of an episode.")] = 1000
-
-
-class Bench(Environment[BenchConfiguration]):
-    """What the bench program of every client library serves: two seats in turn, the number 0 to see, two actions."""
+class Bench(Trivial):
+    """What the bench program of every client library serves: 1,000 turns, the number 0 to see, two actions."""
 
     name = "bench"
-
-    def __init__(self, configuration: BenchConfiguration | None = None) -> None:
-        super().__init__(configuration)
-        self.turn = 0
-
-    def init(self) -> Spec:
-        return Spec(
-            seats=2,
-            observation_spaces=[spaces.Discrete(1)],
-            action_spaces=[spaces.Discrete(2)],
-            reward_range=(0.0, 0.0),
-            max_turns=self.configuration.turns,
-        )
-
-    def start(self, seed: int) -> Turn:
-        self.turn = 0
-        return Turn(to_act=[0], seats=[View(0, 0, [0, 1])])
-
-    def step(self, actions: Mapping[int, Any]) -> Turn:
-        self.turn += 1
-        if self.turn == self.configuration.turns:
-            return Turn(seats=[View(0, 0), View(1, 0)], terminated=True, outcome=[0.5, 0.5])
-        seat = self.turn % 2
-        return Turn(to_act=[seat], seats=[View(seat, 0, [0, 1])])
+    turns, observation, legal = 1_000, 0, [0, 1]
+    space = spaces.Discrete(1)
 
 
 class First(Agent):

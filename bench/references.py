@@ -5,44 +5,19 @@ A turn is four hops: environment - relay - agent - relay - environment, three pr
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import tempfile
-import time
-from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Literal
 
 import zmq
 
-from bench.measure import WARM_UP, Measurement, children, hear
+from bench.measure import Measurement, children, hear, steady
 
 Transport = Literal["tcp", "ipc"]
 
 ACTION = b"a" * 40
 """A frame of about the size that a small game's has."""
-
-
-def _measured(turn: Callable[[], int], seconds: float) -> float:
-    """Return the turns per second of ``turn``, which plays some and returns how many."""
-    clock = time.perf_counter
-    end = clock() + WARM_UP
-    while clock() < end:
-        turn()
-    begun = now = clock()
-    turns = 0
-    while now - begun < seconds:
-        turns += turn()
-        now = clock()
-    return turns / (now - begun)
-
-
-def _waiting(peer: zmq.Socket[bytes]) -> Iterator[list[bytes]]:
-    """Yield the next message, waiting for it, and all others that are there."""
-    yield peer.recv_multipart()
-    with contextlib.suppress(zmq.Again):
-        while True:
-            yield peer.recv_multipart(zmq.NOBLOCK)
 
 
 def _unlimited(kind: int) -> zmq.Socket[bytes]:
@@ -53,7 +28,7 @@ def _unlimited(kind: int) -> zmq.Socket[bytes]:
     return made
 
 
-def _zmq_relay(bind: str, bundle: bool, pipe: Connection) -> None:
+def _zmq_relay(bind: str, pipe: Connection) -> None:
     router = _unlimited(zmq.ROUTER)
     router.bind(bind)
     pipe.send(router.getsockopt_string(zmq.LAST_ENDPOINT))
@@ -61,36 +36,22 @@ def _zmq_relay(bind: str, bundle: bool, pipe: Connection) -> None:
     pipe.send("agent")
     environment, _ = router.recv_multipart()
     router.send_multipart([environment, b""])
-    if not bundle:
-        while True:
-            sender, frame = router.recv_multipart()
-            router.send_multipart([agent if sender == environment else environment, frame])
     while True:
-        to_agent, to_environment = [agent], [environment]
-        for sender, *frames in _waiting(router):
-            if sender == environment:
-                to_agent += frames
-            else:
-                to_environment += frames
-        for frames in (to_agent, to_environment):
-            if len(frames) > 1:
-                router.send_multipart(frames)
+        sender, frame = router.recv_multipart()
+        router.send_multipart([agent if sender == environment else environment, frame])
 
 
-def _zmq_agent(address: str, bundle: bool, pipe: Connection) -> None:
+def _zmq_agent(address: str, pipe: Connection) -> None:
     dealer = _unlimited(zmq.DEALER)
     dealer.connect(address)
     dealer.send(b"")
     while True:
-        if bundle:
-            dealer.send_multipart([ACTION] * sum(len(each) for each in _waiting(dealer)))
-        else:
-            dealer.recv()
-            dealer.send(ACTION)
+        dealer.recv()
+        dealer.send(ACTION)
 
 
 def _zmq_environment(
-    address: str, bundle: bool, outstanding: int, size: int, seconds: float, pipe: Connection
+    address: str, outstanding: int, size: int, seconds: float, pipe: Connection
 ) -> None:
     observation = b"o" * size
     dealer = _unlimited(zmq.DEALER)
@@ -98,42 +59,33 @@ def _zmq_environment(
     dealer.send(b"")
     dealer.recv()
 
-    def bundled() -> int:
-        count = sum(len(each) for each in _waiting(dealer))
-        dealer.send_multipart([observation] * count)
-        return count
-
-    def single() -> int:
+    def turn() -> int:
         dealer.recv()
         dealer.send(observation)
         return 1
 
-    if bundle:
-        dealer.send_multipart([observation] * outstanding)
-    else:
-        for _ in range(outstanding):
-            dealer.send(observation)
-    pipe.send(_measured(bundled if bundle else single, seconds))
+    for _ in range(outstanding):
+        dealer.send(observation)
+    pipe.send(steady(iter(turn, 0), seconds))
 
 
-def relay(transport: Transport, outstanding: int, *, bundle: bool, size: int) -> Measurement:
+def relay(transport: Transport, outstanding: int, *, size: int) -> Measurement:
     """Return the measurement of DEALER - ROUTER - DEALER with so many messages on the way.
 
     Args:
         transport: tcp over loopback, or ipc.
         outstanding: decisions that are on the way at once.
-        bundle: whether each process reads all that waits and sends it on as one message.
         size: the bytes of an observation.
     """
 
     def measure(seconds: float) -> float:
         with tempfile.TemporaryDirectory() as directory, children() as start:
             bind = "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://{directory}/relay"
-            router = start(_zmq_relay, bind, bundle)
+            router = start(_zmq_relay, bind)
             address = hear(router)
-            start(_zmq_agent, address, bundle)
+            start(_zmq_agent, address)
             hear(router)
-            environment = start(_zmq_environment, address, bundle, outstanding, size, seconds)
+            environment = start(_zmq_environment, address, outstanding, size, seconds)
             rate: float = hear(environment, seconds)
             return rate
 
@@ -174,7 +126,7 @@ def _socket_environment(path: str, size: int, seconds: float, pipe: Connection) 
         wire.recv_into(answer, len(answer), socket.MSG_WAITALL)
         return 1
 
-    pipe.send(_measured(turn, seconds))
+    pipe.send(steady(iter(turn, 0), seconds))
 
 
 def sockets(size: int) -> Measurement:

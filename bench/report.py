@@ -1,4 +1,4 @@
-"""What the bench found: a table on a terminal and in Markdown, a picture, and a line of history."""
+"""What the bench found: a table in Markdown, a picture, and a line of history."""
 
 from __future__ import annotations
 
@@ -17,30 +17,13 @@ from typing import Any
 
 import matplotlib
 import zmq
-from rich import box
-from rich.table import Table
 
 from bench.driven import Rates
-from bench.groups import Group, Least
+from bench.groups import Bar, Group
 from dovetail._version import __version__
 
 LIBRARIES = ("dovetail", "pyzmq", "msgspec", "numpy", "pettingzoo")
 COLUMNS = ("case", "turns/s", "reference", "turns/s", "ratio", "spread", "pinned", "bar", "")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """What was measured, several times."""
-
-    median: float
-    low: float
-    high: float
-    count: int
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Figure:
-        """Return the median and the spread of ``values``."""
-        return cls(statistics.median(values), min(values), max(values), len(values))
 
 
 @dataclass(frozen=True)
@@ -51,9 +34,9 @@ class Result:
     ours: float | None
     reference: str
     theirs: float | None
-    ratio: Figure | None
-    """Of ours to the reference's, round by round; or of ours to what is the least."""
-    pinned: Figure | None
+    ratio: Sequence[float]
+    """Of ours to the reference's, one for each round; empty if there is none."""
+    pinned: Sequence[float]
     """The same with all processes on one core."""
     bar: float | None
     why: str = ""
@@ -62,7 +45,11 @@ class Result:
     @property
     def met(self) -> bool | None:
         """Whether the bar is met; None if there is none, or no figure."""
-        return None if self.bar is None or self.ratio is None else self.ratio.median >= self.bar
+        return (
+            None
+            if self.bar is None or not self.ratio
+            else statistics.median(self.ratio) >= self.bar
+        )
 
     def cells(self) -> tuple[str, ...]:
         """Return the row as text."""
@@ -73,56 +60,46 @@ class Result:
             _number(self.ours),
             self.reference,
             _number(self.theirs),
-            "" if ratio is None else f"{ratio.median:.2f}",
-            "" if ratio is None or ratio.count < 2 else f"{ratio.low:.2f} to {ratio.high:.2f}",
-            "" if self.pinned is None else f"{self.pinned.median:.2f}",
-            "" if self.bar is None else f"{self.bar:g}",
+            _number(_median(ratio), ".2f"),
+            f"{min(ratio):.2f} to {max(ratio):.2f}" if len(ratio) > 1 else "",
+            _number(_median(self.pinned), ".2f"),
+            _number(self.bar, "g"),
             verdict,
         )
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
+def _number(value: float | None, form: str = ",.0f") -> str:
+    return "" if value is None else format(value, form)
 
 
 def results(group: Group, rates: Rates) -> list[Result]:
     """Return the rows of a group."""
     found = []
     for row in group.rows:
-        why = "; ".join(
-            f"not measured: {name}: {rates.failed[name]}"
-            for name in ([row.ours] if isinstance(row, Least) else [row.ours, row.reference])
-            if name in rates.failed
-        )
-        if isinstance(row, Least):
-            reference, bar = f"at least {row.rate:,.0f}", 1.0
-            free, pinned = (
-                [each / row.rate for each in column.get(row.ours, [])]
-                for column in (rates.free, rates.pinned)
-            )
-            theirs: list[float] = []
-        else:
-            reference, bar = row.reference, row.ratio  # type: ignore[assignment]
-            free, pinned = (
-                [
-                    a / b
-                    for a, b in zip(
-                        column.get(row.ours, []), column.get(reference, []), strict=False
-                    )
-                ]
-                for column in (rates.free, rates.pinned)
-            )
-            theirs = rates.free.get(reference, [])
+        least = row.reference if isinstance(row.reference, (int, float)) else None
+        reference = str(row.reference) if least is None else f"at least {least:,.0f}"
+
+        def ratio(
+            column: dict[str, list[float]], row: Bar = row, least: float | None = least
+        ) -> list[float]:
+            ours = column.get(row.ours, [])
+            theirs = column.get(str(row.reference), []) if least is None else [least] * len(ours)
+            return [a / b for a, b in zip(ours, theirs, strict=False)]
+
         found.append(
             Result(
                 row.case,
                 _median(rates.free.get(row.ours, [])),
                 reference,
-                _median(theirs),
-                Figure.of(free) if free else None,
-                Figure.of(pinned) if pinned else None,
-                bar,
-                why,
+                _median(rates.free.get(reference, [])),
+                ratio(rates.free),
+                ratio(rates.pinned),
+                row.ratio,
+                "; ".join(
+                    f"not measured: {name}: {rates.failed[name]}"
+                    for name in (row.ours, reference)
+                    if name in rates.failed
+                ),
             )
         )
     return found
@@ -132,25 +109,12 @@ def _median(values: Sequence[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def for_terminal(rows: Sequence[Result]) -> Table:
-    """Return the table for a terminal."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for number, column in enumerate(COLUMNS):
-        text = number in (0, 2, len(COLUMNS) - 1)
-        table.add_column(column, justify="left" if text else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*row.cells())
-    return table
-
-
 def machine() -> list[str]:
     """Return what was measured on which machine, in lines."""
     processor = platform.machine()
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                processor = line.partition(":")[2].strip()
-                break
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(each for each in lines if each.startswith("model name")).split(": ")[1]
     found = []
     for name in LIBRARIES:
         with contextlib.suppress(PackageNotFoundError):
@@ -162,11 +126,16 @@ def machine() -> list[str]:
     ]
 
 
-def as_markdown(
-    rows: Sequence[Result], notes: Sequence[str], command: str, picture: str, curves: str = ""
-) -> str:
-    """Return the whole report as Markdown."""
+def as_table(rows: Sequence[Result]) -> list[str]:
+    """Return the lines of the table in Markdown."""
     dashes = ["---" if n in (0, 2, len(COLUMNS) - 1) else "---:" for n in range(len(COLUMNS))]
+    return [
+        f"| {' | '.join(cells)} |" for cells in (COLUMNS, dashes, *(row.cells() for row in rows))
+    ]
+
+
+def as_markdown(rows: Sequence[Result], notes: Sequence[str], command: str, picture: str) -> str:
+    """Return the whole report as Markdown."""
     lines = [
         "# Benchmark results",
         "",
@@ -174,48 +143,12 @@ def as_markdown(
         "median over the rounds, with the lowest and highest. *Pinned*: the ratio with all processes of each subject on one",
         "core. The bar is the target for the unpinned ratio.",
         "",
-        *([f"![Ratios as shares of their bars]({picture})", ""] if picture else []),
-        *([f"![Turns a second over size and matches]({curves})", ""] if curves else []),
+        *([f"![Turns a second over size and matches]({picture})", ""] if picture else []),
         *(f"- {line}" for line in (*machine(), *notes)),
         "",
-        *(f"| {' | '.join(cells)} |" for cells in (COLUMNS, dashes)),
-        *(f"| {' | '.join(row.cells())} |" for row in rows),
+        *as_table(rows),
     ]
     return "\n".join(lines) + "\n"
-
-
-def draw(rows: Sequence[Result], path: Path) -> None:
-    """Draw the rows that have a bar: each ratio as a share of its bar, with its spread."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    matplotlib.rcParams["svg.hashsalt"] = "dovetail"
-    shown = [
-        (row, row.ratio, row.bar) for row in rows if row.ratio is not None and row.bar is not None
-    ]
-    figure, axes = pyplot.subplots(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")
-    for place, (row, ratio, bar) in enumerate(reversed(shown)):
-        share = ratio.median / bar
-        colour = "#2a7f62" if row.met else "#c0562f"
-        axes.barh(place, share, color=colour, height=0.6)
-        axes.plot([ratio.low / bar, ratio.high / bar], [place, place], color="black", linewidth=1)
-        axes.annotate(
-            f" {ratio.median:.2f} of {bar:g}" + ("" if row.met else ", not met"),
-            (max(share, ratio.high / bar), place),
-            va="center",
-            fontsize=8,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-        )
-    names = [f"{row.case} / {row.reference}" for row, _, _ in reversed(shown)]
-    axes.set_yticks(range(len(shown)), names, fontsize=8)
-    axes.axvline(1.0, color="black", linewidth=1, linestyle="--")
-    axes.margins(x=0.2)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("share of the bar; lines from the lowest to the highest round")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
 
 
 CURVES = (
@@ -225,7 +158,7 @@ CURVES = (
 """Pattern of the cases that one picture is drawn from, with the number on its axis, and its name."""
 
 
-def draw_curves(rows: Sequence[Result], path: Path) -> None:
+def draw(rows: Sequence[Result], path: Path) -> None:
     """Draw turns per second over the size of an observation, and over the number of matches."""
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -266,8 +199,8 @@ def remember(rows: Sequence[Result], path: Path) -> None:
                 "case": row.case,
                 "reference": row.reference,
                 "turns_per_second": row.ours and round(row.ours),
-                "ratio": row.ratio and round(row.ratio.median, 3),
-                "pinned": row.pinned and round(row.pinned.median, 3),
+                "ratio": round(statistics.median(row.ratio), 3) if row.ratio else None,
+                "pinned": round(statistics.median(row.pinned), 3) if row.pinned else None,
                 "bar": row.bar,
             }
             for row in rows

@@ -8,8 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from multiprocessing.connection import Connection
@@ -71,12 +69,8 @@ def _open_env_server(size: int, pipe: Connection) -> None:
         server = uvicorn.Server(
             uvicorn.Config(create_fastapi_app(Trivial, Choice, Seen), log_level="error")
         )
-        serving = threading.Thread(target=server.run, args=([made],), daemon=True)
-        serving.start()
-        while not server.started:
-            time.sleep(0.01)
-        pipe.send(made.getsockname()[1])
-        serving.join()
+        pipe.send(made.getsockname()[1])  # who connects already waits for it to accept
+        server.run([made])
 
 
 @contextlib.contextmanager

@@ -42,16 +42,10 @@ def _bursts(there: rows.Running, game: rows.Game, count: int, **options: bool) -
 
 
 @contextlib.contextmanager
-def matches(transport: Transport, count: str) -> Iterator[Measurement]:
-    """So many single matches at once, with a process for each role."""
-    with rows.running(rows.TRIVIAL, transport) as there:
-        yield _bursts(there, rows.TRIVIAL, int(count))
-
-
-@contextlib.contextmanager
-def hosted(transport: Transport, count: str) -> Iterator[Measurement]:
-    """The same with the environment in the broker's process."""
-    with rows.running(rows.TRIVIAL, transport, hosted=True) as there:
+def matches(transport: Transport, count: str, *hosted: str) -> Iterator[Measurement]:
+    """So many single matches at once, with a process for each role or, ``hosted``, the environment in the broker's."""
+    running = functools.partial(rows.running, rows.TRIVIAL, transport)
+    with running(hosted=True) if hosted else running() as there:  # the base's knows no option
         yield _bursts(there, rows.TRIVIAL, int(count))
 
 
@@ -225,36 +219,21 @@ def petting_zoo() -> Iterator[Measurement]:
 
 
 @contextlib.contextmanager
-def rules(name: str, whose: str) -> Iterator[Measurement]:
-    """Random moves of a game's bare rules, ours or OpenSpiel's."""
-    from bench import rules as found
-
-    rng = random.Random(1)
-    ours = whose == "ours"
-    moves = found.OURS[name](rng) if ours else found.open_spiel(*found.THEIRS[name], rng)
-    for _ in range(3):  # compiles
-        next(moves)
-    yield functools.partial(steady, moves)
-
-
-@contextlib.contextmanager
-def batches(whose: str, *form: str) -> Iterator[Measurement]:
+def batches(whose: str) -> Iterator[Measurement]:
     """Random moves of Connect Four, many games at once."""
     from bench import batches as found
 
-    turns: Iterator[int] = getattr(found, whose)(*form)
+    turns: Iterator[int] = getattr(found, whose)()
     next(turns)  # compiles
     yield functools.partial(steady, turns)
 
 
 @contextlib.contextmanager
-def relay(
-    transport: Transport, count: str, form: str = "single", size: str = "85"
-) -> Iterator[Measurement]:
-    """Bare pyzmq with the same hops; ``bundled``: all that waits at once."""
+def relay(transport: Transport, count: str, size: str = "85") -> Iterator[Measurement]:
+    """Bare pyzmq with the same hops."""
     from bench import references
 
-    yield references.relay(transport, int(count), bundle=form == "bundled", size=int(size))
+    yield references.relay(transport, int(count), size=int(size))
 
 
 @contextlib.contextmanager
@@ -269,8 +248,8 @@ def server(name: str, *arguments: str) -> Iterator[Measurement]:
 KINDS: dict[str, Callable[..., AbstractContextManager[Measurement]]] = {
     each.__name__: each
     for each in (
-        *(matches, hosted, frames, sockets, stacked, observed, shards, client, rl_glue),
-        *(in_process, rl_environment, petting_zoo, rules, batches, relay, server),
+        *(matches, frames, sockets, stacked, observed, shards, client, rl_glue),
+        *(in_process, rl_environment, petting_zoo, batches, relay, server),
     )
 }
 

@@ -216,6 +216,8 @@ class Dealer:
             except OSError as error:
                 self._lost(error.strerror or str(error))
                 return
+            if len(parts) == 1 and sent == len(parts[0]):
+                return
         outbox.add(parts, sent)
         if not outbox.size:
             return

@@ -526,6 +526,8 @@ class Router:
             except OSError:
                 self._end(connection)
                 return
+            if len(parts) == 1 and sent == len(parts[0]):
+                return
         elif outbox.size > LOST:
             self._drop(connection, f"it does not read; {outbox.size:,} bytes wait for it")
             return

@@ -187,9 +187,10 @@ class Wire:
     def parts(self, frames: Sequence[bytes]) -> list[bytes]:
         """Return the same in parts, of which long frames are some, as they are."""
         if len(frames) == 1 and len(frames[0]) < LARGE:
-            return [self.pack(frames)]
-        parts: list[bytes] = []
-        short: list[bytes] = []
+            [frame] = frames
+            return [self._header(len(frame), False) + frame]
+        parts = list[bytes]()
+        short = list[bytes]()
         left = len(frames)
         for frame in frames:
             left -= 1
@@ -206,7 +207,7 @@ class Wire:
     def _header(self, size: int, more: bool) -> bytes:
         """Return the bytes before a frame."""
         if size < 256:
-            return bytes((more, size))
+            return (b"\x01" if more else b"\x00") + size.to_bytes()
         return (b"\x03" if more else b"\x02") + size.to_bytes(8, "big")
 
     def farewell(self, text: str) -> bytes:

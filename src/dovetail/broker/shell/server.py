@@ -232,7 +232,8 @@ class Server:
                 continue
             large = max(map(len, frames)) > LARGE
             begun = time.thread_time() if large else 0.0
-            for half, portion in enumerate(halves(frames, self._cores.several(arrived))):
+            many = len(frames) > 1 and self._cores.several(arrived)
+            for half, portion in enumerate(halves(frames, many)):
                 if half:
                     self._commit(arrived)  # peers have work meanwhile
                 if live is not None:

@@ -1,6 +1,6 @@
 """100 agents in 20 ladders, without and with 1,000 browsers.
 
-Usage: python -m bench.watched_arena FOLDER [SECONDS], which each of two phases lasts.
+Usage: python -m tests.experiments.arena.watched FOLDER [SECONDS], which each of two phases lasts.
 """
 
 from __future__ import annotations
