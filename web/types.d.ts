@@ -133,6 +133,7 @@ interface Advice {
 interface News {
   say?: string;
   now?: Now;
+  leaders?: Standing | null;
   game: Game | null;
   broker: string;
   names: string[];
@@ -150,6 +151,8 @@ interface News {
   seat?: number;
   hint?: Advice | null;
   can?: Record<string, boolean>;
+  /** Seconds for which people wait for an agent. */
+  patience?: number | null;
   again?: string;
 }
 interface Now {
@@ -189,6 +192,7 @@ interface State {
   mine: Mine | null;
   advice: Advice | null;
   can: Record<string, boolean>;
+  patience: number | null;
   /** The person's seat. */
   own: number | null;
   /** The server's clock when this connection began, and by how much it is ahead of the browser's. */
@@ -231,4 +235,33 @@ interface Bar {
   /** For those who cannot see it. */
   told: string;
   seat: number | null;
+}
+
+/** An agent in the hall. */
+interface Leader {
+  player: number;
+  name: string;
+  rating: string;
+  state: string;
+  bar: [number, number, number] | null;
+}
+/** A game in the hall. */
+interface Result {
+  first: string;
+  how: string;
+  others: string;
+  end: string;
+}
+/** A ladder in the hall. */
+interface Standing {
+  ladder: string;
+  season: string;
+  /** When the final begins, in seconds since 1970. */
+  ends: number | null;
+  online: number;
+  agents: number;
+  played: number;
+  ticks: [number, string][];
+  rows: Leader[];
+  results: Result[];
 }

@@ -92,7 +92,7 @@ class Served:
     def offers(self, game: str, agent: str = "random") -> None:
         """Wait until the page has a game and an agent for it."""
         end = time.monotonic() + 60
-        while agent not in (text := httpx.get(f"{self.url}play/{game}").text):
+        while agent not in (text := httpx.get(f"{self.url}play/{game}", timeout=60).text):
             assert time.monotonic() < end, text
             time.sleep(0.2)
 

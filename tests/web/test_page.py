@@ -176,11 +176,11 @@ def test_the_form_has_as_many_seats_as_its_options_say(page: Any, url: str) -> N
     def sitting() -> list[str]:
         return [page.input_value(f"select[name='seat.{seat}']") for seat in range(4)]
 
-    assert sitting() == ["person", "random", "", ""]
+    assert sitting() == ["person", "level:medium", "", ""]
     page.select_option("select[name='seat.1']", "dominion-money")
     page.fill("input[name='o.players']", "4")
     page.click("h1")
-    assert sitting() == ["person", "dominion-money", "random", "random"]
+    assert sitting() == ["person", "dominion-money", "level:medium", "level:medium"]
     page.select_option("select[name='seat.3']", "")
     assert page.input_value("input[name='o.players']") == "3"
     page.click("button.main")

@@ -46,8 +46,12 @@ log = logging.getLogger("dovetail.web")
 HERE = Path(__file__).parent
 LONGEST_TITLE = 24
 """Characters of what stands before the colon of a description, if it is a name."""
+LEVEL = "level:"
+"""The beginning of the value by which the form names a strength in place of an agent."""
 MOST_SEATS = 16
 """Of a game that is started here."""
+PATIENCE = 60
+"""Seconds that an agent may think where people wait, unless the form says otherwise."""
 LONGEST_PROBLEM = 300
 """Characters of what is wrong with a form, which may quote what was typed."""
 NOT_FOUND = "Not Found"
@@ -102,7 +106,10 @@ class Page:
 
             self._tabs["/"] = "Games"
             self._tabs["/arena"] = "Arena"
-            self._more += routes(arena, self.shown, self._posted, hub.whose, self._sessions)
+            found, hub.leaders = routes(
+                *(arena, self.shown, self._posted, hub.whose, self._sessions)
+            )
+            self._more += found
         elif peers:
             self._tabs["/write"] = "Write"
             self._more += WritePages(peers, self.shown, lambda: hub.catalogue).routes()
@@ -257,7 +264,10 @@ class Page:
         sitting = [each for each in seats if each is not None]
         if len(sitting) < count:
             raise DovetailError(f"No agent that plays {offer['name']} is connected")
-        plan = Plan(offer["name"], {}, tuple(sitting), secrets.randbelow(1 << 53), m.ClockRule())
+        seed = secrets.randbelow(1 << 53)
+        plan = Plan(
+            *(offer["name"], {}, tuple(sitting), seed, m.ClockRule()), patience=float(PATIENCE)
+        )
         return await self._started(request, plan)
 
     async def _started(self, request: Request, plan: Plan) -> Response:
@@ -307,12 +317,19 @@ class Page:
             rules=forms.fields(RULES),
             agents={name: forms.fields(each) for name, each in agents.items()},
             title=self._title(offer["name"]),
-            opponent="random" if "random" in agents else next(iter(agents), ""),
+            levels=opponents.levels(offer["name"], agents),
+            opponent=self._usual(offer["name"], agents),
+            patience=PATIENCE,
             given=given or {},
             problem=problem,
             least=min(offer.get("seats") or [1]),
             most=min(MOST_SEATS, max(offer.get("seats") or [4])),
         )
+
+    def _usual(self, game: str, agents: dict[str, Any]) -> str:
+        """Return the opponent that the form proposes."""
+        levels = opponents.levels(game, agents)
+        return next((f"{LEVEL}{each}" for each in ("medium", *levels) if each in levels), "")
 
     async def begin(self, request: Request) -> Response:
         """Start a game from a form."""
@@ -327,7 +344,7 @@ class Page:
         try:
             parameters = offer.get("parameters") or {}
             options = _under("o.", given)
-            agents = self._agents()
+            agents, fitting = self._agents(), self._agents(offer["name"])
             seats = []
             for number in range(MOST_SEATS):
                 who = given.get(f"seat.{number}", "")
@@ -336,6 +353,13 @@ class Page:
                         " ".join(given.get(f"name.{number}", "").split()) or f"Person {number + 1}"
                     )
                     seats.append(Sitter("person", name[:LONGEST_NAME]))
+                elif who.startswith(LEVEL):
+                    usual = not forms.read(parameters, options)
+                    level = who.removeprefix(LEVEL)
+                    found = opponents.opponent(offer["name"], level, fitting, usual=usual)
+                    if found is None:
+                        raise DovetailError(f"Seat {number + 1}: no such player is connected")
+                    seats.append(found)
                 elif who:
                     try:
                         chosen = forms.of_agent(agents.get(who, {}), given, number, who)
@@ -349,9 +373,10 @@ class Page:
                 forms.read(parameters, options, len(seats)),
                 tuple(seats),
                 seed=_seed(given.get("seed", "")),
-                clock=_clock(given.get("clock", "")),
+                clock=m.ClockRule(decision=_seconds(given.get("clock", ""), "The clock")),
                 rules=forms.read(RULES, _under("r.", given)),
                 helped="helped" in given,
+                patience=_seconds(given.get("patience", ""), "The wait for an agent"),
             )
             counts = offer.get("seats") or [len(seats)]
             if len(seats) not in counts:
@@ -523,17 +548,17 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _clock(text: str) -> m.ClockRule:
-    """Return the clock of a form: seconds for each decision, or none."""
+def _seconds(text: str, what: str) -> float | None:
+    """Return the seconds of a form; None if it names none."""
     if not text.strip():
-        return m.ClockRule()
+        return None
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
     if not 0.1 <= seconds <= 1e6:
-        raise DovetailError("The clock: give seconds for a decision, from 0.1 on, or nothing")
-    return m.ClockRule(decision=seconds)
+        raise DovetailError(f"{what}: give seconds for a decision, from 0.1 on, or nothing")
+    return seconds
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -23,11 +23,10 @@ def routes(
     posted: Callable[[Request], Awaitable[FormData]],
     connected: Callable[[str], str],
     sessions: Sessions,
-) -> list[Route]:
-    """Return the routes; arguments and errors are those of ``ArenaSite`` and ``EntrantPages``."""
+) -> tuple[list[Route], Callable[[str], bytes]]:
+    """Return the routes, and what gives a ladder's leaders as JSON; arguments and errors are those of
+    ``ArenaSite`` and ``EntrantPages``."""
     site = ArenaSite(file, shown, posted, sessions)
-    return [
-        *EntrantPages(site, connected).routes(),
-        *OperatorPages(site).routes(),
-        *ArenaPages(site).routes(),
-    ]
+    pages = ArenaPages(site)
+    entrants, operator = EntrantPages(site, connected), OperatorPages(site)
+    return [*entrants.routes(), *operator.routes(), *pages.routes()], pages.leaders

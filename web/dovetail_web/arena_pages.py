@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import threading
 import time
 from typing import Any
 
@@ -39,6 +41,8 @@ UNITS = 20
 """Units that a ladder's page lists, the newest."""
 LEADERS = 100
 """Agents that the hall shows, the best."""
+FRESH = 2.5
+"""Seconds for which the hall's table is not read again."""
 NEWEST = 4
 """Results that the hall shows."""
 
@@ -56,6 +60,9 @@ class ArenaPages:
         self._store = site.store
         self._reading = asyncio.Semaphore(1)
         """A search through the journal takes long; those that wait keep no other page waiting."""
+        self._looking = threading.Lock()
+        self._led: dict[str, tuple[float, bytes]] = {}
+        """By ladder, when its leaders were read, and they."""
 
     def routes(self) -> list[Route]:
         """Return the routes."""
@@ -65,7 +72,6 @@ class ArenaPages:
             Route("/arena/{ladder}/table.csv", self.table_file),
             Route("/arena/{ladder}/{player:number}/games.csv", self.games_file),
             Route("/arena/{ladder}/wall", self.wall),
-            Route("/arena/{ladder}/wall.json", self.leaders),
             Route("/arena/{ladder}/replay/{unit:number}/{number:number}", self.replay),
             Route("/arena/{ladder}/{player:number}", self.player),
             Route("/arena/{ladder}/{player:number}/{other:number}", self.both),
@@ -226,32 +232,40 @@ class ArenaPages:
         ladders = await asyncio.to_thread(lambda: [(each.name, each.offered) for each in shown])
         return self._site.shown(request, "hall", arena=self._arena, ladders=ladders)
 
-    async def leaders(self, request: Request) -> Response:
-        """Return a ladder for the hall, as JSON."""
-        ladder = self._site.ladder(request)
+    def leaders(self, name: str) -> bytes:
+        """Return a ladder for the hall, as JSON: as it was within the last seconds, so that a
+        hundred halls cost one reading."""
+        with self._looking:
+            read, found = self._led.get(name, (-math.inf, b"null"))
+            if time.monotonic() - read > FRESH:
+                found = self._leaders(name)
+                self._led[name] = time.monotonic(), found
+            return found
 
-        def read() -> bytes:
-            season, seasons = self._site.season(request)
-            table = self._site.table(ladder, season.number)
-            players = self._store.players(ladder.name)
-            presence = self._store.presence(ladder.name)
-            rows = [row for row in table.rows if row.units][:LEADERS]
-            recent = self._store.played(season.number, ladder.name, last=NEWEST)
-            bars = scale(rows)
-            return encode(
-                {
-                    "season": season.name,
-                    "ends": self._site.seasons(season, seasons)["ends"],
-                    "online": sum(each.online for each in presence.values()),
-                    "agents": len(players),
-                    "played": table.played,
-                    "ticks": bars.ticks,
-                    "rows": [_line(row, presence, players, bars) for row in rows],
-                    "results": results(recent[::-1], players),
-                }
-            )
-
-        return Response(await asyncio.to_thread(read), media_type="application/json")
+    def _leaders(self, name: str) -> bytes:
+        ladder = next((each for each in self._arena.ladders if each.name == name), None)
+        if ladder is None:
+            return b"null"
+        season = self._store.seasons()[-1]
+        table = self._site.table(ladder, season.number)
+        players = self._store.players(ladder.name)
+        presence = self._store.presence(ladder.name)
+        rows = [row for row in table.rows if row.units][:LEADERS]
+        recent = self._store.played(season.number, ladder.name, last=NEWEST)
+        bars = scale(rows)
+        return encode(
+            {
+                "ladder": ladder.name,
+                "season": season.name,
+                "ends": self._site.ends(season),
+                "online": sum(each.online for each in presence.values()),
+                "agents": len(players),
+                "played": table.played,
+                "ticks": bars.ticks,
+                "rows": [_line(row, presence, players, bars) for row in rows],
+                "results": results(recent[::-1], players),
+            }
+        )
 
     async def replay(self, request: Request) -> Response:
         """Lead to a game of the journal."""

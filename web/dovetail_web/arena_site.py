@@ -100,9 +100,9 @@ class ArenaSite:
         """Return what all pages say of seasons."""
         final = season.final is not None and season.ended is None
         left = len(self.store.planned(season.number)) if final else 0
-        return {"season": season, "seasons": seasons, "left": left, "ends": self._ends(season)}
+        return {"season": season, "seasons": seasons, "left": left, "ends": self.ends(season)}
 
-    def _ends(self, season: Season) -> float | None:
+    def ends(self, season: Season) -> float | None:
         """Return when the final of a season begins, if the description says so."""
         for each in self.arena.seasons:
             if each.name == season.name and each.final is not None and not season.final:

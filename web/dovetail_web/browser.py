@@ -52,6 +52,8 @@ class Browser:
         self._socket = socket
         self._about = ""
         self._chair = ""
+        self._ladder, self._led = "", b""
+        """The ladder whose leaders are shown, and what the browser has of them."""
         self._came = 0.0
         """When it was sent the first message, by the clock that positions are stamped with."""
         self._runs: set[int | None] = set()
@@ -104,6 +106,9 @@ class Browser:
             case {"about": str(about)}:
                 self._about = about[:200]
                 self._chair = str(asked.get("chair", ""))[:100]
+                self._ladder = str(asked.get("ladder", ""))[:100]
+                self._led = b""
+                await self._lead()
                 self._known.clear()
                 self._news.set()
             case {"number": int(number), "choice": int(choice)}:
@@ -114,6 +119,10 @@ class Browser:
                 await self._do(lambda people, table, chair: people.hint(table, chair, agent))
             case {"do": "leave"}:
                 await self._do(lambda people, table, chair: people.leave(table, chair.name))
+            case {"do": "decide"}:
+                await self._do(lambda people, table, chair: people.decide(table))
+            case {"do": "replace"}:
+                await self._do(lambda people, table, chair: people.replace(table))
             case {"do": "resign"}:
                 await self._do(lambda people, table, chair: people.resign(table, chair))
             case {"do": "again"}:
@@ -154,11 +163,21 @@ class Browser:
             kind = self._about.partition(":")[0]
             await asyncio.sleep(TABLE_PAUSE if self._chair else PAUSE.get(kind, GAME_PAUSE))
 
+    async def _lead(self) -> None:
+        """Send the leaders of a ladder, unless they are as they were."""
+        if not self._ladder:
+            return
+        found = await asyncio.to_thread(self._hub.leaders, self._ladder)
+        if found != self._led:
+            self._led = found
+            await self._socket.send_text(encode({"leaders": msgspec.Raw(found)}).decode())
+
     async def _beat(self) -> None:
         """Send signs that the server is there, also to a browser that has not dealt with what it was sent."""
         while True:
             await asyncio.sleep(BEAT)
             await self._socket.send_text("{}")
+            await self._lead()
             if self._about == "now":
                 self._hub.visited = time.monotonic()
             if self._sitting()[0] is not None or self._hub.silent:
@@ -200,7 +219,9 @@ class Browser:
         if game is not None and game.positions:
             position = msgspec.Raw(game.position(game.first + len(game.positions) - 1) or b"null")
         about["position"] = position
-        about["mine"] = None if chair is None else chair.shown
+        about["mine"] = None
+        if table is not None and chair is not None:
+            about["mine"] = chair.seen_by(table.chairs.index(chair))
         about["waiting"] = chair is not None and chair.decision is not None
         if table is not None and chair is not None:
             about["seat"] = table.chairs.index(chair)
@@ -210,7 +231,9 @@ class Browser:
                 "hint": table.plan.hints and chair.decision is not None,
                 "resign": not (table.done or chair.resigned),
                 "again": table.done,
+                "hurry": table.awaited() is not None and hub.people.stand_in(table) is not None,
             }
+            about["patience"] = table.plan.patience
         if table is not None and table.again is not None:
             same = None if chair is None else table.again.chairs[table.after(chair)]
             about["again"] = link(table.again, same)

@@ -49,6 +49,8 @@ class Chair(RemoteSeat):
         """The action behind each displayed choice."""
         self.shown: dict[str, Any] | None = None
         """The last position as the seat may see it."""
+        self.own: dict[str, Any] | None = None
+        """The scene of the seat while others act, if it is known."""
         self.hint: dict[str, Any] | None = None
         """The choice of an agent: ``number`` of the position and ``by``, then ``choice`` and ``label``, or ``problem``."""
         self.seen = time.monotonic()
@@ -112,6 +114,13 @@ class Chair(RemoteSeat):
             **more,
         }
         self.changed()
+
+    def seen_by(self, seat: int) -> dict[str, Any] | None:
+        """Return what the person at a seat sees."""
+        if self.shown is None and self.own is None:
+            return None
+        nothing = {"number": 0, "turn": None, "seat": seat, "at": 0.0, "scene": None}
+        return {**nothing, "text": "", "problem": "", **(self.shown or {}), "own": self.own}
 
     def chosen(self, number: int, choice: int) -> Answer:
         """Answer the open decision with a choice.

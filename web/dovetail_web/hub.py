@@ -16,6 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
+from operator import itemgetter
 from typing import Any, cast
 
 import msgspec
@@ -88,6 +89,8 @@ class Hub:
         self.games: OrderedDict[int, Game] = OrderedDict()
         self.people = People(self)
         self.chairs: Chairs | None = None
+        self.leaders: Callable[[str], bytes] = lambda ladder: b"null"
+        """Returns an arena's ladder as JSON for the hall."""
         self.version = 0
         self._listeners: set[Callable[[], None]] = set()
         self._wanted: dict[int | None, int] = {}
@@ -183,7 +186,7 @@ class Hub:
             "peers": found.get("peers", []),
             "environments": [each["name"] for each in found.get("environments", [])],
             "agents": [each["name"] for each in found.get("agents", [])],
-            "runs": [self._attended(each) for each in found.get("runs", [])],
+            "runs": sorted(map(self._attended, found.get("runs", [])), key=itemgetter("left")),
             "counters": found.get("counters", {}),
             "rate": self.rate,
             "games": games,
@@ -192,9 +195,8 @@ class Hub:
     def _attended(self, run: dict[str, Any]) -> dict[str, Any]:
         """Return a run, with a word on those who have left it."""
         table = self.people.table(run["run"])
-        if table is None or not self.people.left(table):
-            return run
-        return {**run, "state": f"{run['state']}; its players have closed the page"}
+        left = table is not None and self.people.left(table)
+        return {**run, "left": left, "state": run["state"] + "; its players have left" * left}
 
     def whose(self, name: str) -> str:
         """Return the entrant whose token or key the connected program of a name has shown; empty for none."""
@@ -403,6 +405,7 @@ class Hub:
         table = self.people.table(turn.run)
         if table is not None:
             table.heard(turn)
+            self.people.mirrored(table, turn)
         if game is None:
             game = Game(
                 turn.episode,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import queue
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dovetail.client.client import Experiment as Client
@@ -14,15 +18,18 @@ from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seeds import derive
+from dovetail_web import opponents
 from dovetail_web.chairs import Chair, Chairs
 from dovetail_web.connection_limits import loopback
 from dovetail_web.games import position_of
 from dovetail_web.jobs import CREATING, Steps
+from dovetail_web.mirrors import Mirror
 from dovetail_web.tables import HINT, Hint, Plan, Replaying, Sitter, Table
 
 if TYPE_CHECKING:
     from dovetail_web.hub import Hub
 
+log = logging.getLogger("dovetail.web")
 MOST_TABLES = 200
 SHARE = 4
 """The part of all tables that one address may have; loopback, where a proxy connects from, twice that."""
@@ -60,6 +67,7 @@ class People:
         self._replays: dict[int, Replaying] = {}
         """By run."""
         self._lock = threading.Lock()
+        self._waiting = ThreadPoolExecutor(4, "patience")
 
     # -- what they ask for ------------------------------------------------------------------------
 
@@ -147,13 +155,23 @@ class People:
             if self._hub.chairs is not None:
                 self._hub.chairs.remove(chair.key)
 
-    def _begin(self, client: Client, table: Table, line: list[list[Any]]) -> Steps:
-        """Start a table's run; in the hub's thread."""
+    def _begin(
+        self,
+        client: Client,
+        table: Table,
+        line: list[list[Any]],
+        kept: Mapping[int, int | str] = MappingProxyType({}),
+    ) -> Steps:
+        """Start a table's run, perhaps with agents by seat that have played; in the hub's thread."""
         plan = table.plan
-        agents: list[int | str] = []
+        table.agents = agents = []
         try:
             for number, (sitter, chair) in enumerate(zip(plan.seats, table.chairs, strict=True)):
-                made = yield from self._agent(sitter, derive(plan.seed, "agent", number), chair)
+                if number in kept:
+                    agents.append(kept[number])
+                    continue
+                seed = derive(plan.seed, "agent", number)
+                made = yield from self._agent(sitter, seed, chair, number)
                 agents.append(made)
                 if isinstance(made, int):
                     table.instances.append(made)
@@ -172,14 +190,19 @@ class People:
             raise
 
     def _agent(
-        self, who: Sitter, seed: int, chair: Chair | None
+        self, who: Sitter, seed: int, chair: Chair | None, seat: int = 0
     ) -> Generator[m.ExperimentCreate, int, int | str]:
         """Return an agent for a seat: an instance, or the name of a program that is one."""
         if chair is None:
             offers = self._hub.catalogue.get("agents", [])
             if any(each["name"] == who.name and each.get("instance") for each in offers):
                 return who.name
-            wanted = m.ExperimentCreate(0, who.name, who.parameters, seed, timeout=CREATING)
+            trained = who.trained and opponents.state(who.trained[seat % len(who.trained)])
+            wanted = m.ExperimentCreate(
+                *(0, who.name, who.parameters, seed, trained or None),
+                peer=who.peer or None,
+                timeout=CREATING,
+            )
         else:
             wanted = self._person(chair, seed)
         return (yield wanted)
@@ -207,22 +230,118 @@ class People:
             turn = table.decided(chair.seat)
             if turn is None:
                 raise DovetailError("You have not moved yet")
-            run, line = table.run, table.line(turn)
-            table.restart()
-            if run is not None:
-                with contextlib.suppress(DovetailError):  # it was over
-                    client.request(m.Cancel(0, run=run))
-                self._hub.drop(run)
-            for each in table.instances:
-                _clean(client, each)
-            table.instances.clear()
-            try:
-                yield from self._begin(client, table, line)
-            except DovetailError as error:
-                table.done, table.problem = True, str(error)
-                raise
+            yield from self._restarted(client, table, table.line(turn))
 
         self._hub.make(begin)
+
+    def _restarted(
+        self, client: Client, table: Table, line: list[list[Any]], kept: Collection[int] = ()
+    ) -> Steps:
+        """Begin a table's game again with what was played of it; in the hub's thread.
+
+        Args:
+            client: the connection.
+            table: the game.
+            line: what was played.
+            kept: the seats whose agents stay: one that still thinks keeps its program from making
+                another.
+        """
+        run, agents = table.run, {seat: table.agents[seat] for seat in kept}
+        table.restart()
+        if run is not None:
+            with contextlib.suppress(DovetailError):  # it was over
+                client.request(m.Cancel(0, run=run))
+            self._hub.drop(run)
+        for each in set(table.instances) - set(agents.values()):
+            _clean(client, each)
+            table.instances.remove(each)
+        try:
+            yield from self._begin(client, table, line, agents)
+        except DovetailError as error:
+            table.done, table.problem = True, str(error)
+            raise
+
+    def stand_in(self, table: Table) -> Sitter | None:
+        """Return a quick player in a program that does not wait for this table's agents.
+
+        An agent that thinks keeps its whole program busy.
+        """
+        found = self._hub.catalogue
+        busy = {
+            each["peer"]
+            for each in found.get("instances", [])
+            if each["busy"] or each["instance"] in table.instances
+        }
+        quick = opponents.QUICK
+        for each in found.get("agents", []):
+            if each["name"] == quick.name and each["peer"] not in busy:
+                return Sitter("agent", quick.name, quick.parameters, "stand-in", peer=each["peer"])
+        return None
+
+    def _stuck(self, table: Table) -> tuple[int, int, Sitter]:
+        """Return the turn and seat of the agent that people wait for, and who may stand in."""
+        awaited, quick = table.awaited(), self.stand_in(table)
+        if awaited is None:
+            raise DovetailError("No agent is to act alone")
+        if quick is None:
+            raise DovetailError(f"No free program offers {opponents.QUICK.name}; end the game")
+        return *awaited, quick
+
+    def replace(self, table: Table) -> None:
+        """Seat a quick player in the place of the agent that people wait for."""
+        turn, seat, quick = self._stuck(table)
+
+        def begin(client: Client) -> Steps:
+            if table.awaited() == (turn, seat):
+                table.plan = table.plan.seated(seat, quick)
+                others = set(range(len(table.agents))) - {seat}
+                yield from self._restarted(client, table, table.line(turn), others)
+
+        self._hub.make(begin)
+
+    def decide(self, table: Table) -> None:
+        """Have a quick player make the decision that people wait for; then the game continues.
+
+        Raises:
+            DovetailError: no agent is waited for, or no other can decide.
+        """
+        turn, seat, quick = self._stuck(table)
+        if table.hurried == turn:
+            raise DovetailError("Wait; another player decides already")
+        table.hurried = turn
+        line, hint = table.line(turn), Hint(None, 0, seat, turn, quick.name)
+
+        def ask(client: Client) -> Steps:
+            try:
+                seats: list[int | str] = []
+                for number, _ in enumerate(table.plan.seats):
+                    made = yield from self._agent(quick, number, None)
+                    seats.append(made)
+                    if isinstance(made, int):
+                        hint.instances.append(made)
+                yield None
+                run = table.plan.run(
+                    seats, line, answer_timeout=HINT_SECONDS, max_turns=turn + 1, label=HINT
+                )
+                self._hub.started(client, run, lambda number: self._hints.update({number: hint}))
+            except DovetailError:
+                self._end(client, hint)
+                raise
+
+        def go_on(client: Client) -> Steps:
+            if table.awaited() == (turn, seat):
+                everyone = range(len(table.agents))
+                yield from self._restarted(client, table, [*line, found], everyone)
+
+        self._hub.make(ask)
+        try:
+            found = hint.found.get(timeout=HINT_SECONDS)
+        except queue.Empty:
+            found = []
+        if not found:
+            table.hurried, table.heard_at = -1, time.monotonic()  # it may be tried again
+            raise DovetailError(f"{quick.name} does not decide, either; end the game")
+        self._hub.make(go_on)
 
     def hint(self, table: Table, chair: Chair, agent: str) -> None:
         """Ask an agent what it would do in a person's place; the answer comes to the chair.
@@ -382,6 +501,22 @@ class People:
             if left and table.run is not None and not (table.done or table.abandoned):
                 table.abandoned = True
                 client.forget(client.post(m.Cancel(0, run=table.run)))
+            elif self._overdue(table, now):
+                self._waiting.submit(self._hurry, table)
+
+    def _overdue(self, table: Table, now: float) -> bool:
+        """Return whether people have waited for an agent as long as they had planned."""
+        patience, awaited = table.plan.patience, table.awaited()
+        return (
+            patience is not None
+            and awaited is not None
+            and table.hurried != awaited[0]
+            and now - table.heard_at > patience
+        )
+
+    def _hurry(self, table: Table) -> None:
+        with contextlib.suppress(DovetailError):  # they wait on, and may replace it
+            self.decide(table)
 
     # -- what the hub hears -----------------------------------------------------------------------
 
@@ -397,6 +532,26 @@ class People:
         """Return the table whose game a run is; None if people did not start it."""
         return next((each for each in list(self.tables.values()) if each.run == run), None)
 
+    def mirrored(self, table: Table, turn: m.WatchedTurn) -> None:
+        """Show those who wait what their seats see, where a game hides hands."""
+        if turn.scene is None or not table.people:
+            return
+        try:
+            if turn.turn == 0 and turn.scene.get("cards"):
+                table.mirror = Mirror(table.plan)
+            if table.mirror is None:
+                return
+            table.mirror.follow(turn.turn, dict(turn.actions), turn.scene)
+            for seat, chair in enumerate(table.chairs):
+                if chair is not None:
+                    waits = seat not in turn.to_act
+                    chair.own = table.mirror.scene(seat) if waits else None
+        except Exception as error:  # rules of another version; then hands are hidden
+            log.info("table %s: hands are not shown between turns: %s", table.key, error)
+            table.mirror = None
+            for chair in table.people:
+                chair.own = None
+
     def turn(self, turn: m.WatchedTurn) -> bool:
         """Take a turn; return whether it is of a run that only gives a hint or plays a game again."""
         hint, replaying = self._hints.get(turn.run), self._replays.get(turn.run)
@@ -406,14 +561,19 @@ class People:
         elif hint is not None and turn.turn == hint.turn + 1:
             for seat, action in turn.actions:
                 if seat == hint.seat:
-                    hint.chair.hinted(hint.number, hint.agent, action)
+                    hint.found.put([action])
+                    if hint.chair is not None:
+                        hint.chair.hinted(hint.number, hint.agent, action)
         return hint is not None or replaying is not None
 
     def ended(self, episode: m.Episode) -> None:
         """Take the end of an episode."""
         hint = self._hints.get(episode.run)
-        if hint is not None and (hint.chair.hint or {}).keys() == {"number", "by"}:
-            hint.chair.hint = {
+        chair = None if hint is None else hint.chair
+        if hint is not None:
+            hint.found.put([])
+        if hint is not None and chair and (chair.hint or {}).keys() == {"number", "by"}:
+            chair.hint = {
                 "number": hint.number,
                 "by": hint.agent,
                 "problem": f"{hint.agent} has no hint: {_failure(episode)}",

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import queue
 import secrets
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dovetail.peer.options import describe
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol import messages as m
 from dovetail_web.chairs import Chair
 from dovetail_web.games import LONGEST_NAME
+
+if TYPE_CHECKING:
+    from dovetail_web.mirrors import Mirror
 
 HINT = "hint"
 """The label of the runs in which agents are asked for hints."""
@@ -32,6 +36,10 @@ class Sitter:
     """The agent's options that differ from its own."""
     level: str = ""
     """Its strength, if it was chosen by that."""
+    trained: tuple[str, ...] = ()
+    """The states that it starts from, by seat."""
+    peer: str = ""
+    """The program that makes it; empty for any."""
 
     @property
     def called(self) -> str:
@@ -65,7 +73,9 @@ class Plan:
     rules: dict[str, Any] = field(default_factory=dict)
     """The rules of play that are not as usual, by name."""
     helped: bool = False
-    """Whether people may take moves back and ask for hints although others play, too."""
+    """True if people may take moves back and ask for hints although others play, too."""
+    patience: float | None = None
+    """Seconds for which people wait for an agent, before another decides in its place."""
 
     @property
     def names(self) -> list[str]:
@@ -81,6 +91,10 @@ class Plan:
     def undo(self) -> bool:
         """Whether moves may be taken back; with a clock time would come back, too."""
         return self.hints and self.clock == m.ClockRule()
+
+    def seated(self, seat: int, sitter: Sitter) -> Plan:
+        """Return the same plan with another in a seat."""
+        return replace(self, seats=(*self.seats[:seat], sitter, *self.seats[seat + 1 :]))
 
     def run(self, agents: list[int | str], line: list[list[Any]], **more: Any) -> m.Run:
         """Return the run of one game.
@@ -111,6 +125,10 @@ class Table:
     key: str = field(default_factory=lambda: secrets.token_urlsafe(9))
     run: int | None = None
     instances: list[int] = field(default_factory=list)
+    agents: list[int | str] = field(default_factory=list)
+    """By seat, the instances and the names of programs that are agents."""
+    mirror: Mirror | None = None
+    """The same game, if it hides hands and is installed here."""
     problem: str = ""
     done: bool = False
     begun: threading.Event = field(default_factory=threading.Event)
@@ -127,6 +145,10 @@ class Table:
     """The game that the same people began afterwards, each one seat further."""
     following: threading.Lock = field(default_factory=threading.Lock)
     """It is begun once, though two people ask for it at the same moment."""
+    heard_at: float = field(default_factory=time.monotonic)
+    """When the newest turn was heard."""
+    hurried: int = -1
+    """The last turn at which an agent was made to decide."""
     _acting: list[list[int]] = field(default_factory=list)
     """By turn: the seats that had to act."""
     _joint: list[dict[int, Any]] = field(default_factory=list)
@@ -143,6 +165,7 @@ class Table:
             if turn.turn:
                 self._joint.append(dict(turn.actions))
             self._acting.append(list(turn.to_act))
+            self.heard_at = time.monotonic()
             self.begun.set()
 
     def line(self, turn: int) -> list[list[Any]]:
@@ -151,6 +174,14 @@ class Table:
             [joint[seat] for seat in acting]
             for acting, joint in zip(self._acting[:turn], self._joint[:turn], strict=True)
         ]
+
+    def awaited(self) -> tuple[int, int] | None:
+        """Return the turn and the seat of an agent that people wait for; None if they do not."""
+        turn = len(self._acting) - 1
+        acting = [] if self.done or turn < 0 else self._acting[turn]
+        if len(acting) != 1 or self.chairs[acting[0]] is not None or not self.people:
+            return None
+        return turn, acting[0]
 
     def acts_alone(self, seat: int, turn: int) -> bool:
         """Return whether a seat is known to be the only one to act at a turn."""
@@ -163,8 +194,9 @@ class Table:
 
     def restart(self) -> None:
         """Forget the game, which begins again."""
+        self.mirror = None
         self.run, self.done, self.problem, self.abandoned = None, False, "", False
-        self.ended = ""
+        self.ended, self.hurried, self.heard_at = "", -1, time.monotonic()
         for chair in self.people:
             chair.resigned = False
         self._acting.clear()
@@ -193,9 +225,10 @@ class Replaying:
 
 @dataclass(eq=False)
 class Hint:
-    """A person's question what an agent would do in the person's place."""
+    """A question what an agent would do in a position, asked by a person or in another's place."""
 
-    chair: Chair
+    chair: Chair | None
+    """The person's."""
     number: int
     """Of what the person saw."""
     seat: int
@@ -203,5 +236,7 @@ class Hint:
     agent: str
     instances: list[int] = field(default_factory=list)
     """The agent that is asked, and who sits in the other seats."""
+    found: queue.SimpleQueue[list[Any]] = field(default_factory=queue.SimpleQueue)
+    """The action, or nothing if there is none."""
     idle: Chair | None = None
     """The chair of the other seats, if the agent is a program that cannot be made twice."""

@@ -10,6 +10,7 @@ import {
   moves,
   seats,
   shown,
+  tedious,
   update,
   where,
   why,
@@ -186,4 +187,32 @@ test("a lost server is said, and a click says why it does nothing", () => {
   assert.equal(bar(state, 0).tone, "trouble");
   assert.match(why(state), /mcts .* is to act/);
   assert.match(why({ ...state, chair: "" }), /watching/);
+});
+
+test("who waits long for an agent is told how long, and offered help", () => {
+  const can = { hurry: true };
+  const state = hear(table(), { position: position(1, { at: 90 }), seat: 0, can, patience: 60 });
+  assert.equal(clocks(state, 3000).text, "for 3 s of at most 60 s");
+  assert.equal(tedious(state, 3000), false);
+  assert.equal(tedious(state, 5000), true);
+  assert.equal(tedious({ ...state, can: {} }, 5000), false);
+});
+
+test("one's own hand is shown while others act, as soon as it is known", () => {
+  /** @param {string} caption @returns {Scene} */
+  const scene = (caption) => ({ caption, cards: [{ zone: "hand", name: caption }] });
+  const mine = {
+    number: 1,
+    turn: null,
+    seat: 0,
+    scene: scene("old"),
+    text: "",
+    problem: "",
+    at: 1,
+  };
+  const open = { position: position(1, { scene: scene("public") }), seat: 0 };
+  const state = hear(table(), { ...open, mine: { ...mine, own: scene("new") } });
+  assert.equal(shown(state, 0).scene?.caption, "new");
+  const unknown = hear(table(), { ...open, mine: { ...mine, own: null } });
+  assert.equal(shown(unknown, 5000).scene?.caption, "public");
 });

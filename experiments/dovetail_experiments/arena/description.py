@@ -93,10 +93,12 @@ class Ladder(
     """The share of opponents that are drawn without regard to ratings."""
     baselines: list[Baseline] = []
     """Agents that the arena runs itself."""
+    thoughts: bool = False
+    """True if everyone who watches may see what the agents think of their choices."""
 
     def rules(self) -> dict[str, Any]:
         """Return the rules of play by name."""
-        return {name: getattr(self, name) for name in GameRules.__struct_fields__}
+        return {name: getattr(self, name) for name in (*GameRules.__struct_fields__, "thoughts")}
 
     @property
     def offered(self) -> str:

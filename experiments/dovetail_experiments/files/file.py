@@ -105,16 +105,19 @@ class SprtPart(Struct, frozen=True, forbid_unknown_fields=True):
 class PartRules(
     PlayRules, Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=False, kw_only=True
 ):
-    """How the games of a part are played: the rules that a run has too, and ``check``."""
+    """How the games of a part are played: the rules that a run has too, ``check`` and
+    ``thoughts``."""
 
     clock: ClockPart = ClockPart()
     check: bool | None = None
     """True if all episodes or none are checked against the game's declarations; by default the
     first ones of a stage are, unless learners play several at once."""
+    thoughts: bool = False
+    """True if everyone who watches may see what the agents think of their choices."""
 
     def rules(self) -> dict[str, Any]:
         """Return the fields that a run has too, by name."""
-        return {name: getattr(self, name) for name in PlayRules.__struct_fields__}
+        return {name: getattr(self, name) for name in (*PlayRules.__struct_fields__, "thoughts")}
 
 
 class PlayPart(PartRules, frozen=True, kw_only=True):

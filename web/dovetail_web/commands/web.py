@@ -27,9 +27,11 @@ _PEERS = re.compile(r"wss?://[\w.:\[\]-]+(/[\w./-]*)?")
 
 GAMES = ("connect_four", "amazons", "rlgame", "dots", "dominion", "tetris", "2048")
 AGENTS = (
-    *("random", "greedy", "mcts", "alpha-beta", "amazons-player", "tetris-player"),
-    *("dots-player", "dominion-money"),
+    *("random", "greedy", "mcts", "alpha-beta", "td", "amazons-player", "tetris-player"),
+    *("ntuple-2048", "dots-player", "dominion-money", "dominion-big-money"),
 )
+STAND_INS = ("mcts",)
+"""Agents of a second program, for while those of the first think."""
 
 
 def add(app: typer.Typer) -> None:
@@ -259,7 +261,7 @@ def _programs(address: str, token: str | None) -> Iterator[None]:
 
     programs, owner = [], Owner()
     try:
-        for kind, names in (("env", GAMES), ("agent", AGENTS)):
+        for kind, names in (("env", GAMES), ("agent", AGENTS), ("agent", STAND_INS)):
             line = [sys.executable, "-m", "dovetail", kind, *names, "--connect", address]
             env = os.environ if token is None else {**os.environ, "DOVETAIL_TOKEN": token}
             programs.append(

@@ -375,7 +375,8 @@ if (state.kind === "replay") {
     await go(asked || 0);
   }
 } else {
-  button("undo")?.addEventListener("click", () => send({ do: "undo" }));
+  for (const act of ["undo", "decide", "replace"])
+    button(act)?.addEventListener("click", () => send({ do: act }));
   button("hint")?.addEventListener("click", () => {
     send({ do: "hint", agent: /** @type {HTMLSelectElement} */ (of("adviser")).value });
   });

@@ -3,14 +3,10 @@ import { of } from "./dom.js";
 import { LOST, live } from "./live.js";
 import { wall } from "./wall.js";
 
-/** @typedef {{ player: number, name: string, rating: string, state: string, bar: [number, number, number] | null }} Leader */
-/** @typedef {{ first: string, how: string, others: string, end: string }} Result */
-
-const AGAIN = 3000;
+/** Milliseconds for which one page of a long table stays. */
+const PAGE = 12000;
 const TURN = 30000;
 const MOVE = 600;
-/** Looks for which one page of a long table stays. */
-const PATIENCE = 4;
 const SVG = "http://www.w3.org/2000/svg";
 const SIGNS = {
   playing: "M2 1l9 5-9 5z",
@@ -25,6 +21,8 @@ const ladders = JSON.parse(of("hall").dataset.ladders ?? "[]");
 let at = 0;
 /** Which rows are shown, where not all fit on the screen. */
 let page = 0;
+/** What was heard last. @type {Standing | null} */
+let standing = null;
 const boards = wall(of("games"), false);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -87,7 +85,7 @@ function table(leaders) {
     Math.floor((innerHeight - body.getBoundingClientRect().top - 16) / height),
   );
   const pages = Math.ceil(leaders.length / fit);
-  const first = (Math.floor(page++ / PATIENCE) % Math.max(1, pages)) * fit;
+  const first = (page % Math.max(1, pages)) * fit;
   const rows = new Map([...body.children].map((row) => [row.id, /** @type {HTMLElement} */ (row)]));
   const before = new Map([...rows].map(([id, row]) => [id, row.getBoundingClientRect().top]));
   const next = leaders.slice(first, first + fit).map((leader, place) => {
@@ -134,34 +132,31 @@ function left(seconds) {
   return `ends in ${days ? `${days} d ${hours} h` : hours ? `${hours} h ${rest} min` : `${rest} min`}`;
 }
 
-async function leaders() {
-  const [name] = ladders[at];
-  try {
-    const found = await (await fetch(`/arena/${encodeURIComponent(name)}/wall.json`)).json();
-    if (name !== ladders[at][0]) return;
-    of("ladder").textContent = name;
-    of("about").textContent =
-      `season ${found.season} · ${found.online} of ${found.agents} online · ${found.played} units`;
-    of("ends").textContent = left(found.ends);
-    of("none").hidden = found.rows.length > 0;
-    of("ticks").replaceChildren(
-      ...found.ticks.map((/** @type {[number, string]} */ [x, text]) => {
-        const made = svg("text", { x: `${x / 2.4}%`, y: 11, "text-anchor": "middle" });
-        made.textContent = text;
-        return made;
-      }),
-    );
-    table(found.rows);
-    results(found.results);
-  } catch {
-    // The connection below says so.
-  }
+/** @param {Standing} found */
+function show(found) {
+  if (found.ladder !== ladders[at][0]) return;
+  standing = found;
+  of("ladder").textContent = found.ladder;
+  of("about").textContent =
+    `season ${found.season} · ${found.online} of ${found.agents} online · ${found.played} units`;
+  of("ends").textContent = left(found.ends);
+  of("none").hidden = found.rows.length > 0;
+  of("ticks").replaceChildren(
+    ...found.ticks.map(([x, text]) => {
+      const made = svg("text", { x: `${x / 2.4}%`, y: 11, "text-anchor": "middle" });
+      made.textContent = text;
+      return made;
+    }),
+  );
+  table(found.rows);
+  results(found.results);
 }
 
-const about = { about: `wall:${ladders[0][1]}` };
+const about = { about: `wall:${ladders[0][1]}`, ladder: ladders[0][0] };
 const say = live(
   about,
-  ({ now }) => {
+  ({ now, leaders }) => {
+    if (leaders) show(leaders);
     if (!now) return;
     of("problem").textContent = now.problem;
     boards(now.games, 1);
@@ -175,12 +170,15 @@ of("full").addEventListener("click", () => {
   if (document.fullscreenElement) document.exitFullscreen();
   else document.documentElement.requestFullscreen();
 });
-leaders();
-setInterval(leaders, AGAIN);
+// A long table is shown page by page.
+setInterval(() => {
+  page += 1;
+  if (standing) table(standing.rows);
+}, PAGE);
 if (ladders.length > 1)
   setInterval(() => {
     at = (at + 1) % ladders.length;
-    about.about = `wall:${ladders[at][1]}`;
+    Object.assign(about, { about: `wall:${ladders[at][1]}`, ladder: ladders[at][0] });
+    page = 0;
     say(about);
-    leaders();
   }, TURN);

@@ -22,6 +22,7 @@ export const initial = (about, chair, linked) => {
     mine: null,
     advice: null,
     can: {},
+    patience: null,
     own: null,
     time: NaN,
     ahead: NaN,
@@ -71,6 +72,7 @@ function heard(state, news, now) {
     own: news.seat ?? null,
     advice: news.hint ?? null,
     can: news.can ?? {},
+    patience: news.patience ?? null,
     again: news.again ?? "",
   });
   if (news.mine && news.mine.number !== state.mine?.number && news.waiting) next.at = null;
@@ -167,9 +169,9 @@ export function shown(state, now) {
   const working =
     Boolean(state.newest && state.own !== null && !state.newest.to_act?.includes(state.own)) &&
     now - state.decided >= PATIENCE;
+  const hand = !state.waiting && live && !state.game?.over ? state.mine?.own : null;
   const theirs = seated?.scene && (state.waiting || (secret && !working)) ? seated.scene : null;
-  const hand = !theirs && live && !state.game?.over ? state.mine?.own : null;
-  const scene = theirs ?? hand ?? position?.scene ?? (live && mine ? mine.scene : null);
+  const scene = hand ?? theirs ?? position?.scene ?? (live && mine ? mine.scene : null);
   return {
     position:
       position ??
@@ -327,14 +329,22 @@ export function clocks(state, now) {
     if (Number.isFinite(left)) text = `${Math.max(0, left).toFixed(0)} s left`;
   } else if (playing && position?.to_act?.length) {
     const [seat] = position.to_act;
-    const limit = least(position.clocks?.[seat] ?? []);
-    const limited = Number.isFinite(limit);
-    const most = limited ? ` of at most ${limit.toFixed(0)} s` : "";
+    const clock = least(position.clocks?.[seat] ?? []);
+    const limit = Math.min(clock, state.can.hurry ? (state.patience ?? Infinity) : Infinity);
+    const limited = Number.isFinite(clock);
+    const most = Number.isFinite(limit) ? ` of at most ${limit.toFixed(0)} s` : "";
     if (limited && !runs(seat)) text = "the clock stands";
     else if (passed >= 1) text = `for ${passed.toFixed(0)} s${most}`;
   }
   return { text, seats, thinking: playing && !state.waiting ? passed : 0 };
 }
+
+/** Milliseconds of waiting after which the page offers to help. */
+export const TEDIOUS = 4000;
+
+/** Whether people wait so long for an agent that they may have enough of it. @param {State} state @param {number} now */
+export const tedious = (state, now) =>
+  Boolean(state.can.hurry) && 1000 * clocks(state, now).thinking >= TEDIOUS;
 
 /** The seats as their cards show them. @param {State} state @param {number} now milliseconds */
 export function seats(state, now) {

@@ -11,6 +11,7 @@ import {
   address,
   advice,
   name,
+  tedious,
 } from "./state.js";
 import { colour, seatRole, sign } from "./scene.js";
 import { button, made, of, renew } from "./dom.js";
@@ -69,6 +70,8 @@ export function showSeats(state, scene, now) {
 export function showClocks(state, now) {
   const { text, seats } = clocks(state, now);
   of("clock").textContent = text;
+  const hurry = document.getElementById("hurry");
+  if (hurry) hurry.hidden = !tedious(state, now);
   for (const each of of("seats").querySelectorAll(".score")) {
     const left = seats[Number(/** @type {HTMLElement} */ (each).dataset.seat)];
     if (left) {

@@ -1,0 +1,60 @@
+"""The players behind easy, medium and strong; those that were trained come with the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dovetail import InProcess
+from dovetail_web.opponents import LEVELS, SPECIAL, Player, levels, opponent, state
+
+from .conftest import Served
+from .playing import begin, play_on
+
+TRAINED = [
+    (game, seat, player)
+    for game, special in SPECIAL.items()
+    for players in special.values()
+    for player in players
+    for seat in range(len(player.trained))
+]
+
+
+@pytest.mark.parametrize(("game", "seat", "player"), TRAINED)
+def test_a_trained_player_knows_its_game(game: str, seat: int, player: Player) -> None:
+    place = InProcess([game], ["random", player.name])
+    experiment = place.experiment()
+    random = experiment.create("random", seed=1)
+    trained = experiment.create(
+        player.name, parameters=player.parameters, state=state(player.trained[seat])
+    )
+    seats = [trained] if game == "2048" else [random, random]
+    if len(player.trained) == 1:
+        seats[0] = trained
+    else:
+        seats[seat] = trained
+    (episode,) = experiment.run(
+        game, seats, episodes=1, seed=3, mode="evaluate", lookahead=True, max_turns=200
+    )
+    assert episode.reason in ("terminated", "truncated")
+    if game != "2048":
+        assert episode.outcome is None or episode.outcome[seats.index(trained)] > 0
+
+
+def test_a_trained_player_is_not_taken_for_a_board_that_it_does_not_know() -> None:
+    agents: dict[str, Any] = {"td": {}, "mcts": {}}
+    usual, other = (opponent("rlgame", "strong", agents, usual=each) for each in (True, False))
+    assert usual is not None
+    assert other is not None
+    assert (usual.trained, other.name) == (("rlgame-white", "rlgame-black"), "mcts")
+    assert levels("rlgame", agents)["strong"] == "td, trained"
+    assert list(levels("rlgame", agents)) == list(LEVELS)
+
+
+def test_the_form_names_strengths(page: Any, served: Served) -> None:
+    served.offers("rlgame", "Strong (td, trained)")
+    begin(page, served.url, "rlgame", "level:strong")
+    assert "strong" in page.inner_text("#seats li:nth-child(2)")
+    assert play_on(page, 1) == 1
+    page.wait_for_selector("#log [data-turn='2'][data-seat='1']")
