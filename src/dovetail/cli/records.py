@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from hashlib import sha256
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,11 +42,25 @@ def replay(
     delay: Annotated[
         float, typer.Option(min=0.0, metavar="SECONDS", help="Pause after each turn.")
     ] = 0.0,
+    video: Annotated[
+        Path | None, typer.Option(metavar="OUT.gif", help="Write it as a film instead.")
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT", help="Write a position as a picture (.svg, .png) instead."),
+    ] = None,
+    turn: Annotated[
+        int | None, typer.Option(min=0, help="With --svg: the position; the last unless given.")
+    ] = None,
     env: RecordedEnv = None,
 ) -> None:
     """Replay a recorded episode move by move and check that it ends as recorded.
 
     Example: dovetail replay dovetail.journal last --delay 0.5
+
+    Example: dovetail replay dovetail.journal last --video game.gif
+
+    Example: dovetail replay dovetail.journal 3 --svg end.svg
     """
     if episode is None or list_:
         list_episodes(journal)
@@ -56,6 +71,12 @@ def replay(
         raise UsageError(f"{episode!r} is not an episode number; --list shows them")
     number, played = pick(journal, episode)
     result = played.result
+    if video is not None:
+        _drawing("film")(played, video, delay)
+    if svg is not None:
+        _drawing("position")(played, svg, turn)
+    if video is not None or svg is not None:
+        return
 
     def say(text: str) -> None:
         print(coloured(text))
@@ -69,6 +90,14 @@ def replay(
     if result.message:
         print(plain(result.message))
     print("the replay ends as recorded")
+
+
+def _drawing(name: str) -> Callable[..., None]:
+    """Return what draws episodes, which the page brings."""
+    for each in entry_points(group="dovetail.drawings", name=name):
+        found: Callable[..., None] = each.load()
+        return found
+    raise UsageError("pictures need the page; install it with: pip install 'dovetail[web]'")
 
 
 def list_episodes(journal: Path) -> None:

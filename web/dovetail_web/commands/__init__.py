@@ -7,9 +7,5 @@ COMMANDS = {
         "dovetail_web.commands.web",
         "Watch, play and replay games in a browser, and look at results.",
     ),
-    "film": (
-        "dovetail_web.commands.film",
-        "Write a recorded episode as a film (.gif), or a position of it as a picture (.svg, .png).",
-    ),
 }
 """The module of each command, and the first sentence of its help."""
