@@ -127,6 +127,14 @@ def run(
             "--jobs and --shards then count places on it; 0 for one on each of its CPUs.",
         ),
     ] = None,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Log what each stage gave as soon as it is over: tensorboard, wandb, mlflow or "
+            "trackio; may be repeated.",
+        ),
+    ] = None,
     give_up: GiveUp = GIVE_UP,
     token: Token = None,
     key: KeyFile = None,
@@ -183,6 +191,7 @@ def run(
                         *(connect, token, in_process, give_up),
                         shards=cores if shards == 0 and on is None else shards,
                         on=on,
+                        track=tuple(track or ()),
                     ),
                     only=only,
                 )

@@ -160,10 +160,14 @@ class Phase(PlayPart, frozen=True, kw_only=True):
     evaluate_every: Annotated[int, Meta(ge=0)] = 0
     """Episodes between evaluations, also before the first and after the last; 0 for none."""
     save_every: Annotated[int, Meta(ge=0)] = 0
-    """Episodes after which the learners are saved, also without an evaluation: an interrupted run
-    continues from there; 0 for at evaluations and at the end only."""
+    """Episodes after which the learners are saved, also without an evaluation, and in the folder as
+    ``states/AGENT@EPISODES.state``: an interrupted run continues from there; 0 for at evaluations
+    and at the end only."""
     frozen: list[str] = []
     """Agents that do not learn in it."""
+    keep_best: str = ""
+    """The evaluation in which a learner's mean decides that its state is the best so far, kept as
+    ``states/AGENT@best.state``; empty for none."""
 
     def stretches(self) -> list[tuple[int, int]]:
         """Return the first episode of each stage of it, and the first after it."""
@@ -487,8 +491,9 @@ def text(file: ExperimentFile) -> str:
         if table["processes"][key] == usual[key]:
             del table["processes"][key]
     for phase in table["phases"]:
-        if not phase["save_every"]:
-            del phase["save_every"]
+        for key in ("save_every", "keep_best"):
+            if not phase[key]:
+                del phase[key]
     return msgspec.json.encode(table).decode()
 
 
@@ -691,6 +696,15 @@ def _seated(file: ExperimentFile) -> Iterator[tuple[Any, ...]]:
 def _contradictions(file: ExperimentFile) -> Iterator[Mistake]:
     learners = {league.learner for league in file.leagues}
     for number, phase in enumerate(file.phases):
+        if phase.keep_best:
+            names = [each.name for each in file.evaluations]
+            if phase.keep_best not in names:
+                hint = meant(phase.keep_best, names) or f"; there are {', '.join(names) or 'none'}"
+                text = f"{phase.name!r}: there is no evaluation {phase.keep_best!r}{hint}"
+                yield Mistake(text, "phases", number, "keep_best")
+            elif not phase.evaluate_every:
+                text = f"{phase.name!r}: keep_best needs evaluate_every"
+                yield Mistake(text, "phases", number, "keep_best")
         for name in phase.frozen:
             if name not in phase.seats:
                 text = f"{phase.name!r} freezes {name!r}, who has no seat in it"

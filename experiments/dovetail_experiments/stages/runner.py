@@ -32,6 +32,15 @@ from dovetail_experiments.reports.numbers import encoded, numbers
 from dovetail_experiments.reports.output import alone, write
 from dovetail_experiments.reports.reporting import AGAIN
 from dovetail_experiments.stages import places
+from dovetail_experiments.stages.callbacks import (
+    Callback,
+    ExecutionStart,
+    KeptStates,
+    PlayedStage,
+    telling,
+    tracker,
+    values,
+)
 from dovetail_experiments.stages.cluster import on_cluster
 from dovetail_experiments.stages.extending import Key, taken_over
 from dovetail_experiments.stages.places import Deployment
@@ -72,6 +81,10 @@ class RunnerOptions:
     """How many brokers share the episodes; what the file says if None."""
     on: str | None = None
     """The engine of the cluster on which they are played, ``ray`` or ``ray:HOST:PORT``."""
+    track: tuple[str, ...] = ()
+    """Names of trackers that are told of each stage."""
+    callbacks: tuple[Callback, ...] = ()
+    """Others that are told."""
 
     def __post_init__(self) -> None:
         """Check that the options agree.
@@ -84,6 +97,10 @@ class RunnerOptions:
             raise DovetailError(
                 f"--on {self.on} starts its own brokers and programs on the cluster; remove {other}"
             )
+        if self.on is not None and (self.track or self.callbacks):
+            raise DovetailError(f"--on {self.on} tells no trackers; remove --track and callbacks")
+        for name in self.track:
+            tracker(name)
 
     def sharded(self, file: ExperimentFile) -> int:
         """Return the number of shards in which to play an experiment.
@@ -121,6 +138,8 @@ def execute(
     give_up: float | None = GIVE_UP,
     shards: int | None = None,
     on: str | None = None,
+    track: tuple[str, ...] = (),
+    callbacks: tuple[Callback, ...] = (),
 ) -> ExecutionResult:
     """Play an experiment file once; show progress and a summary, write results, plots and report.
 
@@ -139,6 +158,8 @@ def execute(
         give_up: seconds of the broker's silence after which this raises; None for never.
         shards: how many brokers share the episodes; what the file says if None.
         on: the engine of a cluster to play on.
+        track: names of trackers that are told of each stage.
+        callbacks: others that are told.
 
     Raises:
         DovetailError: the file or an option is wrong, a program failed, or the store refuses.
@@ -148,7 +169,7 @@ def execute(
         raise DovetailError(
             f"{path} has seeds or a sweep; dovetail_experiments.stages.trials.execute plays it"
         )
-    options = RunnerOptions(connect, token, in_process, give_up, shards, on)
+    options = RunnerOptions(connect, token, in_process, give_up, shards, on, track, callbacks)
     options.sharded(plan.base)
     if connect is None:
         check(plan)
@@ -429,9 +450,21 @@ def steps(
                 if name not in kept:
                     results.keep(execution, name, state)
             played = []
-            for each in playing.play():
-                played.append(each)
-                yield each
+            known = results.finished_stages(execution)
+            told = [KeptStates(), *map(tracker, options.track), *options.callbacks]
+            start = ExecutionStart(
+                file, execution, folder, entry.variant, dict(entry.settings or {})
+            )
+            with telling(told, start):
+                for each in playing.play():
+                    played.append(each)
+                    if len(told) > 1 or any(p.save_every or p.keep_best for p in file.phases):
+                        again = each.stage.number in known
+                        now = results.saved(execution)
+                        about = PlayedStage(each, values(each), now, again)
+                        for one in told:
+                            one.stage(about)
+                    yield each
         places.merge_journals(journal)
         states = results.saved(execution)
         report.write(file, played, folder)

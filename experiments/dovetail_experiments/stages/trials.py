@@ -107,6 +107,8 @@ def execute(
             connect=options.connect,
             token=options.token,
             on=options.on,
+            track=options.track,
+            callbacks=options.callbacks,
         )
     if extend:
         raise DovetailError(f"{path}: --extend is for one execution; remove seeds and [sweep]")

@@ -1,0 +1,251 @@
+"""Callbacks, which are told of an execution while it is played: your own, trackers, and what
+keeps states on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dovetail.peer.extras import needed
+from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.seats import seated
+from dovetail_experiments.files.file import Evaluation, ExperimentFile, Phase
+from dovetail_experiments.reports.output import write
+from dovetail_experiments.stages.schedule import Stage, StageResult
+
+STATES = "states"
+"""The folder of the states that phases keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionStart:
+    """An execution that begins, or is resumed."""
+
+    file: ExperimentFile
+    number: int
+    """Of the execution in its record."""
+    folder: Path
+    """Where it leaves its files."""
+    variant: str
+    """The values of a sweep; empty without one."""
+    settings: Mapping[str, str]
+    """The same by key of the file."""
+
+    @property
+    def title(self) -> str:
+        """A name that no other execution of the record has."""
+        words = (self.file.name, self.variant, f"seed {self.file.seed}", f"({self.number})")
+        return " ".join(filter(None, words))
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedStage:
+    """A stage that is over: a stretch of a phase, or one playing of an evaluation."""
+
+    result: StageResult
+    values: dict[str, float]
+    """Means by name: ``PART/AGENT/return``, ``score`` and the measures of agents."""
+    states: Mapping[str, bytes]
+    """The learners' states after it, by name."""
+    again: bool
+    """True if an earlier attempt played it, and it is only told again."""
+
+    @property
+    def stage(self) -> Stage:
+        """Its place in the schedule."""
+        return self.result.stage
+
+    @property
+    def trained(self) -> int:
+        """The learning episodes up to its end."""
+        stage = self.stage
+        return stage.trained + (stage.episodes if stage.mode == "learn" else 0)
+
+
+class Callback:
+    """Base class of what is told of executions; give instances to ``trials.execute``.
+
+    An exception ends the execution, which ``resume`` continues.  With ``jobs`` above 1 an instance
+    is pickled, and each execution has a copy.
+    """
+
+    def begin(self, start: ExecutionStart) -> None:
+        """An execution begins or is resumed."""
+
+    def stage(self, played: PlayedStage) -> None:
+        """A stage is over and in the record; told of all stages in order."""
+
+    def end(self) -> None:
+        """The execution is over, or failed."""
+
+
+def values(result: StageResult) -> dict[str, float]:
+    """Return the means of a stage's finite values by name."""
+    part = result.stage.part
+    sums: dict[str, tuple[float, int]] = {}
+    for episode in result.episodes:
+        agents = seated(part.seats, episode.index if part.rotate else 0)
+        for number, (agent, seat) in enumerate(zip(agents, episode.seats, strict=True)):
+            found = {**seat.measures, "return": seat.total}
+            if episode.outcome is not None:
+                found["score"] = episode.outcome[number]
+            for name, value in found.items():
+                if math.isfinite(value):
+                    key = f"{part.name}/{agent}/{name}"
+                    total, count = sums.get(key, (0.0, 0))
+                    sums[key] = total + value, count + 1
+    return {key: total / count for key, (total, count) in sums.items()}
+
+
+@contextmanager
+def telling(callbacks: list[Callback], start: ExecutionStart) -> Iterator[None]:
+    """Tell callbacks of the beginning and the end of an execution."""
+    begun: list[Callback] = []
+    try:
+        for each in callbacks:
+            each.begin(start)
+            begun.append(each)
+        yield
+    finally:
+        for each in begun:
+            each.end()
+
+
+# -- states ----------------------------------------------------------------------------------------
+
+
+class KeptStates(Callback):
+    """Writes the states that ``save_every`` and ``keep_best`` of phases ask for into the folder
+    ``states``."""
+
+    def begin(self, start: ExecutionStart) -> None:
+        """Begin with an execution."""
+        self._file = start.file
+        self._folder = start.folder / STATES
+        self._best: dict[str, float] = {}
+        """By agent."""
+        self._phase: Phase | None = None
+
+    def stage(self, played: PlayedStage) -> None:
+        """Write what is asked for after a stage."""
+        part = played.stage.part
+        if isinstance(part, Phase):
+            self._phase = part
+            done = played.stage.first + played.stage.episodes
+            if part.save_every and done % part.save_every == 0:
+                for name in played.stage.learners:
+                    self._write(name, str(played.trained), played)
+        elif isinstance(part, Evaluation) and self._phase and self._phase.keep_best == part.name:
+            for name in dict.fromkeys(part.seats):
+                found = [played.values.get(f"{part.name}/{name}/{w}") for w in ("score", "return")]
+                value = next((each for each in found if each is not None), None)
+                if value is None or name not in played.states:
+                    continue
+                if value > self._best.get(name, -math.inf):
+                    self._best[name] = value
+                    self._write(name, "best", played)
+
+    def _write(self, name: str, mark: str, played: PlayedStage) -> None:
+        if played.again:  # the attempt that played it wrote it, too
+            return
+        try:
+            self._folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise DovetailError(f"cannot write {self._folder}: {error.strerror}") from None
+        write(self._folder / f"{name}@{mark}.state", played.states[name])
+
+
+# -- trackers --------------------------------------------------------------------------------------
+
+
+class TensorBoard(Callback):
+    """Writes values as they come into the folder ``tensorboard``."""
+
+    def begin(self, start: ExecutionStart) -> None:
+        """Begin with an execution."""
+        module = needed("tensorboardX")
+        self._writer = module.SummaryWriter(str(start.folder / "tensorboard"))
+
+    def stage(self, played: PlayedStage) -> None:
+        """Write a stage's values."""
+        for name, value in played.values.items():
+            self._writer.add_scalar(name, value, played.trained)
+        self._writer.flush()
+
+    def end(self) -> None:
+        """Close the files."""
+        self._writer.close()
+
+
+class WandB(Callback):
+    """Logs to a module with the functions of Weights & Biases: ``wandb`` itself, or ``trackio``.
+
+    Args:
+        name: of the module.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def begin(self, start: ExecutionStart) -> None:
+        """Begin with an execution."""
+        self._module = needed(self._name)
+        config = {**msgspec.to_builtins(start.file), **start.settings}
+        self._module.init(project=start.file.name, name=start.title, config=config)
+
+    def stage(self, played: PlayedStage) -> None:
+        """Log a stage's values."""
+        self._module.log(dict(played.values), step=played.trained)
+
+    def end(self) -> None:
+        """End the run."""
+        self._module.finish()
+
+
+class MLflow(Callback):
+    """Logs to MLflow."""
+
+    def begin(self, start: ExecutionStart) -> None:
+        """Begin with an execution."""
+        self._module: Any = needed("mlflow")
+        self._module.set_experiment(start.file.name)
+        self._module.start_run(run_name=start.title)
+        self._module.log_params({"seed": start.file.seed, **start.settings})
+
+    def stage(self, played: PlayedStage) -> None:
+        """Log a stage's values."""
+        named = {_plain(name): value for name, value in played.values.items()}
+        self._module.log_metrics(named, step=played.trained)
+
+    def end(self) -> None:
+        """End the run."""
+        self._module.end_run()
+
+
+def _plain(name: str) -> str:
+    """Return a name of the characters that MLflow takes."""
+    return "".join(each if each.isalnum() or each in "_-. /" else "_" for each in name)
+
+
+TRACKERS = ("tensorboard", "wandb", "mlflow", "trackio")
+
+
+def tracker(name: str) -> Callback:
+    """Return a new tracker.
+
+    Raises:
+        DovetailError: there is none of this name.
+    """
+    if name == "tensorboard":
+        return TensorBoard()
+    if name == "mlflow":
+        return MLflow()
+    if name in TRACKERS:
+        return WandB(name)
+    raise DovetailError(f"--track {name}: expected one of {', '.join(TRACKERS)}")
