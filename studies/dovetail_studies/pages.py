@@ -12,9 +12,10 @@ import msgspec
 
 from dovetail.protocol.errors import DovetailError
 from dovetail_experiments.reports import output
-from dovetail_studies import curves
+from dovetail_studies import alike, curves
 from dovetail_studies.archive import Member, Place, members
 from dovetail_studies.archive import write as archive
+from dovetail_studies.code import digest
 from dovetail_studies.findings import FINDINGS, TERMS, UNCOMPARED
 from dovetail_studies.learned import KEPT as STATES
 from dovetail_studies.learned import keep as keep_states
@@ -160,7 +161,12 @@ def compared(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
     text = f"{found.row.key}: {len(of) - len(wrong)} of {len(of)} pieces give the results in {kept}"
     if new := len(found.records) - len(of):
         text += f", which has none of {new} more"
-    return text + "".join(f"\ndiffers: {unit}" for unit in wrong)
+    assert found.row.work is not None
+    code = digest(found.row.work)
+    for unit in wrong:
+        other = records[key(unit)].code not in ("", code)
+        text += f"\ndiffers{' (kept from other code)' if other else ''}: {unit}"
+    return text
 
 
 def fresh(whole: Study, found: RowState, kept: Path = KEPT_RESULTS) -> str:
@@ -425,8 +431,8 @@ def summary(out: Path = OUT, kept: Path = KEPT_RESULTS) -> str:
         "in a minute or two; a run that was stopped continues. `--again` measures learners "
         "without training them, where their states are kept, which the page says below the "
         "table. `--first-seed 1001` takes other seeds, and says how many figures lie where "
-        "those of the page predict them. `--again --quick` repeats the short trainings that are "
-        "kept, and so tells whether this machine rounds as the one that made them. The tables "
+        "those of the page predict them. `--again` also repeats a short training of the row and "
+        "says whether this machine rounds as the one that wrote the pages. The tables "
         "of RLGame and of the runs of Amazons count the games of training itself and rest on no "
         "state; the weights of Amazons and of dots are in the results. A table of Dominion's "
         "learner is too large to be kept: the row's command trains all of its tables again, "
@@ -496,6 +502,7 @@ def write(
             place = kept_states(docs / "states", name, found.row, found.size)
             keep_states(learned, place, whole_here)
     keep(kept / f"{name}.zip", records)
+    alike.write(whole, out, kept)
     path = docs / f"{name}.md"
     output.write(path, page(whole, all_found).encode())
     try:

@@ -16,7 +16,7 @@ from dovetail_studies.archive import Member, Place
 from dovetail_studies.rows import Done, Result, Unit
 
 
-class KeptResult(Struct, forbid_unknown_fields=True):
+class KeptResult(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A piece of work that is done."""
 
     unit: Unit
@@ -24,6 +24,8 @@ class KeptResult(Struct, forbid_unknown_fields=True):
     date: str
     versions: str
     seconds: float
+    code: str = ""
+    """Digest of the code of its row; see ``code.digest``. Older results have none."""
 
 
 def versions() -> str:
@@ -110,14 +112,14 @@ class KeptResults:
         except OSError as error:
             raise unwritten(self.path, error) from None
 
-    def add(self, unit: Unit, result: Result, seconds: float) -> None:
-        """Write a result to disk.
+    def add(self, unit: Unit, result: Result, seconds: float, code: str = "") -> None:
+        """Write a result to disk, with the digest of the code that made it.
 
         Raises:
             DovetailError: it cannot be written.
         """
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        record = KeptResult(unit, result, today, versions(), round(seconds, 1))
+        record = KeptResult(unit, result, today, versions(), round(seconds, 1), code)
         folder_of(self.path)
         line = msgspec.json.encode(record) + b"\n"
         try:

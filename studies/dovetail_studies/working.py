@@ -16,6 +16,7 @@ from dovetail_experiments.engines.nodes import Outfit, versions
 from dovetail_experiments.engines.pieces import PieceFailed, PieceLost, Yielded, pieces
 from dovetail_experiments.files.file import Resources
 from dovetail_studies.archive import Member
+from dovetail_studies.code import digest
 from dovetail_studies.learned import KEPT, States, using
 from dovetail_studies.results import KeptResults, key
 from dovetail_studies.rows import SIZES, Result, Row, SizeName, Study, Unit, study
@@ -112,11 +113,18 @@ def run(
     todo: list[tuple[str, Row, SizeName, KeptResults, Unit]] = []
     taken: set[tuple[str, str, bytes]] = set()
     for whole, row in ((whole, row) for whole, rows in chosen for row in rows):
-        if not row.runs:
+        if row.work is None:
             raise DovetailError(f"row {row.key} of study {whole.name} cannot be run: {row.missing}")
         size = pick(row, wanted)
         results = KeptResults([file(again or out, whole.name, row, size)])
-        missing = results.todo(units(row, size, count, first))
+        wanted_units = units(row, size, count, first)
+        missing = results.todo(wanted_units)
+        older = sum(each.code != digest(row.work) for each in results.of(wanted_units))
+        if older:
+            told(
+                f"{whole.name} {row.key} ({size}): {older} of {len(wanted_units)} results in "
+                f"{results.path} are of other code; remove the file to make them again"
+            )
         if missing:
             results.ready()
         for unit in missing:
@@ -127,7 +135,8 @@ def run(
 
     def keep(number: int, found: tuple[Result, float]) -> None:
         name, row, size, results, unit = todo[number]
-        results.add(unit, *found)
+        assert row.work is not None
+        results.add(unit, *found, digest(row.work))
         told(f"{name} {row.key} ({size}) {_short(unit)}: {found[1]:.1f} s")
 
     def place(name: str, row: Row, size: SizeName) -> States:

@@ -4,10 +4,12 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import stdev
+from threading import Barrier
 
 import pytest
 from scipy import stats
@@ -17,8 +19,9 @@ from dovetail import DovetailError
 from dovetail.cli import app
 from dovetail.cli.common import command
 from dovetail_experiments.statistics import Estimate, mean
-from dovetail_studies import pages, working
+from dovetail_studies import alike, code, pages, rows, working
 from dovetail_studies.archive import members, write
+from dovetail_studies.commands.study import study as again
 from dovetail_studies.findings import FINDINGS
 from dovetail_studies.learned import States
 from dovetail_studies.results import KeptResults
@@ -464,3 +467,90 @@ def test_other_seeds_are_counted_by_where_the_page_predicts_them(
         assert said in text
         assert ("outside: won" in text) == (value == 0.65)
     assert "nothing to compare" in pages.fresh(whole, found, tmp_path / "none")
+
+
+def test_results_of_other_code_are_named_and_kept(
+    sums: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    chosen = [(sums, [sums.row("halves")])]
+    working.run(chosen, "quick", out=tmp_path, told=lines.append)
+    working.run(chosen, "quick", out=tmp_path, told=lines.append)
+    assert len(lines) == 2
+    monkeypatch.setattr(working, "digest", lambda work: "another")
+    working.run(chosen, "quick", 3, out=tmp_path, told=lines.append)
+    path = working.file(tmp_path, "sums", sums.row("halves"), "quick")
+    assert lines[2] == (
+        f"sums halves (quick): 2 of 3 results in {path} are of other code; remove the file to make "
+        "them again"
+    )
+    assert [each.code for each in KeptResults([path]).records.values()][2] == "another"
+
+
+def test_a_digest_of_code_is_of_what_it_imports_and_not_of_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    top, below = (tmp_path / f"dovetail_games_{name}.py" for name in ("top", "below"))
+    top.write_text("def work(unit):\n    from dovetail_games_below import rate\n    return rate\n")
+
+    def found(text: str) -> str:
+        below.write_text(text)
+        for each in (code._parsed, code._digest):
+            each.cache_clear()
+        return code._digest("dovetail_games_top")
+
+    first = found("rate = 1\n")
+    assert found('"""The rate."""\n\nrate = 1  # of all\n') == first
+    assert found("rate = 2\n") != first
+    assert code.digest(partial(_row)) == code.digest(_row)
+    assert len({code.digest(row.work) for row in study("tetris").rows if row.work}) > 1
+
+
+def test_a_short_training_says_whether_a_machine_rounds_alike(
+    sums: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = sums.row("halves")
+    kept = tmp_path / "results"
+    kept.mkdir()
+    assert alike.said(sums, row, kept).endswith("has no short training to compare")
+    working.run([(sums, [row])], "quick", out=tmp_path, told=lambda line: None)
+    alike.write(sums, tmp_path, kept)
+    alike.write(Study("others", "Others", ()), tmp_path, kept)
+    assert alike.said(sums, row, kept) == (
+        "halves: a short training gives the kept digest: this machine rounds alike"
+    )
+    monkeypatch.setattr(alike, "work", lambda *piece: ({"won": 1.0 + 2**-52}, 0.1))
+    assert alike.said(sums, row, kept).endswith("this machine rounds otherwise")
+    monkeypatch.setattr(alike, "digest", lambda work: "another")
+    assert alike.said(sums, row, kept).endswith("its code is another, or its rounding")
+    assert alike.digest_of({"a": [{"seconds": 1, "b": 2}]}) == alike.digest_of({"a": [{"b": 2}]})
+
+
+def test_two_that_measure_again_at_once_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each does every piece, though the other has done it, too."""
+    together = Barrier(2)
+    done: list[int] = []
+
+    def work(unit: Unit) -> dict[str, float]:
+        together.wait(60)
+        done.append(unit["seed"])
+        return {"won": 1.0 / unit["seed"]}
+
+    whole = Study("sums", "Sums", (replace(_row(), work=work),))
+    for module in (working, rows):
+        monkeypatch.setattr(module, "study", lambda name: whole)
+    monkeypatch.setattr(alike, "said", lambda *row: "")
+    monkeypatch.chdir(tmp_path)
+    with ThreadPoolExecutor(2) as pool:
+        both = [
+            pool.submit(again, "sums", "halves", quick=True, again=True, jobs=1, seeds=3)
+            for _ in range(2)
+        ]
+        for each in both:
+            each.result()
+    assert sorted(done) == [1, 1, 2, 2, 3, 3]
+    assert capsys.readouterr().out.count("none of these 3 pieces") == 2
+    assert not list(tmp_path.iterdir())

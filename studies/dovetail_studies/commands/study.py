@@ -79,7 +79,7 @@ def study(
 
     Example: dovetail study dominion bots-2 --quick
     """
-    from dovetail_studies import pages, rows, working
+    from dovetail_studies import alike, pages, rows, working
 
     if quick and part:
         raise UsageError("--quick and --part exclude each other; give one of them")
@@ -132,6 +132,7 @@ def study(
                 typer.echo("\n".join(pages.section(whole, found)))
                 if again:
                     typer.echo(pages.compared(whole, found))
+                    typer.echo(alike.said(whole, one))
                 if first_seed > 1:
                     typer.echo(pages.fresh(whole, found))
 

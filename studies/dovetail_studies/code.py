@@ -1,0 +1,78 @@
+"""Digests of code: tell results that other code made from those of this."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("dovetail_agents", "dovetail_games", "dovetail_studies")
+"""Packages that decide a result; the core, whose tests keep episodes as they were, is left out."""
+
+
+def digest(work: Callable[..., Any]) -> str:
+    """Return a digest of a function's module and of all modules of ``PACKAGES`` that it imports.
+
+    Comments, docstrings and layout do not count.
+    """
+    while isinstance(work, partial):
+        work = work.func
+    return _digest(work.__module__)
+
+
+@cache
+def _digest(module: str) -> str:
+    found: dict[str, bytes] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name], imported = _parsed(name)
+            waiting += imported
+    whole = hashlib.sha256()
+    for name, part in sorted(found.items()):
+        whole.update(name.encode() + part)
+    return whole.hexdigest()[:16]
+
+
+@cache
+def _parsed(module: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return a digest of a module's code, and the modules that it imports anywhere."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        return b"", ()
+    tree = ast.parse(Path(spec.origin).read_bytes())
+    imported = tuple(_imported(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [each for each in node.body if not _is_text(each)]
+    return hashlib.sha256(ast.dump(tree).encode()).digest(), imported
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGES):
+            assert node.module is not None
+            yield node.module
+            for each in node.names:
+                if _is_module(name := f"{node.module}.{each.name}"):
+                    yield name
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # its parent is no package
+        return False
