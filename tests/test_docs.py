@@ -67,6 +67,19 @@ def test_the_examples_of_a_page_run(page: str, monkeypatch: pytest.MonkeyPatch) 
         check_agent(module.Learner, environment=module.Nim)
 
 
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "bridges").glob("*.md")), ids=lambda page: page.stem
+)
+def test_the_page_of_a_bridge_ends_with_its_limits_and_what_was_tried(page: Path) -> None:
+    if page.stem in ("README", "training"):
+        pytest.skip("about several bridges")
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[-2:] == ["Limits", "Tried"]
+    tried = text.partition("\n## Tried\n")[2]
+    assert re.search(r"\b20\d\d\b", tried), "say when"
+    assert re.search(r"\d", tried), "say how many, with which versions"
+
+
 @functools.cache
 def anchors(page: Path) -> frozenset[str]:
     """Return what links to the headings of a page end in, as GitHub makes them."""
