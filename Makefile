@@ -34,7 +34,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture docs diagrams gallery test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
+.PHONY: architecture docs diagrams gallery test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-ray-small test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -163,6 +163,9 @@ test-page: $(STAMP) ## play every game on the page, othello in TypeScript too, a
 
 test-ray: $(RAY_STAMP) ## play on a Ray cluster of three nodes on this host, and kill some (slow)
 	$(BIN)/python -m pytest -rs -m slow tests/experiments/test_cluster.py
+
+test-ray-small: $(RAY_STAMP) ## the smallest of them, which CI runs: a tournament of which a worker is killed
+	$(BIN)/python -m pytest -n 0 -m slow tests/experiments/test_cluster.py -k "worker-SIGKILL or killed_driver"
 
 studies: $(STAMP) ## run every row of the studies at its small size: 150 s on two free cores, five minutes at most
 	$(BIN)/dovetail study --all --quick

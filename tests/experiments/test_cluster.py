@@ -6,6 +6,7 @@ Their results are compared with those of one machine.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -268,6 +269,15 @@ def account(folder: Path) -> Account:
     return sorted(found, key=lambda row: [row[key] for key in order]), sorted(states)
 
 
+def differences(one: Account, other: Account) -> list[Any]:
+    """Return the first rows that differ; pytest would compare thousands of them for minutes."""
+    found: list[Any] = []
+    for mine, theirs in zip(one, other, strict=True):
+        pairs = itertools.zip_longest(mine, theirs)
+        found += itertools.islice((each for each in pairs if each[0] != each[1]), 3)
+    return found
+
+
 def results(folder: Path) -> str:
     """Return the results for programs, but for the software, which may change while this runs."""
     text = (folder / "results.json").read_text()
@@ -283,7 +293,7 @@ def test_a_search_with_a_killed_node_is_as_on_one_machine(nodes: Nodes, folder: 
     assert "on Ray: 3 nodes with 3 CPUs" in said
     here = run(file, "--in-process", "--out", str(folder.parent / "here"))
     assert here.returncode == 0, here.stderr
-    assert account(out) == account(folder.parent / "here" / "sweep")
+    assert differences(account(out), account(folder.parent / "here" / "sweep")) == []
     assert results(out) == results(folder.parent / "here" / "sweep")
     for trial in sorted((out / "trials").iterdir()):
         assert {"results.json", "summary.txt", "progress.txt", "curves.png", "logs"} <= {
@@ -354,7 +364,7 @@ def test_shards_of_which_two_die_play_a_tournament_as_one_machine(
     said, wrong = disturbed(file, nodes, out, 1, ["kill", "kill", "add", "add"], "--shards=3")
     assert len(re.findall("^shard . is lost", wrong.replace("dovetail: ", ""), re.M)) == 2, wrong
     assert said.count("shard 3: node ") == 1
-    assert account(out) == undisturbed
+    assert differences(account(out), undisturbed) == []
     assert not list(out.glob("*.shard-*"))
     secrets = [path for path in out.rglob("*") if path.suffix in (".key",) or "access" in path.name]
     assert secrets == []
@@ -387,9 +397,11 @@ def test_a_learner_with_actors_goes_on_from_its_last_save_when_its_node_dies(
         said, wrong = program.communicate(timeout=240)
     assert program.returncode == 0, wrong
     assert "play from the last finished stage" in wrong
-    assert account(out) == account(whole)
+    # With two environments a learner hears of episodes in the order in which they come.
+    assert played(out) == played(whole)
     with Records(out) as records:
-        assert max(row["attempt"] for row in records.rows("executions")) == 2
+        assert [row["attempt"] for row in records.rows("executions")] == [2]
+        assert sum(row["attempt"] > 1 for row in records.rows("stages")) <= 1
 
 
 @pytest.mark.parametrize(
@@ -468,7 +480,9 @@ VICTIMS = [
 ]
 
 
-@pytest.mark.parametrize(("victim", "number"), VICTIMS)
+@pytest.mark.parametrize(
+    ("victim", "number"), VICTIMS, ids=[f"{victim}-{number.name}" for victim, number in VICTIMS]
+)
 def test_a_shard_of_which_a_program_is_killed_or_frozen_loses_nothing(
     nodes: Nodes, folder: Path, undisturbed: Account, victim: str, number: signal.Signals
 ) -> None:
@@ -491,7 +505,7 @@ def test_a_shard_of_which_a_program_is_killed_or_frozen_loses_nothing(
         _, wrong = program.communicate(timeout=240)
     assert program.returncode == 0, wrong
     assert "Traceback" not in wrong
-    assert account(out) == undisturbed
+    assert differences(account(out), undisturbed) == []
     gone(nodes)
 
 
@@ -528,7 +542,13 @@ def test_what_a_killed_driver_has_played_is_played_on_without_a_cluster(
     assert again.returncode == 0, again.stderr
     assert "measured after 0: played before" in again.stdout
     assert kept >= 100
-    assert account(out) == undisturbed
+    assert differences(account(out), undisturbed) == []
+
+
+def played(folder: Path) -> list[tuple[Any, ...]]:
+    """Return which episodes a record has."""
+    keys = ("stage", "number", "seat", "seed", "agent", "type")
+    return [tuple(row[key] for key in keys) for row in account(folder)[0]]
 
 
 def parent(process: int) -> int:
@@ -581,7 +601,7 @@ def test_shards_whose_brokers_are_killed_at_random_lose_and_double_nothing(
     assert program.returncode == 0, wrong
     here = run(file, "--in-process", "--out", str(folder.parent / "here"))
     assert here.returncode == 0, here.stderr
-    assert account(out) == account(folder.parent / "here" / "cup")
+    assert differences(account(out), account(folder.parent / "here" / "cup")) == []
 
 
 def test_a_study_row_is_done_on_nodes(nodes: Nodes, tmp_path: Path) -> None:
