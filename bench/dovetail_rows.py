@@ -42,8 +42,10 @@ STACKED_TRIVIAL = Game(
 """The trivial game again, as arrays."""
 TRIVIAL = Game("bench.peers:Trivial", "trivial", "bench.peers:First", "first")
 FRAMES = Game("bench.peers:Frames", "frames", "bench.peers:First", "first")
-CONNECT_FOUR = Game("connect_four", "connect_four", "random", "random")
-GAMES = {"trivial": TRIVIAL, "connect_four": CONNECT_FOUR}
+GAMES = {
+    "trivial": TRIVIAL,
+    "connect_four": Game("connect_four", "connect_four", "random", "random"),
+}
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ def running(
                 cwd=ROOT,
                 env={**os.environ, **variables},
             )
-            stack.callback(_end, process)
+            stack.callback(process.communicate)
+            stack.callback(process.kill)
             return process
 
         def start(*arguments: str) -> subprocess.Popen[str]:
@@ -114,21 +117,11 @@ def _last(log: IO[str]) -> str:
     return lines[-1] if lines else "it says nothing"
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.communicate(timeout=10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-
-
 @contextlib.contextmanager
 def playing(
     experiment: Experiment,
     game: Game,
     concurrency: int,
-    clock: float | None = 60.0,
     *,
     stacked: bool = False,
 ) -> Iterator[Iterator[int]]:
@@ -140,7 +133,7 @@ def playing(
         episodes=MANY,
         concurrency=concurrency,
         seed=1,
-        clock={"decision": clock},
+        clock={"decision": 60.0},
         configuration=game.configuration,
         stacked=stacked,
     )

@@ -20,6 +20,7 @@ OPEN_ENV = "OpenEnv server, its client"
 DM_ENV_RPC = "dm_env_rpc server, its adaptor"
 VECTOR = "Gymnasium's AsyncVectorEnv"
 KAGGLE = "kaggle-environments' Connect X"
+LANGUAGES = ("cpp", "go", "java", "rust", "typescript")
 
 
 @dataclass(frozen=True)
@@ -185,10 +186,10 @@ GROUPS: dict[str, Group] = {
         pin=False,
         note="rl_environment plays OpenSpiel's Connect Four in C++, ours the trivial game in Python",
     ),
-    "frames 28 kB": _frames(1, 28_224, 0.6, _servers(28_224)),
-    "frames 100 kB": _frames(1, 100_000, 0.6, _servers(100_000)),
-    "frames 1 MB": _frames(1, 1_000_000, 0.5, _servers(1_000_000)),
-    "frames at once": _frames(64, 28_224, 1.0, {}),
+    "frames-28kB": _frames(1, 28_224, 0.6, _servers(28_224)),
+    "frames-100kB": _frames(1, 100_000, 0.6, _servers(100_000)),
+    "frames-1MB": _frames(1, 1_000_000, 0.5, _servers(1_000_000)),
+    "frames-64": _frames(64, 28_224, 1.0, {}),
     "servers": Group(
         {
             "hosted": Subject("matches ipc 1 hosted"),
@@ -254,12 +255,19 @@ GROUPS: dict[str, Group] = {
         pin=False,
         note="games in batches are played in one process, without a broker",
     ),
-    "clients": Group(
-        {name: Subject(f"client {name}") for name in ("python", "java", "typescript")},
-        [
-            Bar("1 match, tcp, Java", "java", "python", 1.0),
-            Bar("1 match, tcp, TypeScript", "typescript", "python", 1.0),
-        ],
-        note="clients must be built (make clients)",
-    ),
+    **{
+        f"clients{size and f'-{size}'}": Group(
+            {name: Subject(f"client {name} {size}") for name in ("python", *LANGUAGES)},
+            [
+                Bar(
+                    f"1 match, tcp, {name}{size and f', observations of {int(size):,} bytes'}",
+                    *(name, "python", 0.5 if size else 1.0),
+                )
+                for name in LANGUAGES
+            ],
+            pin=not size,
+            note="clients must be built (make clients)" if not size else "",
+        )
+        for size in ("", "28224", "1000000")
+    },
 }

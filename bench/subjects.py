@@ -25,9 +25,7 @@ from bench import dovetail_rows as rows
 from bench.measure import BenchError, Measurement, children, hear, steady
 from bench.references import Transport
 
-OBSERVERS = 20
-SHARD_MATCHES = 64
-"""Matches at once in each shard."""
+OBSERVERS, SHARD_MATCHES = 20, 64
 
 
 def _bursts(there: rows.Running, game: rows.Game, count: int, **options: bool) -> Measurement:
@@ -145,12 +143,18 @@ def shards(count: str) -> Iterator[Measurement]:
 
 
 @contextlib.contextmanager
-def client(language: str) -> Iterator[Measurement]:
-    """One match in lock-step, agent and environment in a language."""
-    run = (str(rows.ROOT / "clients" / "run"), language, "bench")
-    game = rows.Game("", "bench", "", "bench", ((*run, "environment"), (*run, "agent")))
-    if language == "python":
-        game = rows.Game("bench.peers:Bench", "bench", "bench.peers:BenchAgent", "bench")
+def client(language: str, size: str = "") -> Iterator[Measurement]:
+    """One match in lock-step, agent and environment in a language; observations of a ``size`` are made in Python."""
+    ours = (sys.executable, "-m", "dovetail")
+    environment: tuple[str, ...] = (*ours, "env", "bench.peers:Bench")
+    agent: tuple[str, ...] = (*ours, "agent", "bench.peers:BenchAgent")
+    if language != "python":
+        run = (str(rows.ROOT / "clients" / "run"), language, "bench")
+        environment, agent = (*run, "environment"), (*run, "agent")
+    game = rows.Game("", "bench", "", "bench", (environment, agent))
+    if size:
+        frames, asked = (*ours, "env", "bench.peers:Frames"), {"size": int(size)}
+        game = rows.Game("", "frames", "", "bench", (frames, agent), asked)
     with contextlib.ExitStack() as stack:
         try:
             there = stack.enter_context(rows.running(game, "tcp"))
