@@ -179,8 +179,9 @@ func TestWithTheRealBroker(t *testing.T) {
 	must(t, err)
 
 	t.Run("run", func(t *testing.T) {
+		check := true
 		run, err := e.Run(ctx, dovetail.Run{Environment: "nim", Agents: []any{agent, agent}, Episodes: 50,
-			Configuration: map[string]any{"heap": 8}, Concurrency: 4, Check: true})
+			Configuration: map[string]any{"heap": 8}, Concurrency: 4, Check: &check})
 		must(t, err)
 		seen := map[int64]bool{}
 		for episode, err := range run.Episodes(ctx) {

@@ -135,8 +135,9 @@ type Run struct {
 	// Seconds for any answer without a clock; nil waits forever. Zero stands for 60, math.Inf(1) for
 	// nil.
 	AnswerTimeout float64
-	// True to check observations, legal actions and rewards against the declared spaces and range.
-	Check bool
+	// True to check observations, legal actions and rewards against the declared spaces and range; nil
+	// checks those of the run's first episode, false none.
+	Check *bool
 	// True if the experiment drives the run with `start` and `step`.
 	Stepwise bool
 	// Without `openings`: the number of first turns with random legal actions.
@@ -177,7 +178,7 @@ func (m *Run) wire(w *wire) {
 	opt(w, "stacked", &m.Stacked, false, boolean)
 	orDefault(w, "mode", &m.Mode, ModeLearn, formMode)
 	limit(w, "answer_timeout", &m.AnswerTimeout, 60, number)
-	opt(w, "check", &m.Check, false, boolean)
+	orNil(w, "check", &m.Check, boolean)
 	opt(w, "stepwise", &m.Stepwise, false, boolean)
 	opt(w, "opening_turns", &m.OpeningTurns, 0, integer)
 }

@@ -74,7 +74,9 @@ class Conversation:
             Voice(self, "agent", n, m.Offer(n, instance=True)) for n in run.get("substitutes", ())
         ]
         self.experiment = Voice(self, "experiment", "trial")
-        self.experiment.says(m.Run(1, "game", **{"agents": names, "retries": 0, **run}))
+        self.experiment.says(
+            m.Run(1, "game", **{"agents": names, "retries": 0, "check": False, **run})
+        )
         self.run = self.experiment.hears(m.Reply, id=1).body["run"]
         self.opened = self.environment.hears(m.Open)
         match = self.opened.match

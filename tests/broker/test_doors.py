@@ -146,7 +146,7 @@ def counted(text: str) -> str:
 def seen(experiment: Experiment) -> Any:
     """Return how an episode ended and what the agent saw."""
     Notes.saw = "nothing yet"
-    run = experiment.run("shows", [experiment.create("notes")], retries=0)
+    run = experiment.run("shows", [experiment.create("notes")], retries=0, check=False)
     try:
         [episode] = run
     except Exception as error:
@@ -229,7 +229,7 @@ def test_an_array_is_what_it_was_when_it_was_handed_out() -> None:
             return 0
 
     with InProcess([Reuses], [Keeps]) as experiment:
-        [episode] = experiment.run("reuses", [experiment.create("keeps")])
+        [episode] = experiment.run("reuses", [experiment.create("keeps")], check=False)
     assert episode.reason == "terminated"
     assert [(array.tolist(), legal) for array, legal in kept] == [
         ([1, 1], [0, 1]),

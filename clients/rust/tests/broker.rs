@@ -54,7 +54,7 @@ fn episodes_are_played() {
         seed: 3,
         configuration: map! { "heap" => 6 },
         concurrency: 4,
-        check: true,
+        check: Some(true),
         lookahead: true,
         ..Run::new("nim", [first, second])
     };

@@ -111,7 +111,7 @@ class PartRules(
     clock: ClockPart = ClockPart()
     check: bool | None = None
     """True if all episodes or none are checked against the game's declarations; by default the
-    first ones of a stage are, unless learners play several at once."""
+    first one of a stage is, unless learners play stacked turns."""
     thoughts: bool = False
     """True if everyone who watches may see what the agents think of their choices."""
 

@@ -282,8 +282,8 @@ class Playing:
             elif part.openings != "auto" or (trial and _repeats(job)):
                 job.book = self._book(stage)
         check = part.check
-        if check is None and start == 0 and _separable(stage):
-            count, check = min(count, part.round), True
+        if check is None and start == 0 and part.stacked and _evaluates(stage):
+            count, check = min(count, part.round), True  # episodes of a group are not checked
         first = stage.first + start
         job.gaps[:1] = [(start + count, left - count)] if count < left else []
         job.alone = count < left
@@ -312,7 +312,7 @@ class Playing:
                 mode=stage.mode,
                 modes=stage.modes,
                 rotate=part.rotate,
-                check=bool(check),
+                check=check,
                 label=self._store.label(job.row),
                 names=list(part.seats),
                 derivation=self._file.derivation,
@@ -470,15 +470,9 @@ class Playing:
         self._tried.add(known)
 
 
-def _separable(stage: Stage) -> bool:
-    """Return whether the first episodes of a stage can be a run of their own, without a change of
-    its results.
-
-    Learners that play several at once would learn from them in another order.
-    """
-    part = stage.part
-    alone = part.concurrency == 1 and not part.stacked
-    return alone or (stage.mode == "evaluate" and not stage.modes)
+def _evaluates(stage: Stage) -> bool:
+    """Return whether no agent of a stage may change."""
+    return stage.mode == "evaluate" and not stage.modes
 
 
 def _said(episode: Episode) -> str:

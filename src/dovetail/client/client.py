@@ -454,7 +454,7 @@ class Experiment(Closing):
             answer_timeout: Seconds for any answer without a clock; None waits forever. Default
                 60.0.
             check: True to check observations, legal actions and rewards against the declared spaces
-                and range. Default False.
+                and range; None checks those of the run's first episode, false none. Default None.
             clock: The seats' clocks: seconds for ``decision``, ``episode`` (all decisions
                 together), ``increment`` (added after each) and ``margin`` (for the network).
                 Default no limit.

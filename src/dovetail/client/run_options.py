@@ -13,7 +13,7 @@ class RunOptions(TypedDict, total=False):
 
     agents_seed: int | None
     answer_timeout: float | None
-    check: bool
+    check: bool | None
     clock: ClockRule | dict[str, Any]
     concurrency: int
     configuration: dict[str, Any]

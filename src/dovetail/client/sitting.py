@@ -79,7 +79,7 @@ class Sitting(Closing):
         patience: seconds to wait for environment and opponents; None waits forever.  The caller's
             own time has no limit.
         check: whether to check observations, legal actions and rewards against what the game
-            declares.
+            declares; None checks those of the first episode.
         name: what results and the journal call this seat; unique at the broker.
 
     Raises:
@@ -100,7 +100,7 @@ class Sitting(Closing):
         wants: Sequence[m.Want] = (),
         max_turns: int | None = None,
         patience: float | None = 60.0,
-        check: bool = False,
+        check: bool | None = None,
         name: str = "",
     ) -> None:
         _among("illegal", illegal, get_args(Illegal))

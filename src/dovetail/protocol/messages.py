@@ -1140,9 +1140,9 @@ class RunRules(PlayRules, frozen=True, kw_only=True):
     """``learn``: agents may change; ``evaluate``: they must not."""
     answer_timeout: Annotated[float, Meta(gt=0)] | None = 60.0
     """Seconds for any answer without a clock; nil waits forever."""
-    check: bool = False
+    check: bool | None = None
     """True to check observations, legal actions and rewards against the declared spaces and
-    range."""
+    range; nil checks those of the run's first episode, false none."""
     stepwise: bool = False
     """True if the experiment drives the run with ``start`` and ``step``."""
     opening_turns: Natural = 0

@@ -919,8 +919,9 @@ struct Run {
     Mode mode = Mode::learn;
     /// Seconds for any answer without a clock; nil waits forever. Above 0.
     std::optional<double> answer_timeout = 60.0;
-    /// True to check observations, legal actions and rewards against the declared spaces and range.
-    bool check = false;
+    /// True to check observations, legal actions and rewards against the declared spaces and range; nil
+    /// checks those of the run's first episode, false none.
+    std::optional<bool> check = {};
     /// True if the experiment drives the run with `start` and `step`.
     bool stepwise = false;
     /// Without `openings`: the number of first turns with random legal actions. At least 0.

@@ -1573,8 +1573,9 @@ pub struct Run {
     pub mode: Mode,
     /// Seconds for any answer without a clock; `None` waits forever.
     pub answer_timeout: Option<f64>,
-    /// True to check observations, legal actions and rewards against the declared spaces and range.
-    pub check: bool,
+    /// True to check observations, legal actions and rewards against the declared spaces and range;
+    /// `None` checks those of the run's first episode, false none.
+    pub check: Option<bool>,
     /// True if the experiment drives the run with `start` and `step`.
     pub stepwise: bool,
     /// Without `openings`: the number of first turns with random legal actions.
@@ -1615,7 +1616,7 @@ record! { Run "type" = "run";
     stacked "stacked" = false,
     mode "mode" = Mode::Learn,
     answer_timeout "answer_timeout" = Some(60.0),
-    check "check" = false,
+    check "check" = None,
     stepwise "stepwise" = false,
     opening_turns "opening_turns" = 0,
 }

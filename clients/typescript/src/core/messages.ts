@@ -1645,10 +1645,10 @@ export interface Run {
    */
   answer_timeout?: number | null;
   /**
-   * True to check observations, legal actions and rewards against the declared spaces and range.
-   * @defaultValue false
+   * True to check observations, legal actions and rewards against the declared spaces and range; null checks
+   * those of the run's first episode, false none.
    */
-  check?: boolean;
+  check?: boolean | null;
   /**
    * True if the experiment drives the run with `start` and `step`.
    * @defaultValue false

@@ -58,8 +58,11 @@ class Episodes(BrokerPart):
         watched = (run.rules.stepwise and run.asked.texts) or self._watching.all(run)
         number = self._broker.number()
         seed = run.schedule.seed(index)
+        rules = run.rules
+        if rules.check is None and index == run.asked.first_index:
+            rules = replace(rules, check=True)
         play = match.begin(
-            *(number, index, seed, run.rules, seated, now),
+            *(number, index, seed, rules, seated, now),
             watched=watched,
             scenes=self._watching.scenes(run),
             modes=run.modes(),

@@ -3045,7 +3045,8 @@ public sealed interface Message extends Encodable {
      *     fields allow it; see Stacked turns in SPEC.md.
      * @param mode {@code learn}: agents may change; {@code evaluate}: they must not.
      * @param answerTimeout Seconds for any answer without a clock; null waits forever.
-     * @param check True to check observations, legal actions and rewards against the declared spaces and range.
+     * @param check True to check observations, legal actions and rewards against the declared spaces and range;
+     *     null checks those of the run's first episode, false none.
      * @param stepwise True if the experiment drives the run with {@code start} and {@code step}.
      * @param openingTurns Without {@code openings}: the number of first turns with random legal actions.
      */
@@ -3083,7 +3084,7 @@ public sealed interface Message extends Encodable {
             boolean stacked,
             Mode mode,
             Double answerTimeout,
-            boolean check,
+            Boolean check,
             boolean stepwise,
             long openingTurns) implements Message {
         /** {@return {@code Run} with defaults in the other fields} */
@@ -3091,7 +3092,7 @@ public sealed interface Message extends Encodable {
             return new Run(
                     id, environment, agents, Map.of(), 1L, 0L, null, 0L, false, 1L, false, List.of(), List.of(), "",
                     AgentLost.FAIL, 0L, false, true, null, List.of(), List.of(), null, 2L, ClockRule.of(), null,
-                    Breach.FORFEIT, Breach.FORFEIT, Crash.INTERRUPT, false, 1L, false, Mode.LEARN, 60.0, false, false,
+                    Breach.FORFEIT, Breach.FORFEIT, Crash.INTERRUPT, false, 1L, false, Mode.LEARN, 60.0, null, false,
                     0L);
         }
 
@@ -3366,7 +3367,7 @@ public sealed interface Message extends Encodable {
         }
 
         /** {@return a copy with another {@code check}} */
-        public Run withCheck(boolean check) {
+        public Run withCheck(Boolean check) {
             return new Run(
                     id, environment, agents, configuration, episodes, seed, seeds, firstIndex, rotate, retries, secret,
                     modes, openings, label, onAgentLost, saveEvery, thoughts, texts, peer, substitutes, names,
@@ -3429,7 +3430,7 @@ public sealed interface Message extends Encodable {
                     .put("stacked", stacked, false)
                     .put("mode", mode, Mode.LEARN)
                     .put("answer_timeout", answerTimeout, 60.0)
-                    .put("check", check, false)
+                    .put("check", check, null)
                     .put("stepwise", stepwise, false)
                     .put("opening_turns", openingTurns, 0L)
                     .map();
@@ -3471,7 +3472,7 @@ public sealed interface Message extends Encodable {
                     fields.optional("stacked", Reader.BOOLEAN, false),
                     fields.optional("mode", Reader.word(Mode.class), Mode.LEARN),
                     fields.optional("answer_timeout", Reader.orNil(Reader.above(Reader.NUMBER, 0)), 60.0),
-                    fields.optional("check", Reader.BOOLEAN, false),
+                    fields.optional("check", Reader.orNil(Reader.BOOLEAN), null),
                     fields.optional("stepwise", Reader.BOOLEAN, false),
                     fields.optional("opening_turns", Reader.atLeast(Reader.INTEGER, 0), 0L));
         }
