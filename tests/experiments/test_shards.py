@@ -374,6 +374,16 @@ def test_the_last_shard_that_is_lost_ends_the_run_with_its_reason() -> None:
     del run
 
 
+def test_a_program_that_is_silent_loses_its_shard(caplog: pytest.LogCaptureFixture) -> None:
+    (one, two), shards, _run = mortal(40)
+    shards.fail(shards.all[1], RunFailed("unavailable", "td (agent-net) did not come back"))
+    assert (one.stopped, two.stopped) == (0, 1)
+    assert shards.alive == [shards.all[0]]
+    assert caplog.messages[0].endswith("td (agent-net) did not come back")
+    with pytest.raises(RunFailed, match="did not come back"):
+        shards.fail(shards.all[0], RunFailed("unavailable", "td (agent-net) did not come back"))
+
+
 def test_a_fault_of_the_file_loses_no_shard() -> None:
     (_one, two), shards, _run = mortal(40)
     for error in (RunFailed("seats", "two seats"), Refused("seats", "two seats")):

@@ -199,7 +199,7 @@ class Shards:
 
     def fail(self, shard: Shard, error: DovetailError) -> None:
         """Play without a shard, which has raised an error, unless that is the file's or it was the
-        last.
+        last. A program that runs and is silent counts as lost.
 
         Raises:
             DovetailError: the error, or why a program of the shard has ended, which explains more.
@@ -212,7 +212,8 @@ class Shards:
         except DovetailError as ended:
             reason = ended
         else:
-            if isinstance(error, RunFailed | Refused | Mistake):
+            frozen = isinstance(error, RunFailed) and error.code == "unavailable"
+            if isinstance(error, RunFailed | Refused | Mistake) and not frozen:
                 raise error
         self.losses += 1
         if self._another is not None and self.losses < LOSSES:
