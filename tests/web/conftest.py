@@ -124,7 +124,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("page"))
 
 
-# While it runs, so does an event loop in this thread, which tests of other modules may need themselves.
+# While it runs, so does an event loop in this thread, which tests of other modules may need
+# themselves.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """Return a browser; skip where there is none, but not in CI."""

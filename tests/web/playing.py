@@ -43,7 +43,8 @@ PLAY = (
 
 
 def begin(page: Any, url: str, game: str, opponent: str = "random", **options: str) -> None:
-    """Start a game of a person; ``options`` of the game and ``seed`` (2 unless given) are typed into the form."""
+    """Start a game of a person; ``options`` of the game and ``seed`` (2 unless given) are typed
+    into the form."""
     page.goto(f"{url}play/{game}")
     if opponent:
         page.select_option("select[name='seat.1']", opponent)

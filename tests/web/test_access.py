@@ -1,4 +1,4 @@
-"""What axe-core finds wrong with the pages: nothing; and what cannot be measured by it."""
+"""Axe-core finds nothing wrong with the pages; and what cannot be measured by it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Faulty(Agent):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, str, int]]:
-    """Return the page of a running arena, the tokens of an entrant and the operator, and the number of a paused agent."""
+    """Return the page of a running arena, the tokens of an entrant and the operator, and the number
+    of a paused agent."""
     folder = tmp_path_factory.mktemp("course")
     (folder / "arena.toml").write_text(ARENA.format(port=port()))
     (folder / "faulty.py").write_text(FAULTY)

@@ -1,4 +1,5 @@
-"""A page says within seconds that its server is gone, and that a server that came back does not know a game."""
+"""A page says within seconds that its server is gone, and that a server that came back does not
+know a game."""
 
 from __future__ import annotations
 

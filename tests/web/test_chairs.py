@@ -1,4 +1,4 @@
-"""What a person is shown, chooses and is advised."""
+"""A person is shown positions, chooses and is advised."""
 
 from __future__ import annotations
 

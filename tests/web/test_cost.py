@@ -1,4 +1,5 @@
-"""What the page costs the broker: counted, on a clock that the test sets, so that no other work disturbs it."""
+"""The page's cost to the broker: counted, on a clock that the test sets, so that no other work
+disturbs it."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ class Table:
                     self.replies.append(said.body)
 
     def carry(self, turns: float = float("inf")) -> None:
-        """Let the programs answer until so many turns are played."""
+        """Let the programs answer until a number of turns are played."""
         while self._to_hosts and self.core.broker.counters["turns"] < turns:
             place, frame = self._to_hosts.popleft()
             for answer in self._hosts[place].handle([self._read[place].decode(frame)]):
@@ -97,7 +98,7 @@ class Table:
 
 
 def played(browsers: int) -> Table:
-    """Return a table at which one game after another was played while so many browsers looked."""
+    """Return a table of which games were played in turn while a number of browsers looked."""
     table = Table()
     for seat in range(2):
         table.say(EXPERIMENT, m.ExperimentCreate(seat, "random", seed=seat))

@@ -1,4 +1,5 @@
-"""Slow, silent and many connections: a visitor is answered all the same, and the log stays short."""
+"""Slow, silent and many connections: a visitor is answered all the same, and the log stays
+short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Forms are guarded as sockets are: whose page sends them, whose session they belong to, and what a wrong password costs."""
+"""Forms are guarded as sockets are: whose page sends them, whose session they belong to, and what a
+wrong password costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What browsers ask of the broker: one slow agent stops no one else, and what is given up leaves nothing behind."""
+"""Requests of browsers to the broker: one slow agent stops no one else, and what is given up leaves
+nothing behind."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ class Page:
 
     def __init__(self) -> None:
         self.agent = "slow"
-        """Who is asked for a hint."""
+        """The agent that is asked for a hint."""
         self.removed: list[str] = []
         """Chairs."""
         self.line = Line()

@@ -1,4 +1,4 @@
-"""What many browsers, or slow ones, are sent: the newest position, and never a queue."""
+"""Many browsers, or slow ones, are sent the newest position, and never a queue."""
 
 from __future__ import annotations
 

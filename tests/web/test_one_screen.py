@@ -30,8 +30,22 @@ MEASURED = """() => {
 }"""
 
 
+SIZES = [(1280, 800), (390, 844)]
+
+
+def stands(page: Any, game: str, size: tuple[int, int]) -> Any:
+    """Return the place of a game's board, which stands in one screen with all that belongs to
+    it."""
+    found = page.evaluate(MEASURED)
+    assert found["low"] <= size[1], game
+    assert found["wide"] <= size[0], game
+    assert set(found["rim"]) <= {12}, "coordinates have one size"
+    assert max(found["board"]["width"], found["board"]["height"]) > 0.4 * min(size)
+    return found["board"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["desk", "phone"])
+@pytest.mark.parametrize("size", SIZES, ids=["desk", "phone"])
 def test_a_game_stands_in_one_screen(chromium: Any, served: Served, size: tuple[int, int]) -> None:
     width, height = size
     context = chromium.new_context(viewport={"width": width, "height": height})
@@ -40,14 +54,8 @@ def test_a_game_stands_in_one_screen(chromium: Any, served: Served, size: tuple[
     try:
         for game, options in GAMES.items():
             begin(page, served.url, game, "" if game in ("tetris", "2048") else "random", **options)
-            before = page.evaluate(MEASURED)
+            before = stands(page, game, size)
             play_on(page, 4)
-            found = page.evaluate(MEASURED)
-            for each in (before, found):
-                assert each["low"] <= height, game
-                assert each["wide"] <= width, game
-                assert set(each["rim"]) <= {12}, "coordinates have one size"
-            assert found["board"]["y"] == before["board"]["y"], "the board never moves"
-            assert max(found["board"]["width"], found["board"]["height"]) > 0.4 * min(size)
+            assert stands(page, game, size)["y"] == before["y"], "the board never moves"
     finally:
         context.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,9 +11,14 @@ from typing import Any
 import httpx
 import pytest
 from tests.clients.building import BUILD, CLIENTS, build, program
+from tests.experiments.test_drawing import OTHELLO
 
 from .conftest import Served
 from .playing import begin, play_on
+from .test_one_screen import SIZES, stands
+
+SAME = ("width", "height", "pieces", "palette", "lines")
+"""Of a scene and what is kept of it for the golden pictures."""
 
 pytestmark = pytest.mark.clients
 
@@ -28,6 +34,13 @@ def test_othello_is_played_by_clicking(page: Any, served: Served) -> None:
             served.offers("othello")
             begin(page, served.url, "othello")
             assert page.locator(".target").count() == 4
+            for width, height in SIZES:
+                page.set_viewport_size({"width": width, "height": height})
+                stands(page, "othello", (width, height))
+            link = page.locator("#here").get_attribute("href").partition("?")[0]
+            first = httpx.get(f"{served.url.rstrip('/')}{link}/turn/0").json()["scene"]
+            kept = json.loads(OTHELLO.read_text())[0]
+            assert [first[each] for each in SAME] == [kept[each] for each in SAME]
             assert play_on(page) > 20
             assert "The game is over" in page.inner_text("#status")
             shown = page.text_content("#text")

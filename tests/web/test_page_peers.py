@@ -1,4 +1,5 @@
-"""Agents, environments and experiments in a page, over WebSocket, with the compiled modules as they are."""
+"""Agents, environments and experiments in a page, over WebSocket, with the compiled modules as they
+are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do at a table besides moving: take back, ask, resign, play again; and what they may see."""
+"""People at a table take moves back, ask, resign and play again; and what they may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs elsewhere, watched on the page: a tournament, and a game with clocks."""
+"""Runs that others started, watched on the page: a tournament, and a game with clocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ name = "all"
 players = ["depth2", "dice", "search"]
 episodes = 2000
 """
-"""It lasts longer than the test, which ends it; a short one may be over before the page asks for the runs again."""
+"""It lasts longer than the test, which ends it; a short one may be over before the page asks for
+the runs again."""
 
 
 @pytest.mark.slow

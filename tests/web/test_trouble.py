@@ -1,4 +1,4 @@
-"""What goes wrong around the page: each thing is one clear line, and nothing else is disturbed."""
+"""Trouble around the page: each kind is one clear line, and nothing else is disturbed."""
 
 from __future__ import annotations
 

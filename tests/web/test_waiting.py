@@ -1,4 +1,4 @@
-"""What people can do while an agent thinks: have it decided, or replace the agent."""
+"""While an agent thinks, people can have it decided, or replace the agent."""
 
 from __future__ import annotations
 

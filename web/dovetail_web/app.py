@@ -64,7 +64,8 @@ OPTIONAL = {
 """The texts for addresses that only a page with certain options has."""
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
 MOST_DRAWN, MOST_READ = 2, 3
-"""Pictures that are drawn, and journals that are read or games that are replayed, at once; others wait, and other pages
+"""Pictures that are drawn, and journals that are read or games that are replayed, at once; others
+wait, and other pages
 do not."""
 
 
@@ -75,7 +76,8 @@ class Page:
         hub: the connection to the broker.
         journal: whose episodes can be replayed, if any.
         stores: whose results are shown.
-        arena: the description of the arena that the broker belongs to, if any. No games can be started
+        arena: the description of the arena that the broker belongs to, if any. No games can be
+            started
             then, since entrants' agents are there for the competition.
         peers: where the broker listens to programs in a browser, if visitors may write agents.
     """
@@ -207,7 +209,8 @@ class Page:
         return self.shown(request, "now")
 
     async def thumbnail(self, request: Request) -> Response:
-        """A picture of a game: one that comes with the page, or of the newest position that was seen."""
+        """A picture of a game: one that comes with the page, or of the newest position that was
+        seen."""
         name = request.path_params["environment"]
         if f"game-{name}.svg" in self._static:
             return RedirectResponse(f"{self._static.address}/game-{name}.svg", 302)
@@ -226,7 +229,8 @@ class Page:
         if game is None:
             raise HTTPException(
                 404,
-                f"The page does not have game {number}; see Play for the latest games, and Replays for older ones.",
+                f"The page does not have game {number}; see Play for the latest games, and "
+                "Replays for older ones.",
             )
         return self.shown(
             request,

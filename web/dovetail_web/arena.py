@@ -24,7 +24,8 @@ def routes(
     connected: Callable[[str], str],
     sessions: Sessions,
 ) -> tuple[list[Route], Callable[[str], bytes]]:
-    """Return the routes, and what gives a ladder's leaders as JSON; arguments and errors are those of
+    """Return the routes, and what gives a ladder's leaders as JSON; arguments and errors are those
+    of
     ``ArenaSite`` and ``EntrantPages``."""
     site = ArenaSite(file, shown, posted, sessions)
     pages = ArenaPages(site)

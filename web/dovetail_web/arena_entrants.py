@@ -1,4 +1,5 @@
-"""An entrant's own pages: signing in, its agents, games by request, submissions, and files to take away."""
+"""An entrant's own pages: signing in, its agents, games by request, submissions, and files to take
+away."""
 
 from __future__ import annotations
 
@@ -119,7 +120,8 @@ class EntrantPages:
             who = await asyncio.to_thread(self._proved, code)
             if who is None:
                 text = (
-                    f"No key that may enter has shown this code; run `{command('arena', 'sign-in', code)}`, wait "
+                    "No key that may enter has shown this code; run "
+                    f"`{command('arena', 'sign-in', code)}`, wait "
                     "until it says that it is connected, and try again."
                 )
                 return await self._ladders(request, 403, text, secret)
@@ -149,7 +151,8 @@ class EntrantPages:
         return who if who == description.OWN or state not in (None, "banned") else None
 
     def _whose(self, given: str) -> str | None:
-        """Return whose access token this is, an entrant's or the operator's; None if it is neither."""
+        """Return whose access token this is, an entrant's or the operator's; None if it is
+        neither."""
         own = self._site.own.encode()
         if given and hmac.compare_digest(own, given.encode(errors="replace")):
             return description.OWN

@@ -148,7 +148,8 @@ def results(
 def opponents(
     played: Sequence[FinishedUnit], player: int, players: Mapping[int, LadderPlayer]
 ) -> list[tuple[LadderPlayer, int, float]]:
-    """Return whom a player met, in how many units, and its mean points in those, the most frequent first."""
+    """Return whom a player met, in how many units, and its mean points in those, the most frequent
+    first."""
     found: dict[int, list[float]] = {}
     for unit in played:
         mine = unit.points[unit.players.index(player)]
@@ -160,7 +161,8 @@ def opponents(
 
 
 def by_seat(played: Sequence[FinishedUnit], player: int) -> list[tuple[int, int, float, float]]:
-    """Return of each seat its number, games, the share in which it was first or level, and seconds for a decision."""
+    """Return of each seat its number, games, the share in which it was first or level, and seconds
+    for a decision."""
     found: dict[int, list[tuple[bool, float, int]]] = {}
     for unit in played:
         place = unit.players.index(player)

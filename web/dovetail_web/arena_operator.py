@@ -151,7 +151,8 @@ class OperatorPages:
         return found
 
     async def change(self, request: Request) -> Response:
-        """Do what the operator asks for; first ask, where others feel it or there is no way back."""
+        """Do what the operator asks for; first ask, where others feel it or there is no way
+        back."""
         form = await self._site.posted(request)
         await self._site.only_operator(request)
         what, who, text = (str(form.get(each, "")).strip() for each in ("do", "who", "text"))

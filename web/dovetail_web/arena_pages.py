@@ -1,4 +1,5 @@
-"""The public pages of an arena: ladders, agents, who met whom, the wall and the hall, and games to replay."""
+"""The public pages of an arena: ladders, agents, who met whom, the wall and the hall, and games to
+replay."""
 
 from __future__ import annotations
 
@@ -202,7 +203,8 @@ class ArenaPages:
         return await asyncio.to_thread(read)
 
     async def games_file(self, request: Request) -> Response:
-        """All games of an agent in a season as CSV, with what went wrong for those who may see it."""
+        """All games of an agent in a season as CSV, with what went wrong for those who may see
+        it."""
         player = self._site.player(request)
         who = await self._site.entrant(request)
 

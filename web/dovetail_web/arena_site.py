@@ -1,4 +1,5 @@
-"""The parts that all pages of an arena share: its store, its tables, and the entrant of a browser."""
+"""The parts that all pages of an arena share: its store, its tables, and the entrant of a
+browser."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from dovetail_web.shown import Shown
 FRESH = 5.0
 """Seconds for which a table is shown before it is made again, at least."""
 REST = 10.0
-"""The same as a multiple of the time that it took: that of 10,000 units takes seconds on a busy machine."""
+"""The same as a multiple of the time that it took: that of 10,000 units takes seconds on a busy
+machine."""
 LINES = 50
 """Lines of the log that a page shows, the newest."""
 
@@ -136,11 +138,13 @@ class ArenaSite:
     # -- who it is --------------------------------------------------------------------------------
 
     def valid(self, who: str) -> str | None:
-        """Return what an entrant, or the operator, has to have shown to be signed in now; None if it may not."""
+        """Return what an entrant, or the operator, has to have shown to be signed in now; None if
+        it may not."""
         return self.own if who == description.OWN else self.store.shown(who)
 
     async def entrant(self, request: Request) -> str:
-        """Return the entrant whose token or key this browser has shown, while it is valid; empty if there is none."""
+        """Return the entrant whose token or key this browser has shown, while it is valid; empty if
+        there is none."""
         found = self.sessions.signed(request)
         if found is None:
             return ""

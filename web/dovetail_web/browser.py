@@ -23,7 +23,8 @@ from dovetail_web.positions import encode
 from dovetail_web.tables import Table
 
 PAUSE = {"now": 0.25, "wall": 0.25}
-"""Seconds between two messages to one browser, by what it looks at; a hundred browsers must not flood us."""
+"""Seconds between two messages to one browser, by what it looks at; a hundred browsers must not
+flood us."""
 GAME_PAUSE = 0.1
 TABLE_PAUSE = 0.02
 """For who plays there."""
@@ -32,11 +33,13 @@ BEAT = 1.0
 SILENT = 30.0
 """Seconds without a word after which a browser is taken to be gone; it answers each sign."""
 GONE = (
-    "The page does not have this game any more: its server was started again, or many games were played since. "
+    "The page does not have this game any more: its server was started again, or many games were "
+    "played since. "
     "Begin a new one on Play."
 )
 WAITING = ThreadPoolExecutor(MOST_TABLES, "waiting")
-"""Threads for people's requests, which may wait for an agent to be made; in the loop's few threads, everything else would, too."""
+"""Threads for people's requests, which may wait for an agent to be made; in the loop's few threads,
+everything else would, too."""
 
 
 class Browser:
@@ -59,7 +62,8 @@ class Browser:
         self._runs: set[int | None] = set()
         self._news = asyncio.Event()
         self._free = asyncio.Event()
-        """Set while the browser has dealt with all it was sent, so that a slow one never has a queue."""
+        """Set while the browser has dealt with all it was sent, so that a slow one never has a
+        queue."""
         self._free.set()
         self._known: dict[int, int] = {}
         """By episode, the version of each game on Now that the browser has."""
@@ -173,7 +177,8 @@ class Browser:
             await self._socket.send_text(encode({"leaders": msgspec.Raw(found)}).decode())
 
     async def _beat(self) -> None:
-        """Send signs that the server is there, also to a browser that has not dealt with what it was sent."""
+        """Send signs that the server is there, also to a browser that has not dealt with what it
+        was sent."""
         while True:
             await asyncio.sleep(BEAT)
             await self._socket.send_text("{}")

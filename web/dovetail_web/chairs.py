@@ -52,7 +52,8 @@ class Chair(RemoteSeat):
         self.own: dict[str, Any] | None = None
         """The scene of the seat while others act, if it is known."""
         self.hint: dict[str, Any] | None = None
-        """The choice of an agent: ``number`` of the position and ``by``, then ``choice`` and ``label``, or ``problem``."""
+        """The choice of an agent: ``number`` of the position and ``by``, then ``choice`` and
+        ``label``, or ``problem``."""
         self.seen = time.monotonic()
         """When the person's page was last heard."""
 

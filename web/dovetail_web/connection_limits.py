@@ -1,6 +1,7 @@
 """How many connections the page has, and for how long each may keep it waiting.
 
-A connection without a whole request is trusted least: when there are too many, the oldest of those makes room, so
+A connection without a whole request is trusted least: when there are too many, the oldest of those
+makes room, so
 that a visitor gets in however many half requests are open.
 """
 
@@ -26,9 +27,11 @@ MOST = 4000
 SPARE = 400
 """Open files that are left for everything else."""
 SHARE = 4
-"""The part of all connections that one address may have; loopback, where a proxy connects from, twice that."""
+"""The part of all connections that one address may have; loopback, where a proxy connects from,
+twice that."""
 HEAD_SECONDS, BODY_SECONDS, READ_SECONDS = 10.0, 20.0, 30.0
-"""How long a request's head and its body may take, and how long a visitor may read nothing of an answer."""
+"""How long a request's head and its body may take, and how long a visitor may read nothing of an
+answer."""
 BACKLOG = 100
 """Connections that are accepted before those accepted are counted; fewer than ``SPARE``."""
 LOGGED = 10.0
@@ -46,7 +49,8 @@ def room() -> int:
 
 
 def network(address: str) -> str:
-    """Return what counts as one visitor's address: of IPv6 its /64, which one visitor has to itself."""
+    """Return what counts as one visitor's address: of IPv6 its /64, which one visitor has to
+    itself."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
@@ -60,7 +64,8 @@ def network(address: str) -> str:
 
 
 class Sparing(logging.Filter):
-    """Lets one line of each kind through in a while, with the number of those before it that were left out."""
+    """Lets one line of each kind through in a while, with the number of those before it that were
+    left out."""
 
     def __init__(self, every: float = LOGGED) -> None:
         super().__init__()
@@ -112,7 +117,8 @@ class Doors:
         return len(self._open)
 
     def enter(self, connection: Connection, address: str) -> bool:
-        """Return whether a new connection may stay; an older one without a request may have to make room."""
+        """Return whether a new connection may stay; an older one without a request may have to make
+        room."""
         mine = network(address)
         each = max(1, self.most * (2 if loopback(mine) else 1) // SHARE)
         if self._count[mine] >= each and not self._make_room(mine):

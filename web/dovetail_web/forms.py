@@ -33,7 +33,7 @@ class FormField(Struct, frozen=True):
     most: str = ""
     whole: bool = False
     seats: bool = False
-    """Whether it is the number of seats."""
+    """True if it is the number of seats."""
 
 
 def fields(parameters: Mapping[str, Any]) -> list[FormField]:
@@ -95,7 +95,8 @@ def of_agent(
 
     Args:
         parameters: of the agent's offer.
-        given: what came with the form: ``a.SEAT.OPTION``, and as ``a.SEAT.`` the agent whose options they are.
+        given: what came with the form: ``a.SEAT.OPTION``, and as ``a.SEAT.`` the agent whose
+            options they are.
         seat: its number.
         agent: who was chosen for it.
     """

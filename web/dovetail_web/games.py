@@ -17,7 +17,8 @@ from dovetail_web.thoughts import choices, thought
 
 LONGEST_NAME = 100
 CLOSE = 0.1, 25.0
-"""Of games that a browser looks at: the least seconds between two turns of one, and the turns a second of
+"""Of games that a browser looks at: the least seconds between two turns of one, and the turns a
+second of
 all together.  A turn costs the broker about 0.25 ms of CPU time: this is less than 1 % of it."""
 AFAR = 1.0, 10.0
 """The same of all others; so there is something to see when a browser comes."""
@@ -34,20 +35,21 @@ class Game:
     positions: list[bytes] = field(default_factory=list)
     """JSON of each turn that was seen, in order."""
     first: int = 0
-    """The place of the first position, at first its turn: a late watcher has none of the earlier ones."""
+    """The place of the first position, at first its turn: a late watcher has none of the earlier
+    ones."""
     turns: list[int] = field(default_factory=list)
     """That of each position: of a fast game not all are seen."""
     over: bool = False
     secret: bool = False
-    """Whether thoughts are kept back until the end, since a person plays."""
+    """True if thoughts are kept back until the end, since a person plays."""
     result: dict[str, Any] | None = None
     version: int = 0
     heard: float = field(default_factory=time.monotonic)
-    """Since when the seats to act think, as far as that was seen."""
+    """The moment since which the seats to act were seen to think."""
     running: list[int] = field(default_factory=list)
     """Seats whose clock runs."""
     seconds: dict[int, float] = field(default_factory=dict)
-    """By seat, how long it has thought, as far as that was seen."""
+    """By seat, the seconds for which it was seen to think."""
     thoughts: dict[int, bytes] = field(default_factory=dict)
     """By turn, JSON of what is kept back until the end of a secret game."""
     scene: Any = None
@@ -61,7 +63,7 @@ class Game:
 
     @property
     def whole(self) -> bool:
-        """Whether every turn up to the newest was seen."""
+        """True if every turn up to the newest was seen."""
         return not self.turns or self.turns[-1] == len(self.turns) - 1
 
     @property
@@ -134,7 +136,11 @@ class Game:
             self.thoughts[turn] = thoughts
 
     def shorten(self, most: int) -> int:
-        """Drop the oldest positions beyond so many bytes, but not the newest; return what then is kept."""
+        """Drop the oldest positions beyond ``most`` bytes, but not the newest.
+
+        Returns:
+            The bytes that are kept.
+        """
         with self._lock:
             count = 0
             while self.size > most and count < len(self.positions) - 1:
@@ -180,7 +186,8 @@ def position_of(turn: m.WatchedTurn) -> dict[str, Any]:
 
 
 def pace(bounds: tuple[float, float], matches: int) -> float:
-    """Return the seconds for each turn of a match that is seen, if so many are played; it changes by steps."""
+    """Return the seconds for each turn of a match that is seen, by how many are played; it changes
+    by steps."""
     least, together = bounds
     steps = math.ceil(math.log2(max(1.0, matches / together / least)))
     return least * 2.0**steps

@@ -30,7 +30,8 @@ LONGEST_BODY = 1 << 20
 UPLOADED, LONGEST_UPLOAD = "/arena/submit", 65 << 20
 """Where agents are uploaded, and the bytes that one may have; the arena's own limit is lower."""
 KNOWN = "dovetail-door"
-"""The cookie of a browser that has given the password once, so that wrong ones of others do not delay it."""
+"""The cookie of a browser that has given the password once, so that wrong ones of others do not
+delay it."""
 
 
 class Guard:
@@ -79,7 +80,8 @@ class Guard:
                     *message["headers"],
                     *(each for each in usual if each[0] not in given),
                     (b"x-content-type-options", b"nosniff"),
-                    # To this page's own addresses only; with `no-referrer` its forms would have no origin.
+                    # To this page's own addresses only; with `no-referrer` its forms would have no
+                    # origin.
                     (b"referrer-policy", b"same-origin"),
                     (b"cross-origin-resource-policy", b"same-origin"),
                     (b"cross-origin-opener-policy", b"same-origin"),
@@ -147,7 +149,8 @@ def _door(scope: Scope) -> str:
 def _own(scope: Scope, headers: dict[bytes, str], *, required: bool) -> bool:
     """Return whether a browser sends this from the page itself, or no browser sends it.
 
-    A browser names the origin of each form and each WebSocket; a program that names none, such as curl, sends no
+    A browser names the origin of each form and each WebSocket; a program that names none, such as
+    curl, sends no
     cookies of a browser either. The stamp that a form needs as well stops the rest.
     """
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")

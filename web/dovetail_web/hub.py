@@ -1,7 +1,9 @@
 """The hub: the page's own peer of the broker, in a thread.
 
-It asks for the catalogue once a second, watches all runs at a pace and closer those that a browser looks
-at, starts the games of people, and keeps what the browsers show.  Browsers are told by ``changed`` and take
+It asks for the catalogue once a second, watches all runs at a pace and closer those that a browser
+looks
+at, starts the games of people, and keeps what the browsers show.  Browsers are told by ``changed``
+and take
 the newest.
 """
 
@@ -129,7 +131,8 @@ class Hub:
         if not self.silent:
             return self.problem
         seconds = time.monotonic() - self._answered
-        return f"The broker at {self.address} has not answered for {seconds:.0f} s; the page waits for it."
+        silent = f"The broker at {self.address} has not answered for {seconds:.0f} s"
+        return f"{silent}; the page waits for it."
 
     # -- for browsers ---------------------------------------------------------------------------
 
@@ -165,7 +168,8 @@ class Hub:
         """Return what is connected and played.
 
         Args:
-            known: by episode, the version of each game that the browser has; brought up to date.  The others
+            known: by episode, the version of each game that the browser has; brought up to
+                date.  The others
                 come with their position.
             environment: whose games are shown; empty for all.
         """
@@ -199,7 +203,8 @@ class Hub:
         return {**run, "left": left, "state": run["state"] + "; its players have left" * left}
 
     def whose(self, name: str) -> str:
-        """Return the entrant whose token or key the connected program of a name has shown; empty for none."""
+        """Return the entrant whose token or key the connected program of a name has shown; empty
+        for none."""
         for each in self.catalogue.get("peers", []):
             # An entrant's program is called ENTRANT/NAME.
             if each["name"].rpartition("/")[2] == name and each["state"] == "ready":
@@ -228,7 +233,8 @@ class Hub:
         """
         self._early = []
         try:
-            # Watched from afar, as all runs are, a run shows its first turns, and what was thought before the
+            # Watched from afar, as all runs are, a run shows its first turns, and what was thought
+            # before the
             # second; then it is watched closely.
             far = 0.0 if whole else self._watched.get(None, (pace(AFAR, 0), False))[0]
             client.request(m.Watch(0, None, scenes=True, thoughts=True, every=far))
@@ -259,7 +265,8 @@ class Hub:
         """Carry out a request in the hub's thread.
 
         Raises:
-            DovetailError: there is no broker, it refuses, or the request takes too long and is given up.
+            DovetailError: there is no broker, it refuses, or the request takes too long and is
+                given up.
         """
         self._present()
         return self._result(self._jobs.add(job), timeout)
@@ -435,7 +442,8 @@ class Hub:
             game.over = True
 
     def _forget(self) -> None:
-        """Drop the oldest games beyond what is kept, then the oldest positions; the lock is held."""
+        """Drop the oldest games beyond what is kept, then the oldest positions; the lock is
+        held."""
         total = sum(len(each.positions) for each in self.games.values())
         size = sum(each.size for each in self.games.values())
         if len(self.games) <= MOST_GAMES and total <= MOST_POSITIONS and size <= MOST_BYTES:

@@ -1,6 +1,7 @@
 """Requests of browsers to the broker, carried out in the hub's thread.
 
-Making an agent may take long, and no one else shall wait for it: such a request is a generator that gives the thread
+Making an agent may take long, and no one else shall wait for it: such a request is a generator that
+gives the thread
 back meanwhile.
 """
 
@@ -24,8 +25,10 @@ CREATING = 30.0
 Steps = Generator[m.ExperimentCreate | None, Any, Any]
 """A request that makes agents.
 
-It yields each agent that it wants and gets the number of the instance; then it yields None, after which it is not given
-up.  If it is given up before, or an agent cannot be made, DovetailError is raised in it; what it was given is its to
+It yields each agent that it wants and gets the number of the instance; then it yields None, after
+which it is not given
+up.  If it is given up before, or an agent cannot be made, DovetailError is raised in it; what it
+was given is its to
 clean up.
 """
 
@@ -41,7 +44,8 @@ class Jobs:
         """By the number of the request at the broker."""
 
     def add(self, job: Callable[[Client], Any]) -> Future[Any]:
-        """Have a request carried out that takes the broker's time only; return its result to come."""
+        """Have a request carried out that takes the broker's time only; return its result to
+        come."""
         future: Future[Any] = Future()
         self._waiting.put((lambda client: self._do(client, job, future), future))
         return future

@@ -13,7 +13,7 @@ from dovetail_web.tables import Sitter
 
 LEVELS = ("easy", "medium", "strong")
 TRAINED = Path(__file__).parent / "trained.zip"
-"""What learners have learned, as states of their agents."""
+"""States of agents that have learned."""
 
 
 @dataclass(frozen=True)

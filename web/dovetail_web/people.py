@@ -1,4 +1,5 @@
-"""The acts of people at the page's tables, and the runs in which agents give hints and games are played again."""
+"""The acts of people at the page's tables, and the runs in which agents give hints and games are
+played again."""
 
 from __future__ import annotations
 
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("dovetail.web")
 MOST_TABLES = 200
 SHARE = 4
-"""The part of all tables that one address may have; loopback, where a proxy connects from, twice that."""
+"""The part of all tables that one address may have; loopback, where a proxy connects from, twice
+that."""
 BEGIN_SECONDS = 3.0
-"""How long a person waits at the form for the first turn, or for what the game says of its options."""
+"""How long a person waits at the form for the first turn, or for what the game says of its
+options."""
 HINT_SECONDS = 30.0
 REPLAY_SECONDS = 30.0
 GONE = "The broker went away"
@@ -104,7 +107,8 @@ class People:
         return table
 
     def _make_room(self, by: str) -> None:
-        """See that there may be one more table; of those that no one looks at, the oldest has to go.
+        """See that there may be one more table; of those that no one looks at, the oldest has to
+        go.
 
         Raises:
             DovetailError: there are too many.
@@ -162,7 +166,8 @@ class People:
         line: list[list[Any]],
         kept: Mapping[int, int | str] = MappingProxyType({}),
     ) -> Steps:
-        """Start a table's run, perhaps with agents by seat that have played; in the hub's thread."""
+        """Start a table's run, perhaps with agents by seat that have played; in the hub's
+        thread."""
         plan = table.plan
         table.agents = agents = []
         try:
@@ -216,7 +221,8 @@ class People:
         )
 
     def take_back(self, table: Table, chair: Chair) -> None:
-        """Take a person's last move back, and what came after it: the game begins again from its seed and actions.
+        """Take a person's last move back, and what came after it: the game begins again from its
+        seed and actions.
 
         Raises:
             DovetailError: this table does not allow it, or there is nothing to take back.
@@ -346,12 +352,15 @@ class People:
     def hint(self, table: Table, chair: Chair, agent: str) -> None:
         """Ask an agent what it would do in a person's place; the answer comes to the chair.
 
-        The agent gets what the person's seat gets, and no more: it takes that seat in another game that begins with
-        the same seed and actions. In the other seats sits another instance of it, or, if it is a program that is one
-        agent, a chair that does not act.
+        The agent gets what the person's seat gets, and no more: it takes that seat in another game
+        that begins with
+        the same seed and actions. In the other seats sits another instance of it, or, if it is a
+        program that is one agent, a
+        chair that does not act.
 
         Raises:
-            DovetailError: this table does not allow it, it is not the person's turn, or there is no such agent.
+            DovetailError: this table does not allow it, it is not the person's turn, or the agent
+                is unknown.
         """
         decision = chair.decision
         if not table.plan.hints:
@@ -474,7 +483,8 @@ class People:
             self._present().answer(answer)
 
     def again(self, table: Table) -> Table:
-        """Return the next game of the same people, each one seat further; it begins unless it has begun."""
+        """Return the next game of the same people, each one seat further; it begins unless it has
+        begun."""
         if not table.done:
             raise DovetailError("Finish this game first")
         with table.following:
@@ -495,7 +505,8 @@ class People:
             self._hub.ask(lambda client: client.request(m.Cancel(0, run=run)))
 
     def tidy(self, client: Client, now: float) -> None:
-        """End the games that no one came back to; in the hub's thread, at a time of ``time.monotonic``."""
+        """End the games that no one came back to; in the hub's thread, at a time of
+        ``time.monotonic``."""
         for table in list(self.tables.values()):
             left = table.people and now - table.seen > 60 * UNSEEN_MINUTES
             if left and table.run is not None and not (table.done or table.abandoned):
@@ -553,7 +564,8 @@ class People:
                 chair.own = None
 
     def turn(self, turn: m.WatchedTurn) -> bool:
-        """Take a turn; return whether it is of a run that only gives a hint or plays a game again."""
+        """Take a turn; return whether it is of a run that only gives a hint or plays a game
+        again."""
         hint, replaying = self._hints.get(turn.run), self._replays.get(turn.run)
         if replaying is not None:
             if len(replaying.turns) == turn.turn:

@@ -56,7 +56,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Execution:
-    """An execution of an experiment, as far as it was played."""
+    """An execution of an experiment, and what was played of it."""
 
     row: Row
     """Of the table ``executions``."""
@@ -73,7 +73,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Sweep:
-    """All executions of a sweep, as far as they were played."""
+    """All executions of a sweep, and what was played of them."""
 
     name: str
     rows: Sequence[Row]
@@ -285,7 +285,8 @@ def _sweep(
     stages: Mapping[int, Sequence[Row]],
     scales: over_tasks.Scales,
 ) -> Sweep:
-    """Read a sweep's series: those of finished runs make means, the others are lines of their own."""
+    """Read a sweep's series: those of finished runs make means, the others are lines of their
+    own."""
     ids = [each["id"] for each in rows]
     done = [each["id"] for each in rows if each["finished"] is not None]
     begun = [each for each in ids if each not in done and stages[each]]
@@ -321,7 +322,8 @@ def _sweep(
 
 
 def _spread(rows: Sequence[Row]) -> list[Row]:
-    """Return rows in which an estimate takes three columns: ``won``, ``won_low`` and ``won_high``."""
+    """Return rows in which an estimate takes three columns: ``won``, ``won_low`` and
+    ``won_high``."""
     return [dict(_cells(row)) for row in rows]
 
 

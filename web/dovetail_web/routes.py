@@ -9,7 +9,8 @@ __all__ = ["Route"]
 
 
 class Number(IntegerConvertor):
-    """Any number that a broker or a database counts with; ``int`` raises an error from 4,300 digits on."""
+    """Any number that a broker or a database counts with; ``int`` raises an error from 4,300 digits
+    on."""
 
     regex = "[0-9]{1,18}"
 

@@ -1,8 +1,11 @@
 """Browsers' sessions: whose each is, and the stamps of its forms.
 
-A browser has two cookies. One names the visitor; the page keeps nothing of it. The other, which only signing in
-gives, names a session that the page keeps. A form's stamp depends on both: one who plants a visitor's cookie, as a page
-at another port of this host can, does not know the stamp of a form in a browser that is signed in, and one who plants
+A browser has two cookies. One names the visitor; the page keeps nothing of it. The other, which
+only signing in
+gives, names a session that the page keeps. A form's stamp depends on both: one who plants a
+visitor's cookie, as a page
+at another port of this host can, does not know the stamp of a form in a browser that is signed in,
+and one who plants
 the other gives away a session of its own.
 """
 
@@ -58,7 +61,8 @@ class Sessions:
         return hmac.compare_digest(given.encode(errors="replace"), wanted.encode())
 
     def visitor(self, request: Request) -> str:
-        """Return the value of a visitor's cookie; it is made on the first page that a browser is shown."""
+        """Return the value of a visitor's cookie; it is made on the first page that a browser is
+        shown."""
         found: str | None = getattr(request.state, "visitor", None)
         if found is None:
             found = request.state.visitor = _cookie(request, "page") or secrets.token_urlsafe(16)

@@ -84,12 +84,12 @@ class Plan:
 
     @property
     def hints(self) -> bool:
-        """Whether a person may ask an agent for a hint."""
+        """True if a person may ask an agent for a hint."""
         return self.helped or [each.kind for each in self.seats].count("person") == 1
 
     @property
     def undo(self) -> bool:
-        """Whether moves may be taken back; with a clock time would come back, too."""
+        """True if moves may be taken back; with a clock time would come back, too."""
         return self.hints and self.clock == m.ClockRule()
 
     def seated(self, seat: int, sitter: Sitter) -> Plan:
@@ -140,7 +140,7 @@ class Table:
     ended: str = ""
     """The person who ended the game before its time."""
     abandoned: bool = False
-    """Whether the game was ended because no one came back."""
+    """True if the game was ended because no one came back."""
     again: Table | None = None
     """The game that the same people began afterwards, each one seat further."""
     following: threading.Lock = field(default_factory=threading.Lock)

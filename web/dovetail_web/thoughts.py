@@ -1,4 +1,5 @@
-"""Thoughts of agents, as the browser shows them: their best choices first, with what a person would point at."""
+"""Thoughts of agents, as the browser shows them: their best choices first, with what a person would
+point at."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def thought(value: Any, named: Sequence[Choice]) -> dict[str, Any]:
         named: the choices of the scene in which it thought it, if there are any.
 
     Returns:
-        ``text``, ``line``, how many choices there were as ``count``, and the best as ``choices``: by
+        ``text``, ``line``, how many choices there were as ``count``, and the best as ``choices``:
+        by
         probability, then by value.
     """
     try:

@@ -78,7 +78,8 @@ def web(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Let visitors write agents, which connect to the broker here (`dovetail broker --web`), "
+            help="Let visitors write agents, which connect to the broker here "
+            "(`dovetail broker --web`), "
             "such as wss://play.example.org.",
         ),
     ] = None,
@@ -94,7 +95,8 @@ def web(
         list[str] | None,
         typer.Option(
             metavar="HOST",
-            help="Name under which a proxy serves the page, such as play.example.org; may be repeated. "
+            help="Name under which a proxy serves the page, such as play.example.org; may be "
+            "repeated. "
             "With a password every name is served.",
         ),
     ] = None,
@@ -127,7 +129,8 @@ def web(
     password = _password(password_file)
     if not loopback(f"tcp://{host}:{port}") and not password:
         raise UsageError(
-            f"--host {host} is reachable from other machines; give a --password-file, or listen on 127.0.0.1"
+            f"--host {host} is reachable from other machines; give a --password-file, or listen on "
+            "127.0.0.1"
         )
     if games and arena:
         raise UsageError("--games starts a broker, and --arena has one; give only one of them")
@@ -198,7 +201,8 @@ def _readable(stores: list[str]) -> None:
 
 
 def _journal(journal: Path) -> None:
-    """Refuse what is not a journal, or not there; one that is gone later is an error on the page."""
+    """Refuse what is not a journal, or not there; one that is gone later is an error on the
+    page."""
     from dovetail.protocol.journal import entries
 
     if not journal.exists():
@@ -210,7 +214,8 @@ def _journal(journal: Path) -> None:
 
 
 def _password(file: Path | None) -> str | None:
-    """Return the password in a file, or DOVETAIL_PASSWORD; an argument would show it to every user (`ps`)."""
+    """Return the password in a file, or DOVETAIL_PASSWORD; an argument would show it to every user
+    (`ps`)."""
     if file is None:
         return os.environ.get("DOVETAIL_PASSWORD") or None
     try:
@@ -236,7 +241,8 @@ def _web(host: str, port: int) -> Web | None:
 
 @contextlib.contextmanager
 def started(journal: Path, token: str | None, web: Web | None = None) -> Iterator[tuple[str, str]]:
-    """Run a broker, the games and some agents; yield the broker's addresses for programs and for browsers."""
+    """Run a broker, the games and some agents; yield the broker's addresses for programs and for
+    browsers."""
     from dovetail.broker.core.core import Settings
     from dovetail.broker.durable.journal import Journal
     from dovetail.broker.shell.serve import in_thread
