@@ -284,13 +284,43 @@ def demo() -> None:
 
 
 def bench(context: typer.Context) -> None:
-    """Measure turns per second and compare them with bare references; needs a checkout of the
-    project.
+    """Measure turns per second (needs a checkout); or `dovetail bench learner TYPE`: your learner
+    beside others.
 
-    Example: dovetail bench
+    Example: dovetail bench learner td --set hidden=32
     """
+    if context.args[:1] == ["learner"]:
+        commands = typer.Typer()
+        commands.command()(bench_learner)
+        found = typer.main.get_command(commands)
+        found.main(context.args[1:], prog_name="dovetail bench learner", standalone_mode=False)
+        return
     if not Path("bench", "__main__.py").is_file():
         raise DovetailError("there is no bench folder here; run this in a checkout of the project")
     code = subprocess.run([sys.executable, "-m", "bench", *context.args], check=False).returncode
     if code:
         raise typer.Exit(code if 0 < code < 256 else FAILED)
+
+
+def bench_learner(
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="TYPE", help="A learner: a built-in one, or FILE.py:CLASS."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Results go to DIR/bench-learner; default: out."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Trainings at once.")] = 1,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue what was interrupted.")
+    ] = False,
+    set_: Set = None,
+) -> None:
+    """Train a learner on three small boards with five seeds, and show it beside others.
+
+    Example: dovetail bench learner mine.py:Learner
+    """
+    from dovetail_experiments.stages import benched
+
+    benched.bench(kind, settings(set_), out, jobs, resume=resume)
