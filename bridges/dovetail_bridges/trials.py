@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import random
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
@@ -22,11 +23,13 @@ from dovetail.peer.environments.environment import Environment
 from dovetail.peer.presets import preset
 from dovetail.peer.registry import one_line
 from dovetail.protocol import outside
+from dovetail.protocol.spaces import Text
 from dovetail_bridges import conversion
 from dovetail_bridges.gdl.environment import bundled
 
 TURNS = 300
 """Turns of an episode at most."""
+BRACKETED = re.compile(r"\[[^\[\]\n]{1,20}\]")
 Options = dict[str, Any]
 
 
@@ -75,6 +78,15 @@ def openspiel(modules: Sequence[str]) -> list[tuple[str, Options]]:
     return [(each.short_name, {"game": each.short_name}) for each in games]
 
 
+def textarena(modules: Sequence[str]) -> list[tuple[str, Options]]:
+    """Return the games of TextArena, each without its wrappers."""
+    import textarena as theirs
+
+    ids = theirs.envs.registration.ENV_REGISTRY
+    names = sorted(each.removesuffix("-raw") for each in ids if each.endswith("-raw"))
+    return [(each, {"id": each}) for each in names]
+
+
 def gdl(modules: Sequence[str]) -> list[tuple[str, Options]]:
     """Return the descriptions that come with Dovetail."""
     return [(each, {"game": each}) for each in bundled()]
@@ -100,6 +112,7 @@ BRIDGES: dict[str, tuple[str, Callable[[Sequence[str]], list[tuple[str, Options]
     "gymnasium": ("gymnasium", gymnasium),
     "pettingzoo": ("pettingzoo", pettingzoo),
     "openspiel": ("open_spiel", openspiel),
+    "textarena": ("textarena", textarena),
     "gdl": ("", gdl),
 }
 """The package of each bridge, and what lists its games."""
@@ -138,10 +151,18 @@ def play(bridge: str, options: Mapping[str, Any], seed: int = 0) -> None:
                 if view.seat in turn.to_act:
                     space = conversion.space_of(spec, view.seat, "action")
                     legal = conversion.numbers(view.legal, space)
-                    actions[view.seat] = rng.choice(legal) if legal else sample(space, rng)
+                    words = _said(space, view.observation)
+                    actions[view.seat] = rng.choice(legal or words or [sample(space, rng)])
             turn = game.step(actions)
     finally:
         game.cleanup()
+
+
+def _said(space: Any, observation: Any) -> list[str]:
+    """Return the texts in brackets of a text, as TextArena's games name actions."""
+    if not isinstance(space, Text) or not isinstance(observation, str):
+        return []
+    return BRACKETED.findall(observation) or ["[0]", "[1]", "[2]", "[3]"]
 
 
 def _serve(link: Connection) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import pytest
+from tests.bridges.stand_ins import installed, stand_in
 from typer.testing import CliRunner
 
 from dovetail.cli import app
@@ -59,3 +61,26 @@ def test_what_is_late_or_dies_costs_its_own_place_alone() -> None:
         "Hangs": "not over after 8 s",
         "FrozenLake": "",
     }
+
+
+def test_games_of_text_are_played_by_the_words_that_they_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    theirs = stand_in("textarena", monkeypatch)
+    games = dict(trials.textarena(()))
+    assert games["TicTacToe-v0"] == {"id": "TicTacToe-v0"}
+    said: list[str] = []
+    kind = type(theirs.make("TicTacToe-v0-raw"))
+    step = kind.step
+
+    def heard(self: Any, text: str) -> Any:
+        said.append(text)
+        return step(self, text)
+
+    monkeypatch.setattr(kind, "step", heard)
+    trials.play("textarena", games["TicTacToe-v0"], seed=1)
+    assert set(said) <= {f"[{each}]" for each in range(9)}
+    assert len(said) > 2
+    if not installed("textarena"):
+        with pytest.raises(ValueError, match="expected a number"):
+            trials.play("textarena", games["Faulty-v0"])

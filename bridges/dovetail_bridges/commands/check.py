@@ -35,7 +35,9 @@ def bridges() -> None:
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[BRIDGE]...", help="gymnasium, pettingzoo, openspiel, gdl; all."),
+        typer.Argument(
+            metavar="[BRIDGE]...", help="gymnasium, pettingzoo, openspiel, textarena, gdl; all."
+        ),
     ] = None,
     module: Annotated[
         list[str] | None,

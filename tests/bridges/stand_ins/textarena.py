@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from enum import Enum, auto
+from types import SimpleNamespace
 from typing import Any
 
 GAME_ID = -1
@@ -115,11 +116,14 @@ class Faulty(Env):
         return True, {}
 
 
+GAMES: dict[str, type[Env]] = {"TicTacToe-v0-raw": Nim, "Faulty-v0-raw": Faulty}
+envs = SimpleNamespace(registration=SimpleNamespace(ENV_REGISTRY={**GAMES, "TicTacToe-v0": Nim}))
+
+
 def make(env_id: str, **arguments: Any) -> Env:
-    games: dict[str, type[Env]] = {"TicTacToe-v0-raw": Nim, "Faulty-v0-raw": Faulty}
     if env_id == "Hangman-v0-raw":
         text = "\n*****\n  Resource '\x1b[93mwords\x1b[0m' not found.\n  Use the downloader"
         raise LookupError(text)
-    if env_id not in games:
+    if env_id not in GAMES:
         raise ValueError(f"Environment {env_id} not found in registry.")
-    return games[env_id](**arguments)
+    return GAMES[env_id](**arguments)
