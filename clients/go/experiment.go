@@ -21,6 +21,7 @@ type requests struct {
 	inbox   inbox
 	turns   []*WatchedTurn
 	onEvent func(Message)
+	warn    func(string)
 	known   bool // whether there was a welcome
 	lost    error
 }
@@ -170,7 +171,11 @@ func (r *requests) runAsked() bool {
 }
 
 func (r *requests) tell(run *RunHandle, m Message) {
+	before := run.Progress.Waiting
 	run.hear(m)
+	if waits := run.Progress.Waiting; waits != before && waits != "" && r.warn != nil {
+		r.warn(fmt.Sprintf("run %d waits: %s", run.Number, waits))
+	}
 	if run.Done != nil {
 		delete(r.runs, run.Number)
 	}
@@ -203,6 +208,7 @@ func Connect(ctx context.Context, config Config) (*Experiment, error) {
 		return nil, err
 	}
 	e := &Experiment{link: l, state: newRequests()}
+	e.state.warn = l.warn
 	if config.Ready != nil {
 		config.Ready(l.welcome())
 	}

@@ -612,3 +612,17 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+func TestAWaitingRunIsTold(t *testing.T) {
+	r := newRequests()
+	var told []string
+	r.warn = func(line string) { told = append(told, line) }
+	run := &RunHandle{Number: 5}
+	r.runs[5] = run
+	for _, waits := range []string{"", "agent 3 is busy", "agent 3 is busy", ""} {
+		r.event(5, &Progress{Run: 5, Waiting: waits})
+	}
+	if len(told) != 1 || told[0] != "run 5 waits: agent 3 is busy" {
+		t.Errorf("%q", told)
+	}
+}

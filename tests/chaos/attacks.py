@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ import msgspec
 from dovetail import Experiment
 from dovetail.protocol import codec, spaces
 from dovetail.protocol import messages as m
-from dovetail.transport import keys
+from dovetail.transport import keys, zmtp
 from dovetail.transport.dealer import Dealer
 
 KEY = "bench.key"
@@ -157,6 +158,19 @@ def strangers(address: str, rounds: int | None) -> None:
         peer.close(0.0)
 
 
+class Head(msgspec.Struct):
+    """The fields of a message that a player needs."""
+
+    type: str
+    id: int = 0
+    seq: int = 0
+    number: int = 0
+    episode: int = 0
+    turn: int = 0
+    seat: int = 0
+
+
+HEAD = msgspec.msgpack.Decoder(Head)
 AT_ONCE = 16
 """Saves that are under way for each."""
 
@@ -227,23 +241,31 @@ class Hoard:
 
 
 class Giant(Hoard):
-    """An experiment, its game and its player, of whose observations each has ``size`` bytes."""
+    """An experiment, its game and its player, all of whose observations are ``seen``.
 
-    def __init__(self, address: str, size: int) -> None:
-        super().__init__(address, size)
+    Nothing is decoded or made twice that need not be, as in a faster language.
+    """
+
+    def __init__(self, address: str, seen: Any) -> None:
+        super().__init__(address, 0)
+        self.made = msgspec.msgpack.decode(codec.encode(m.Turn.ask(0, seen)))
         self.game = dealer(address, "environment", offers=[m.Offer(self.kind)])
 
     def serve(self) -> None:
-        """Answer what the player is asked, and in a thread what the game is, until they are
+        """Answer what the player is asked, and in a thread what the game is, until both are
         closed."""
         played = threading.Thread(target=self.play, daemon=True)
         played.start()
+        seen = 0
         while not self.over:
-            for each in self.heard(self.program, 0.02):
-                if each["type"] == "create":
-                    self.program.send([codec.encode(m.Reply(each["id"]))])
-                elif each["type"] in ("start", "step"):
-                    action = m.Action(each["episode"], each["turn"], each["seat"], 0)
+            for each in map(HEAD.decode, self.program.receive(0.02)):
+                seen = max(seen, each.seq)
+                if each.type == "ping":
+                    self.program.send([codec.encode(m.Pong(each.number, seen))])
+                elif each.type == "create":
+                    self.program.send([codec.encode(m.Reply(each.id))])
+                elif each.type in ("start", "step"):
+                    action = m.Action(each.episode, each.turn, each.seat, 0)
                     self.program.send([codec.encode(action)])
         played.join()
         self.game.close(0.0)
@@ -253,29 +275,67 @@ class Giant(Hoard):
         space = spaces.Discrete(2)
         while not self.over:
             for each in self.heard(self.game, 0.02):
-                answer: m.Message | None = None
                 if each["type"] == "open":
-                    answer = m.Spec(seats=1, observation_spaces=[space], action_spaces=[space])
-                    answer.match = each["match"]
+                    spec = m.Spec(seats=1, observation_spaces=[space], action_spaces=[space])
+                    spec.match = each["match"]
+                    self.game.send([codec.encode(spec)])
                 elif each["type"] in ("start", "step"):
-                    answer = m.Turn.ask(0, self.state)
-                    answer.episode, answer.turn = each["episode"], each.get("turn", -1) + 1
-                if answer is not None:
-                    self.game.send([codec.encode(answer)])
+                    numbers = {"episode": each["episode"], "turn": each.get("turn", -1) + 1}
+                    self.game.send([msgspec.msgpack.encode({**self.made, **numbers})])
 
     def turn(self) -> None:
         """Begin the run, and wait."""
         for each in self.heard(self.experiment, 0.02):
             if each["type"] == "reply" and each.get("body") and not self.instance:
                 self.instance = each["body"].get("instance", 0)
-                self.ask(m.Run(1, self.kind, [self.instance], episodes=1_000, concurrency=8))
+                options: Any = {"episodes": 8, "concurrency": 8, "check": False}
+                self.ask(m.Run(1, self.kind, [self.instance], **options))
         if not self.asked:
             self.ask(m.ExperimentCreate(1, self.kind))
 
 
-def tower(address: str, rounds: int | None, size: int) -> None:
+def tower(address: str, rounds: int | None, seen: Any) -> None:
     """Play a game of large observations against nobody."""
-    Giant(address, size).run(rounds)
+    Giant(address, seen).run(rounds)
+
+
+def plain(address: str) -> socket.socket:
+    """Return a socket that has greeted the broker."""
+    if address.startswith("ipc://"):
+        made = socket.socket(socket.AF_UNIX)
+        made.connect(address.removeprefix("ipc://"))
+    else:
+        host, _, port = address.removeprefix("tcp://").rpartition(":")
+        made = socket.create_connection((host, int(port)))
+    made.sendall(zmtp.GREETING + zmtp.ready(b"DEALER"))
+    return made
+
+
+def slow_frames(address: str, rounds: int | None) -> None:
+    """Send long frames over 1,000 connections, a piece at a time; over ten for some rounds only."""
+    beginning = b"\x02" + (1 << 20).to_bytes(8, "big")
+    made = [plain(address) for _ in range(1_000 if rounds is None else 10)]
+    for each in made:
+        with contextlib.suppress(OSError):
+            each.sendall(beginning)
+        each.setblocking(False)
+    for _ in times(rounds):
+        for each in made:
+            with contextlib.suppress(OSError):
+                each.send(bytes(10_000))
+    for each in made:
+        each.close()
+
+
+def returns(address: str, rounds: int | None) -> None:
+    """Say hello over one connection after another, and break the protocol."""
+    hello = zmtp.pack([codec.encode(m.Hello(m.VERSION, "agent"))])
+    for _ in times(rounds):
+        with plain(address) as made, contextlib.suppress(OSError):
+            made.settimeout(1.0)
+            made.sendall(hello + b"\xff" * 9)
+            while made.recv(1 << 16):
+                pass
 
 
 def hoard(address: str, rounds: int | None, size: int) -> None:
@@ -312,7 +372,10 @@ ATTACKS: dict[str, Callable[[str, int | None], None]] = {
     ),
     "states of 8 MB": partial(hoard, size=8_000_000),
     "states of 90 kB": partial(hoard, size=90_000),
-    "turns of 1 MB": partial(tower, size=1_000_000),
+    "turns of 1 MB": partial(tower, seen=bytes(1_000_000)),
+    "turns of lists": partial(tower, seen=[[]] * 90_000),
+    "slow frames": slow_frames,
+    "broken sessions": returns,
     "200 watchers": watchers,
     "strangers": strangers,
 }

@@ -65,6 +65,7 @@ LEGAL: list[tuple[Any, list[int] | bytes | None]] = [
     (bytearray(b"\x03"), b"\x03"),
     ((1, 3), [1, 3]),
     (range(1, 3), [1, 2]),
+    ([np.array(1), np.array(3)], [1, 3]),
     ({3, 1}, [1, 3]),
     ({1: "a", 3: "b"}.keys(), [1, 3]),
     ((each for each in (1, 3)), [1, 3]),

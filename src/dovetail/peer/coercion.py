@@ -68,6 +68,8 @@ def legal(value: Any) -> list[int] | bytes | None:
     ([2, 3], [1])
     """
     if value is None or type(value) in (list, bytes):
+        if value and type(value[0]) is np.ndarray:
+            return [number(each) for each in value]
         return value  # type: ignore[no-any-return]
     if isinstance(value, np.ndarray):
         kind = f"an array of {value.dtype} with {value.ndim} dimensions"

@@ -48,7 +48,7 @@ class LargeFrames:
         Args:
             connection: over which it came.
             size: its bytes.
-            seconds: of the processor's time that it took to act upon it.
+            seconds: for which everybody else waited for it.
             runs: those in progress.
         """
         now = time.monotonic()

@@ -231,7 +231,7 @@ class Server:
                 core.lost(connection, arrived)
                 continue
             large = max(map(len, frames)) > LARGE
-            begun = time.thread_time() if large else 0.0
+            begun = time.monotonic() if large else 0.0
             many = len(frames) > 1 and self._cores.several(arrived)
             for half, portion in enumerate(halves(frames, many)):
                 if half:
@@ -243,7 +243,7 @@ class Server:
                 core.broker.slowed[connection] = RETRY
             if large:  # its sender has work before the next connection is read
                 self._commit(arrived)
-                size, took = sum(map(len, frames)), time.thread_time() - begun
+                size, took = sum(map(len, frames)), time.monotonic() - begun
                 if wait := self._large.wait(connection, size, took, core.runs):
                     core.broker.slowed[connection] = max(
                         wait, core.broker.slowed.get(connection, 0.0)

@@ -17,8 +17,11 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 
-/** A run in progress: iterate over it for the results, in the order in which episodes end. */
-public final class RunHandle implements Iterable<Episode> {
+/**
+ * A run in progress: iterate over it for the results, in the order in which episodes end. Leaving a
+ * {@code try (RunHandle run = ...)} ends it.
+ */
+public final class RunHandle implements Iterable<Episode>, AutoCloseable {
     private static final double WAIT = 0.5;
 
     private final Experiment experiment;
@@ -52,6 +55,9 @@ public final class RunHandle implements Iterable<Episode> {
         if (message instanceof Episode episode) {
             results.add(episode);
         } else if (message instanceof Progress found) {
+            if (!found.waiting().isEmpty() && (progress == null || !found.waiting().equals(progress.waiting()))) {
+                System.err.println("run " + number + " waits: " + found.waiting());
+            }
             progress = found;
         } else if (message instanceof Done found) {
             done = found;
@@ -142,6 +148,17 @@ public final class RunHandle implements Iterable<Episode> {
     public void cancel() {
         askedFor = DoneReason.CANCELLED;
         experiment.request(Cancel.of(0).withRun(number));
+    }
+
+    /** Ends everything of this run now, unless it is over; {@link #done} is set then. */
+    @Override
+    public void close() {
+        if (done == null) {
+            cancel();
+        }
+        while (done == null) {
+            experiment.poll(WAIT);
+        }
     }
 
     /**

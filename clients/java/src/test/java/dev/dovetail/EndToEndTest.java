@@ -132,6 +132,15 @@ class EndToEndTest {
                 assertArrayEquals(new double[] {0.5, 0.5}, each.outcome());
             }
             assertEquals(DoneReason.FINISHED, run.done().reason());
+            RunHandle left;
+            try (RunHandle begun = experiment.run("bench", List.of(agent, other), options -> options
+                    .withConfiguration(Map.of("turns", 20L))
+                    .withEpisodes(1_000_000L))) {
+                left = begun;
+                assertTrue(begun.iterator().hasNext());
+            }
+            assertEquals(DoneReason.CANCELLED, left.done().reason());
+            run.close(); // which is over
         }
         environment.destroy();
         assertTrue(environment.waitFor(PATIENCE, TimeUnit.SECONDS));
