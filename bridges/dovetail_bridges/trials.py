@@ -33,7 +33,7 @@ BRACKETED = re.compile(r"\[[^\[\]\n]{1,20}\]")
 Options = dict[str, Any]
 
 
-class Trial(Struct, frozen=True):
+class GameTrial(Struct, frozen=True):
     """The trial of one game."""
 
     bridge: str
@@ -177,7 +177,7 @@ def _serve(link: Connection) -> None:
                 link.send(one_line(error) or type(error).__name__)
 
 
-def run(bridge: str, games: Sequence[tuple[str, Options]], seconds: float) -> Iterator[Trial]:
+def run(bridge: str, games: Sequence[tuple[str, Options]], seconds: float) -> Iterator[GameTrial]:
     """Try games one after another; a process that is late is killed and replaced.
 
     Args:
@@ -200,7 +200,7 @@ def run(bridge: str, games: Sequence[tuple[str, Options]], seconds: float) -> It
             late = problem.startswith("not over after")
         except (EOFError, OSError):
             problem, late = "its process ended", True
-        yield Trial(bridge, game, problem, time.monotonic() - begun)
+        yield GameTrial(bridge, game, problem, time.monotonic() - begun)
         if late:
             worker.kill()
             worker.join()
