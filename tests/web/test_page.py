@@ -98,7 +98,7 @@ def test_a_phone(chromium: Any, url: str, scheme: Any) -> None:
     context = chromium.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
     page = context.new_page()
     try:
-        for path in ("", "now", "play/amazons", "replay"):
+        for path in ("", "now", "play/amazons", "replay", "write", "nothing"):
             page.goto(url + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         page.goto(f"{url}play/connect_four")

@@ -1,7 +1,8 @@
 """All games by mouse and by keyboard, on a desk and on a phone, in the light and in the dark, and
 how they look then.
 
-A failed comparison names the folder of what it saw: look at it, and if it is right, copy it to ``played/``.
+A failed comparison names the folder of what it saw: look at it, and if it is right, copy it to
+``played/``.
 """
 
 from __future__ import annotations

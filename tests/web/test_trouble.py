@@ -63,7 +63,7 @@ def test_a_broker_that_goes_away_and_comes_back(page: Any, tmp_path: Path) -> No
             for name, status in (("play.example.org", 200), ("example.org", 400)):
                 assert httpx.get(url, headers={"Host": name}).status_code == status
             page.goto(f"{url}now")
-            page.wait_for_selector("#counts:has-text('0 kinds of games')")
+            page.wait_for_selector("#counts:has-text('On offer: 0 games')")
             assert page.inner_text("#problem") == ""
         page.wait_for_selector("#problem:has-text('The broker does not answer')", timeout=60_000)
         assert "\n" not in page.inner_text("#problem").strip()

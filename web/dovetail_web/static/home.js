@@ -11,8 +11,16 @@ const positions = new Map();
 /** @type {WeakMap<HTMLElement, { key: string, scene: Scene | null | undefined }>} */
 const shown = new WeakMap();
 
+/** The names of games that the wall below has. @type {Map<string, string>} */
+const titles = new Map();
+for (const { dataset } of /** @type {NodeListOf<HTMLElement>} */ (
+  document.querySelectorAll(".tile")
+))
+  titles.set(dataset.name ?? "", dataset.title ?? "");
+
 /** @param {string} game */
-const title = (game) => game.replaceAll("_", " ").replace(/^\w/, (letter) => letter.toUpperCase());
+const title = (game) =>
+  titles.get(game) ?? game.replaceAll("_", " ").replace(/^\w/, (letter) => letter.toUpperCase());
 
 /** @param {Game} game @param {Position} position */
 function said(game, position) {
@@ -74,11 +82,13 @@ function show(target, game, position, large) {
         "div",
         { class: "row end" },
         made("a", { class: "button main", href: address }, "Watch"),
-        made(
-          "a",
-          { class: "button", href: `/play/${encodeURIComponent(game.environment)}` },
-          "Play it",
-        ),
+        of("live").dataset.plays === undefined
+          ? null
+          : made(
+              "a",
+              { class: "button", href: `/play/${encodeURIComponent(game.environment)}` },
+              "Play it",
+            ),
       ),
     );
     target.replaceChildren(frame, info);
@@ -118,6 +128,8 @@ live(
     const first =
       games.find(({ environment }) => environment === of("feature").dataset.game) ?? games[0];
     of("live").hidden = !first;
+    const idle = document.getElementById("idle");
+    if (idle) idle.hidden = Boolean(first);
     if (!first) return;
     of("feature").dataset.game = first.environment;
     show(of("feature"), first, /** @type {Position} */ (positions.get(first.episode)), true);

@@ -5,14 +5,18 @@ import { table, wall } from "./wall.js";
 
 const boards = wall(of("games"));
 
+/** @param {number} count @param {string} what */
+const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+
 live(
   { about: "now" },
   ({ now }) => {
     if (!now) return;
     of("problem").textContent = now.problem;
-    const count = now.counters ?? {};
+    const { episodes = 0, turns = 0 } = now.counters ?? {};
     of("counts").textContent =
-      `${now.environments.length} kinds of games and ${now.agents.length} kinds of agents on offer; ${count.episodes ?? 0} episodes with ${count.turns ?? 0} turns; ${now.rate.toFixed(1)} games per second; ${count.refused ?? 0} messages refused, ${count.ignored ?? 0} came too late.`;
+      `On offer: ${counted(new Set(now.environments).size, "game")}, ${counted(new Set(now.agents).size, "agent")}. ` +
+      `Played: ${counted(episodes, "game")} with ${counted(turns, "turn")}; ${now.rate.toFixed(1)} games per second now.`;
     table(
       of("runs"),
       ["Run", "Game", "Agents", "State", "Finished"],
@@ -34,8 +38,12 @@ live(
         peer.software.slice(0, 100),
       ]),
     );
-    of("none").hidden = now.games.length > 0;
-    boards(now.games);
+    // What was broken off at once, such as a game that nobody looked at any more, says nothing.
+    const games = now.games.filter(
+      ({ result, count }) => result?.reason !== "cancelled" || count > 2,
+    );
+    of("none").hidden = games.length > 0;
+    boards(games);
   },
   (lost) => {
     if (lost) of("problem").textContent = LOST;
