@@ -164,8 +164,8 @@ test-page: $(STAMP) ## play every game on the page, othello in TypeScript too, a
 test-ray: $(RAY_STAMP) ## play on a Ray cluster of three nodes on this host, and kill some (slow)
 	$(BIN)/python -m pytest -rs -m slow tests/experiments/test_cluster.py
 
-test-ray-small: $(RAY_STAMP) ## the smallest of them, which CI runs: a tournament of which a worker is killed
-	$(BIN)/python -m pytest -n 0 -m slow tests/experiments/test_cluster.py -k "worker-SIGKILL or killed_driver"
+test-ray-small: $(RAY_STAMP) ## the smallest of them, which CI runs: a tournament of which a worker, then the driver is killed
+	$(BIN)/python -m pytest -n 0 -m slow tests/experiments/test_cluster.py -k "worker-SIGKILL or driver-SIGKILL"
 
 studies: $(STAMP) ## run every row of the studies at its small size: 150 s on two free cores, five minutes at most
 	$(BIN)/dovetail study --all --quick

@@ -491,7 +491,7 @@ def test_a_shard_of_which_a_program_is_killed_or_frozen_loses_nothing(
     out = folder.parent / "cluster" / "cup"
     more = ["--on", f"ray:{nodes.address}", "--out", str(out.parent), "--shards=2"]
     with subprocess.Popen(
-        command(file, *more, "--give-up=5"),
+        command(file, *more, "--give-up=20"),
         cwd=folder.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -517,8 +517,13 @@ def gone(nodes: Nodes) -> None:
         time.sleep(0.1)
 
 
-def test_what_a_killed_driver_has_played_is_played_on_without_a_cluster(
-    nodes: Nodes, folder: Path, undisturbed: Account
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 128 + signal.SIGINT)],
+    ids=["driver-SIGKILL", "driver-SIGINT"],
+)
+def test_what_was_played_is_played_on_without_a_cluster(
+    nodes: Nodes, folder: Path, undisturbed: Account, number: signal.Signals, code: int
 ) -> None:
     file = folder / "cup.toml"
     file.write_text(CUP)
@@ -535,8 +540,10 @@ def test_what_a_killed_driver_has_played_is_played_on_without_a_cluster(
         reach(program, out, 1)
         kept = episodes_of(out)
         assert programs(nodes)
-        program.kill()
-        program.communicate()
+        program.send_signal(number)
+        _, wrong = program.communicate(timeout=60)
+    assert program.returncode == code, wrong
+    assert "Traceback" not in wrong
     gone(nodes)
     again = run(file, "--in-process", "--out", str(out.parent), "--resume")
     assert again.returncode == 0, again.stderr
