@@ -74,5 +74,5 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 def _is_module(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # its parent is no package
+    except ModuleNotFoundError:  # its parent is a module
         return False
