@@ -38,17 +38,39 @@ class Finding(NamedTuple):
             DovetailError: a table has no such line or column.
         """
 
-        def figure(found: re.Match[str]) -> str:
-            row, name, column = found.groups()
-            try:
-                [line] = (line for line in tables[row] if line[0] == name)
-                return _SIGNS.sub("", line[int(column or -1)])
-            except (KeyError, IndexError, ValueError):
-                raise DovetailError(
-                    f"findings.toml: the tables have no figure {found[0]}"
-                ) from None
+        return self._replace(here=filled(self.here, tables))
 
-        return self._replace(here=_FIGURE.sub(figure, self.here))
+
+class Beside(msgspec.Struct, forbid_unknown_fields=True):
+    """The strongest player of a game, beside the literature."""
+
+    game: str
+    row: str
+    """The row that measured it."""
+    player: str
+    figure: str
+    """Its meaning, and its place in a table."""
+    literature: str
+    missing: str
+    """The difference that is known."""
+
+
+def filled(text: str, tables: Tables) -> str:
+    """Return a text with its figures, taken from tables.
+
+    Raises:
+        DovetailError: a table has no such line or column.
+    """
+
+    def figure(found: re.Match[str]) -> str:
+        row, name, column = found.groups()
+        try:
+            [line] = (line for line in tables[row] if line[0] == name)
+            return _SIGNS.sub("", line[int(column or -1)])
+        except (KeyError, IndexError, ValueError):
+            raise DovetailError(f"findings.toml: the tables have no figure {found[0]}") from None
+
+    return _FIGURE.sub(figure, text)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,6 +81,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     dominion: list[dict[str, Any]]
     tetris: list[dict[str, Any]]
     dots: list[dict[str, Any]]
+    beside: list[Beside]
 
 
 _FILE = msgspec.toml.decode(
@@ -73,3 +96,5 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
     name: [Finding(**each) for each in getattr(_FILE, name)]
     for name in ("rlgame", "amazons", "dominion", "tetris", "dots")
 }
+BESIDE: Sequence[Beside] = _FILE.beside
+"""The strongest players, for studies/pages/best.md."""

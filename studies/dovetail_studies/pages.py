@@ -16,7 +16,7 @@ from dovetail_studies import alike, curves
 from dovetail_studies.archive import Member, Place, members
 from dovetail_studies.archive import write as archive
 from dovetail_studies.code import digest
-from dovetail_studies.findings import FINDINGS, TERMS, UNCOMPARED
+from dovetail_studies.findings import BESIDE, FINDINGS, TERMS, UNCOMPARED, filled
 from dovetail_studies.learned import KEPT as STATES
 from dovetail_studies.learned import keep as keep_states
 from dovetail_studies.results import KeptResult, KeptResults, key
@@ -322,9 +322,31 @@ def page(whole: Study, all_found: Sequence[RowState]) -> str:
     ]
     if whole.text:
         lines += [whole.text, ""]
+    if whole.name == BEST:
+        lines += _beside(all_found)
     if used:
         lines += [f"Versions: {'; '.join(used)}.", ""]
     return "\n".join(lines + sections).rstrip() + "\n"
+
+
+def _beside(all_found: Sequence[RowState]) -> list[str]:
+    """Return the strongest player of each game beside the literature, of the games that have been
+    run."""
+    ran = {found.row.key: found for found in all_found if found.drawn is not None}
+    tables = {key: found.drawn.lines for key, found in ran.items() if found.drawn is not None}
+    lines = []
+    for each in BESIDE:
+        if each.row in ran:
+            hours = sum(record.seconds for record in ran[each.row].records) / 3600
+            figure = filled(each.figure, tables)
+            player = [each.player, figure, f"{hours:.1f}"]
+            lines.append([each.game, *player, each.literature, each.missing])
+    columns = ("game", "strongest player", "its figure", "core-hours", "literature", "missing here")
+    text = (
+        "Intervals are 95 %. Core-hours are those of the game's whole table below, the trainings "
+        "and measurements of all its players."
+    )
+    return ["## Beside the literature", "", *table(columns, lines), "", text, ""]
 
 
 def _judged(found: RowState) -> str:

@@ -14,7 +14,9 @@ from dovetail_studies import archive, pages, working
 from dovetail_studies.archive import Member
 from dovetail_studies.best import amazons, dots
 from dovetail_studies.best.parts import points
+from dovetail_studies.findings import BESIDE
 from dovetail_studies.learned import States, using
+from dovetail_studies.pages import DOCS
 from dovetail_studies.results import KeptResults
 from dovetail_studies.rows import study
 
@@ -178,3 +180,12 @@ def test_a_training_of_amazons_without_rollouts_keeps_its_weights() -> None:
     found = row.work({"train": "OnesVsAbMp", "moves": 10, "seed": 1})
     assert len(found["weights"]) == 12
     assert found["games"] > 0
+
+
+def test_each_game_stands_beside_the_literature_with_figures_from_results() -> None:
+    best = study("best")
+    found = [pages.find(best, row, Path("none")) for row in best.rows]
+    section = pages._beside(found)
+    assert "\n".join(section) in (DOCS / "best.md").read_text(encoding="utf-8")
+    assert {each.row for each in BESIDE} == {row.key for row in best.rows} - {"tetris-trainers"}
+    assert sum(line.count("..") for line in section) >= len(BESIDE), "each has an interval"
