@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from typing import Any, ClassVar
 
@@ -12,10 +13,12 @@ from dovetail import DovetailError, InProcess
 from dovetail.peer import options
 from dovetail.peer.environments.environment import IllegalAction
 from dovetail_agents.games.dominion import bots
+from dovetail_agents.general.td import TDBatch
 from dovetail_experiments.statistics import mean, wilson
 from dovetail_games.dominion import CARDS, Configuration, Dominion, DominionGame
 from dovetail_games.dominion.cards import (
     ADVENTURER,
+    BASIC,
     CHAPEL,
     CONSPIRATOR,
     COPPER,
@@ -32,6 +35,7 @@ from dovetail_games.dominion.cards import (
 from dovetail_games.dominion.environment import layout
 from dovetail_games.dominion.rules import BUY, PASS, TRASH, describe
 
+ALL = tuple(card.name for card in CARDS if NUMBER[card.name] >= BASIC)
 VILLAGE, FESTIVAL, BAZAAR = NUMBER["Village"], NUMBER["Festival"], NUMBER["Bazaar"]
 WOODCUTTER, WORKERS = NUMBER["Woodcutter"], NUMBER["Workers village"]
 
@@ -569,3 +573,50 @@ def test_the_tables_of_the_study(each: int, table: dict[Any, Any]) -> None:
         print(line)
         if abs(expected[0] - 50) > 3:
             assert (found[0].value > 0.5) == (expected[0] > 50), pair
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"players": 2},
+        {"players": 4, "end": "round", "played": "discard", "chapel": 2, "conspirator": 2},
+    ],
+)
+def test_afterstates_are_positions_before_cards_are_drawn(given: dict[str, Any]) -> None:
+    """By the rules themselves, on a copy that draws nothing and skips no phase."""
+    game, rng = Dominion(Configuration(**given, kingdom_size=10, kingdom=ALL)), random.Random(3)
+    seen = set()
+    for seed in range(2):
+        game.start(seed)
+        for _ in range(150):
+            if game.game.over:
+                break
+            seat, legal = game.game.seat, game.game.legal()
+            rows = game.afterstates(seat)
+            assert len(rows) == len(legal)
+            for action, row in zip(legal, rows, strict=True):
+                ahead = copy.deepcopy(game)
+                rules: Any = ahead.game
+                rules._top = lambda player: None
+                rules._skip = lambda: None
+                rules.act(action)
+                if rules.phase == "buy" and rules.buys == 0:
+                    rules._end_turn()
+                if not rules.over:
+                    seen.add(action)
+                    assert row.tolist() == ahead.observation(seat).tolist(), describe(action)
+            game.step({seat: rng.choice(legal[:-1] or legal)})
+    assert len(seen) > 25
+
+
+def test_td_learns_from_afterstates_of_single_games_and_groups_alike() -> None:
+    states = []
+    for stacked in (False, True):
+        with InProcess([Dominion], [TDBatch]) as experiment:
+            learner = experiment.create("td-batch", parameters={"hidden": 4}, seed=1)
+            experiment.run(
+                "dominion", [learner] * 2, episodes=4, concurrency=2, seed=1, stacked=stacked,
+                configuration={"players": 2}, max_turns=60,
+            ).wait()  # fmt: skip
+            states.append(experiment.save(learner))
+    assert states[0] == states[1]

@@ -15,6 +15,7 @@ from dovetail.protocol.scenes import Choice, Mark, Seated, Zone
 from dovetail.protocol.spaces import Box, Discrete
 from dovetail_games.board_game import ArrayGame
 from dovetail_games.dominion.cards import BASIC, CARDS, KINDS, NUMBER
+from dovetail_games.dominion.kernels import CompiledRules, after_rows
 from dovetail_games.dominion.rules import (
     ACTIONS,
     BUY,
@@ -85,6 +86,7 @@ class Dominion(ArrayGame[Configuration]):
             reward_range=(-1.0, 1.0) if kind == "win" else limits,
             perfect_information=False,
             chance=True,
+            afterstates=True,
             forfeit=(-worst, worst / (count - 1)),
         )
 
@@ -156,6 +158,29 @@ class Dominion(ArrayGame[Configuration]):
         turn = [game.actions, game.buys, game.coins, game.played, game.to_trash]
         found += [*map(int, phase), *turn, me.turns, (game.seat - seat) % len(game.players)]
         return np.array(found, np.int16)
+
+    def compiled(self) -> CompiledRules:
+        """Return the options as compiled code takes them."""
+        options = self.configuration
+        first = DominionGame(options, random.Random(0))
+        return CompiledRules(
+            np.array(first.supply),
+            options.first == "random",
+            options.end == "round",
+            options.played == "aside",
+            options.chapel,
+            options.conspirator,
+            options.max_rounds,
+        )
+
+    def afterstates(self, seat: int) -> NDArray[np.int16]:
+        """Return what the seat to act knows after each legal action, before a card is drawn."""
+        legal: NDArray[np.bool_] = np.zeros((1, ACTIONS), bool)
+        legal[0, self.game.legal()] = True
+        seen = self.observation(seat)[None]
+        out: NDArray[np.int16] = np.empty((legal.sum(), seen.shape[1]), np.int16)
+        after_rows(seen, legal, self.compiled(), out)
+        return out
 
     def fork(self, seat: int, seed: int) -> Self:
         """Return a copy in which what a seat does not know is drawn again.

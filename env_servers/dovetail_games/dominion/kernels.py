@@ -382,6 +382,85 @@ def observe_slots(
 
 
 @njit(cache=True)
+def after(seen: Array, action: int, rules: CompiledRules) -> None:
+    """Change what the seat to act sees into what it knows after its action, before a card is drawn.
+
+    Phases that an action leaves are left at the next decision. A seat whose turn ends waits for
+    the next: its cards are in the discards.
+    """
+    hand, discards, played = seen[:KINDS], seen[2 * KINDS : 3 * KINDS], seen[3 * KINDS : 4 * KINDS]
+    supply, trash = seen[4 * KINDS : 5 * KINDS], seen[5 * KINDS : 6 * KINDS]
+    phases, turn = seen[-10:-7], seen[-7:]
+    actions, buys, coins, count, to_trash, turns, until = range(7)
+    if action == PASS:
+        if phases[TRASHING]:
+            turn[to_trash] = 0
+        elif phases[ACTING]:
+            phases[ACTING], phases[BUYING] = 0, 1
+            for kind in range(3):
+                turn[coins] += hand[kind] * _COINS[kind]
+        else:
+            turn[buys] = 0
+    elif action >= TRASH:
+        hand[action - TRASH] -= 1
+        trash[action - TRASH] += 1
+        turn[to_trash] -= 1
+    elif action >= BUY:
+        kind = action - BUY
+        supply[kind] -= 1
+        discards[kind] += 1
+        turn[coins] -= _COSTS[kind]
+        turn[buys] -= 1
+    else:
+        hand[action] -= 1
+        if rules.aside:
+            played[action] += 1
+        else:
+            discards[action] += 1
+        turn[count] += 1
+        turn[actions] += _ACTIONS[action] - 1
+        turn[buys] += _BUYS[action]
+        turn[coins] += _COINS[action]
+        if action == CONSPIRATOR and turn[count] >= rules.conspirator:
+            turn[actions] += 1
+        elif action == MONEYLENDER and hand[COPPER]:
+            hand[COPPER] -= 1
+            trash[COPPER] += 1
+            turn[coins] += 3
+        elif action == CHAPEL:
+            phases[ACTING], phases[TRASHING] = 0, 1
+            turn[to_trash] = rules.chapel
+    if phases[BUYING] and turn[buys] == 0:
+        for kind in range(KINDS):
+            discards[kind] += hand[kind] + played[kind]
+        hand[:] = 0
+        played[:] = 0
+        phases[:] = 0
+        turn[actions], turn[buys], turn[coins], turn[count], turn[to_trash] = 1, 1, 0, 0, 0
+        turn[turns] += 1
+        turn[until] = 1
+
+
+@njit(cache=True)
+def after_rows(seen: Array, legal: Array, rules: CompiledRules, out: Array) -> None:
+    """Write what follows from each legal action of each row of observations, row by row.
+
+    Args:
+        seen: int16, shape (rows, n): of the seats to act.
+        legal: bool, shape (rows, actions).
+        rules: of the games.
+        out: int16, shape (legal actions of all rows, n), written.
+    """
+    at = 0
+    for row in range(seen.shape[0]):
+        for action in range(legal.shape[1]):
+            if legal[row, action]:
+                out[at] = seen[row]
+                after(out[at], action, rules)
+                at += 1
+
+
+@njit(cache=True)
 def points_slots(slots: Array, games: Games, out: Array) -> None:
     """Fill int64 rows with the victory points of all seats."""
     for row in range(len(slots)):

@@ -24,17 +24,9 @@ class DominionArrays(TurnBased):
 
     def __init__(self, configuration: Any, slots: int, scalar: Dominion) -> None:
         super().__init__(configuration, slots, scalar.init())
-        seats, options = self.spec.seats, configuration
+        seats = self.spec.seats
         self._chance = Twisters(slots)
-        self._rules = kernels.CompiledRules(
-            np.array(scalar.game.supply),
-            options.first == "random",
-            options.end == "round",
-            options.played == "aside",
-            options.chapel,
-            options.conspirator,
-            options.max_rounds,
-        )
+        self._rules = scalar.compiled()
         cards = int(self._rules.supply.sum()) + 10 * seats
         self._games = kernels.Games(
             self._chance.states,
@@ -92,4 +84,8 @@ class DominionArrays(TurnBased):
         return found
 
     def afterstates(self, slots: Column, total: int) -> Column:
-        raise NotImplementedError  # as the scalar game
+        legal = np.unpackbits(self.legal(slots), axis=1, bitorder="little")[:, :ACTIONS]
+        out: Column = np.empty((total, self._width), np.int16)
+        seen = self.observations(slots, self.movers[slots])
+        kernels.after_rows(seen, legal.astype(bool), self._rules, out)
+        return out
