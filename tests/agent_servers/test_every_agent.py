@@ -38,7 +38,7 @@ FILES = {
 """Agents that need a file; without it they say so."""
 PLAYS = {
     "random": {"connect_four", "amazons", "2048", "dominion", "dots", "rlgame", "tetris"},
-    "td": {"connect_four", "amazons", "dots", "rlgame"},
+    "td": {"connect_four", "amazons", "dominion", "dots", "rlgame"},
     "alpha-beta": {"connect_four", "amazons", "dots", "rlgame"},
     "mcts": {"connect_four", "amazons", "dots", "rlgame"},
     "amazons-player": {"amazons"},

@@ -451,5 +451,5 @@ def test_what_it_cannot_play_it_says() -> None:
     with InProcess([Dominion], [FeatureNetwork, Random]) as experiment:
         agent = experiment.create("feature-network")
         other = experiment.create("random")
-        with pytest.raises(DovetailError, match="feature-network needs afterstates"):
+        with pytest.raises(DovetailError, match="feature-network needs boards of rows x columns"):
             experiment.run("dominion", [agent, other], retries=0).wait()

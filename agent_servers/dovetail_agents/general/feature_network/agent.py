@@ -9,8 +9,9 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.agents.agent import Agent, Decision, Needs
+from dovetail.peer.agents.agent import Agent, Decision, Needs, Seat
 from dovetail.protocol.errors import DovetailError
+from dovetail.protocol.spaces import Box
 from dovetail_agents.general.feature_network import handmade, kernels
 from dovetail_agents.general.feature_network.saved import Genome
 
@@ -87,6 +88,14 @@ class FeatureNetwork(Agent[FeatureNetworkParameters]):
         given = self.parameters.genome
         if given is not None and not all(0 <= gene <= 1 for gene in given):
             raise DovetailError("agent feature-network, option 'genome': genes are from 0 to 1")
+
+    def init(self, seat: Seat) -> None:
+        space = seat.spec.observation_spaces[0]
+        if isinstance(space, Box) and len(space.shape) == 1:
+            raise DovetailError(
+                "feature-network needs boards of rows x columns, and this game shows rows of "
+                f"{space.shape[0]} numbers"
+            )
 
     def tables(self, planes: int, rows: int, columns: int) -> Tables:
         """Return the network for a kind of board, compiled code's way.
