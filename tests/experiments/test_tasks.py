@@ -147,3 +147,27 @@ def test_a_task_and_a_parameter_with_the_same_key_are_refused(tmp_path: Path) ->
     path.write_text(FILE.replace('"environment.configuration.columns" = 5', f"{key} = 5"))
     with pytest.raises(DovetailError, match=r"\[sweep.tasks.wide\] and \[sweep.parameters\]"):
         sweep.read(path)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_search_gives_up_what_does_worse(tmp_path: Path) -> None:
+    path = tmp_path / "pruned.toml"
+    search = """
+[sweep]
+method = "optuna"
+trials = 4
+batch = 2
+prune = "PRUNE"
+objective = { evaluation = "eval", agent = "one" }
+
+[sweep.parameters]"""
+    text = FILE.replace("\n[sweep.parameters]", search).replace("episodes = 10", "episodes = 2")
+    text = text.replace("[4, 8]", "{ low = 1, high = 400 }").replace("every = 10", "every = 2")
+    path.write_text(text.replace("PRUNE", "asha"))
+    pruned = played(path, tmp_path, overrides={"sweep.tasks": {}})
+    assert 4 <= len(pruned.executions) < 8
+    runs = {each.variant: len(each.runs) for each in pruned.series}
+    assert {*runs.values()} == {1, 2}
+    best = over_tasks.best(pruned.series, pruned.plan.objective, pruned.plan.scales)
+    assert best is not None
+    assert any(f": {variant} (" in best.plain for variant, count in runs.items() if count == 2)

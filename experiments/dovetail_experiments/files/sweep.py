@@ -14,6 +14,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -107,6 +108,9 @@ class SweepPart(Struct, frozen=True, forbid_unknown_fields=True):
     """Optuna: sets that are proposed at once, before any of their results are known."""
     objective: Objective | None = None
     """Optuna: what to maximise."""
+    prune: Literal["", "median", "asha"] = ""
+    """Optuna: how a set is given up that does worse than others did in as many trials, so that it
+    is not played with the other seeds and tasks: below their median, or by successive halving."""
     seed: Seed | None = None
     """Of the search; derived from the experiment's if not given."""
 
@@ -378,10 +382,36 @@ def scales(sweep: SweepPart | None) -> dict[str, tuple[float, float]]:
     return {name: task.scale for name, task in tasks.items() if task.scale is not None}
 
 
-def optuna_search(
-    plan: SweepPlan,
-) -> Generator[list[dict[str, Any]], Sequence[float], None]:
-    """Yield batches of sets of values; send the mean objective of each set back.
+class Proposals(list[dict[str, Any]]):
+    """Sets of values that a search proposes at once.
+
+    Args:
+        asked: Optuna's trials, one for each.
+        sweep: the search.
+    """
+
+    def __init__(self, asked: Sequence[Any], sweep: SweepPart) -> None:
+        self.asked = asked
+        super().__init__(
+            {key: _suggest(trial, key, each) for key, each in sweep.parameters.items()}
+            for trial in asked
+        )
+
+    def hopeless(self, number: int, played: int, value: float) -> bool:
+        """Return whether a set should not be played any further.
+
+        Args:
+            number: of the set, from 0.
+            played: how many trials of it were.
+            value: the objective over those.
+        """
+        self.asked[number].report(value, played)
+        return bool(self.asked[number].should_prune())
+
+
+def optuna_search(plan: SweepPlan) -> Generator[Proposals, Sequence[float | None], None]:
+    """Yield batches of sets of values; send the mean objective of each set back, None for one that
+    was given up.
 
     The results are told in the order of the batch, so the search follows from its seed however many
     run at once.
@@ -393,18 +423,24 @@ def optuna_search(
     sweep = plan.sweep
     assert sweep is not None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    pruners = optuna.pruners
+    pruner = {
+        "": pruners.NopPruner,
+        "median": partial(pruners.MedianPruner, n_startup_trials=sweep.batch),
+        "asha": partial(pruners.SuccessiveHalvingPruner, min_resource=1, reduction_factor=2),
+    }[sweep.prune]()
     sampler = optuna.samplers.TPESampler(seed=plan.search_seed % 2**32)
-    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
     left = sweep.trials
     while left:
         asked = [study.ask() for _ in range(min(left, sweep.batch))]
         left -= len(asked)
-        results = yield [
-            {key: _suggest(trial, key, each) for key, each in sweep.parameters.items()}
-            for trial in asked
-        ]
+        results = yield Proposals(asked, sweep)
         for trial, value in zip(asked, results, strict=True):
-            study.tell(trial, value)
+            if value is None:
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+            else:
+                study.tell(trial, value)
 
 
 def _suggest(trial: Any, key: str, values: list[Any] | ValueRange) -> Any:
@@ -480,6 +516,8 @@ def _check(sweep: SweepPart, base: ExperimentFile) -> None:
     if sweep.method != "optuna":
         if sweep.objective is not None:
             raise Mistake('[sweep] objective needs method = "optuna"', "sweep", "objective")
+        if sweep.prune:
+            raise Mistake('[sweep] prune needs method = "optuna"', "sweep", "prune")
         return
     if sweep.objective is None:
         raise Mistake(

@@ -253,7 +253,12 @@ def best(found: Sequence[Series], aim: Objective | None, given: Scales) -> Text 
             sets.setdefault(each.variant, []).append(each)
     if aim is None or not sets:
         return None
-    values = {variant: worth(each, aim, given) for variant, each in sets.items()}
+    played = {variant: sum(len(each.runs) for each in of) for variant, of in sets.items()}
+    values = {  # of the sets that were not given up
+        variant: worth(each, aim, given)
+        for variant, each in sets.items()
+        if played[variant] == max(played.values())
+    }
     top = max(values, key=values.__getitem__)
     what = sets[top][0].measure if len(sets[top]) == 1 else "normalised result"
     what = f"mean {what} over its training" if aim.over == "area" else what

@@ -34,7 +34,13 @@ from dovetail_experiments.files import secrets as sealing
 from dovetail_experiments.files import sweep
 from dovetail_experiments.files.checking import check, first_states
 from dovetail_experiments.files.shipping import Shipping
-from dovetail_experiments.files.sweep import SweepPlan, Trial, TrialSelection
+from dovetail_experiments.files.sweep import (
+    Objective,
+    Proposals,
+    SweepPlan,
+    Trial,
+    TrialSelection,
+)
 from dovetail_experiments.records import database
 from dovetail_experiments.records.records import FILE, Records
 from dovetail_experiments.records.store import Store
@@ -146,6 +152,8 @@ class _All:
         self._first: dict[str, tuple[int, int]] = {}
         """By file as JSON: the first trial that plays it, and its place in the executions."""
         self._played = 0
+        self._numbered = 0
+        """Trials that have a number."""
 
     def play(self) -> TrialRunner:
         if self._plan.searched:
@@ -178,25 +186,46 @@ class _All:
         assert aim is not None
         proposals = next(search)
         while True:
-            before = len(self._executions)
-            self._begun(self._of(proposals))
-            mine = self._executions[before:]
-            with Records(self._url) as records:
-                values = []
-                width = self._plan.width
-                for number in range(len(proposals)):
-                    part = mine[number * width : (number + 1) * width]
-                    found = over_seeds.series(records, part, self._executions)
-                    values.append(over_tasks.worth(found, aim, self._plan.scales))
+            values = self._raced(proposals, aim)
             try:
                 proposals = search.send(values)
             except StopIteration:
                 return
 
+    def _raced(self, proposals: Proposals, aim: Objective) -> list[float | None]:
+        """Play sets of values; return the objective of each, None for one that was given up."""
+        assert self._plan.sweep is not None
+        width = self._plan.width
+        trials = self._of(proposals)
+        sets = [trials[at : at + width] for at in range(0, len(trials), width)]
+        values: list[float | None] = [0.0] * len(sets)
+        places: list[list[int]] = [[] for _ in sets]
+        """Of the executions of each set."""
+        # Where none is given up, all trials may run at once.
+        step = 1 if self._plan.sweep.prune else width
+        for played in range(step, width + 1, step):
+            alive = [number for number, value in enumerate(values) if value is not None]
+            round_ = [trial for n in alive for trial in sets[n][played - step : played]]
+            before = len(self._executions)
+            self._begun(round_)
+            with Records(self._url) as records:
+                for count, number in enumerate(alive):
+                    at = before + count * step
+                    places[number] += self._executions[at : at + step]
+                    found = over_seeds.series(records, places[number], self._executions)
+                    value = over_tasks.worth(found, aim, self._plan.scales)
+                    values[number] = value
+                    if played < width and proposals.hopeless(number, played, value):
+                        values[number] = None
+                        title = sets[number][0].variant
+                        self._console.print(f"{title}: given up after {played} of {width} trials")
+        return values
+
     def _of(self, proposals: Sequence[Mapping[str, Any]]) -> list[Trial]:
         trials: list[Trial] = []
         for settings in proposals:
-            trials += self._plan.trials(settings, len(self._executions) + len(trials) + 1)
+            trials += self._plan.trials(settings, self._numbered + len(trials) + 1)
+        self._numbered += len(trials)
         return trials
 
     def _begun(self, trials: Sequence[Trial]) -> None:
