@@ -89,7 +89,7 @@ def searched(plan: sweep.SweepPlan) -> list[dict[str, Any]]:
     """Look for hidden = 12 with Optuna."""
     search = sweep.optuna_search(plan)
     proposals = next(search)
-    found = []
+    found: list[dict[str, Any]] = []
     while True:
         found += proposals
         try:
