@@ -226,6 +226,8 @@ def disturbed(schedule: Schedule, undisturbed: Undisturbed, out: Path) -> None:
     if (schedule.kind, schedule.victim) == ("shards", "broker"):  # the other shard plays on
         assert first.returncode == 0, first.stderr
     if first.returncode:
+        with Records(out / schedule.kind) as records:
+            assert list(records.rows("episodes")), f"nothing was killed: {first.stderr}"
         execute(file, out=out, resume=True, jobs=JOBS.get(schedule.kind, 1))
     found = account(out / schedule.kind)
     for part, rows in expected.items():
