@@ -34,7 +34,7 @@ endif
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
 
 .DEFAULT_GOAL := help
-.PHONY: architecture docs diagrams gallery test-installed release packages compiled test-compiled pictures drill help venv demo test coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-ray-small test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
+.PHONY: architecture docs diagrams gallery test-installed release packages compiled test-compiled pictures drill help venv demo test test-again coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-ray-small test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ demo: $(STAMP) ## watch two learners learn Connect Four by playing each other
 
 test: $(STAMP) ## run the tests, without the slow ones and those of the clients
 	$(PYTEST)
+
+test-again: $(STAMP) ## run the tests that failed last time once more, one after the other
+	$(BIN)/python -m pytest -n 1 --dist loadgroup --last-failed --last-failed-no-failures none -rs
 
 test-fast: $(STAMP) ## run the tests that need no socket, no program and no compiler
 	$(PYTEST) -m "fast and not slow"
