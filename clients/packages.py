@@ -165,7 +165,7 @@ def cpp(mine: Path) -> list[list[str | Path]]:
     run("cmake", "-S", ".", "-B", "mine", f"-DCMAKE_PREFIX_PATH={prefix}", cwd=mine)
     run("cmake", "--build", "mine", cwd=mine)
     (found,) = prefix.rglob("dovetail.pc")
-    flags = run("pkg-config", "--static", "--cflags", "--libs", "dovetail", cwd=mine,
+    flags = run("pkg-config", "--cflags", "--libs", "dovetail", cwd=mine,
                 PKG_CONFIG_PATH=str(found.parent)).split()  # fmt: skip
     run("c++", "-std=c++17", "main.cpp", *flags, "-o", "by-pkg-config", cwd=mine)
     return [[mine / "mine/mine"], [mine / "by-pkg-config"]]
