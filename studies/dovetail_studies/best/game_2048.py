@@ -32,8 +32,8 @@ MEASURED = 1_000_000
 """Added to the seeds of games without learning."""
 WIDE = 16
 """Tiles told apart by the network that searches: up to 32768."""
-SEARCHED = {1: 1, 2: 10, 3: 100}
-"""By plies: divides the number of games, since a move of three takes a millisecond."""
+SEARCHED = {1: 1, 2: 10, 3: 250}
+"""By plies: divides the number of games: with three, one takes a minute and a half."""
 GENES = "the Tetris study's network"
 GENERATIONS, POPULATION, EACH, FINAL = 60, 50, 10, 50
 """CMA-ES over all genes of six units: games of a candidate, and of a generation's mean."""
@@ -165,8 +165,8 @@ def _draw(done: rows.Done) -> rows.Drawn:
         "network's choice. The other lines do not search, and their tables tell tiles apart up "
         "to 8192, which bounds what they can learn; those of the searching player, `fives` as "
         "well, tell them apart up to 32768. "
-        "Two plies are measured in a tenth of the games and three in a hundredth, since a "
-        "search of three takes about a millisecond a move."
+        "Two plies are measured in a tenth of the games and three in a 250th, since a "
+        "game with three takes a core about a minute and a half."
     )
     text = "all, as each has its own sequence of tiles"
     return rows.Drawn(COLUMNS, lines, rows.total(done, "games"), text, (), note)
