@@ -31,7 +31,7 @@ ifeq ($(wildcard clients/$(CLIENT)/Makefile),)
 $(error LANG=$(CLIENT): there is no such client; LANG is one of $(notdir $(patsubst %/Makefile,%,$(wildcard clients/*/Makefile))))
 endif
 endif
-PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rs
+PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup -rfEs
 
 .DEFAULT_GOAL := help
 .PHONY: architecture docs diagrams gallery test-installed release packages compiled test-compiled pictures drill help venv demo test test-again coverage test-fast test-learners test-processes test-slow test-clients test-page test-ray test-ray-small test-cold studies playthroughs check check-page generate format bench chaos soak fuzz attacks clients six-languages lock clean
@@ -84,7 +84,8 @@ test: $(STAMP) ## run the tests, without the slow ones and those of the clients
 	$(PYTEST)
 
 test-again: $(STAMP) ## run the tests that failed last time once more, one after the other
-	$(BIN)/python -m pytest -n 1 --dist loadgroup --last-failed --last-failed-no-failures none -rs
+	.ci/failed > $(VENV)/failed
+	$(BIN)/python -m pytest -n 0 -rfEs @$(VENV)/failed
 
 test-fast: $(STAMP) ## run the tests that need no socket, no program and no compiler
 	$(PYTEST) -m "fast and not slow"

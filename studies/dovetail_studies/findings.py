@@ -41,7 +41,7 @@ class Finding(NamedTuple):
         return self._replace(here=filled(self.here, tables))
 
 
-class Beside(msgspec.Struct, forbid_unknown_fields=True):
+class LiteratureLine(msgspec.Struct, forbid_unknown_fields=True):
     """The strongest player of a game, beside the literature."""
 
     game: str
@@ -81,7 +81,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     dominion: list[dict[str, Any]]
     tetris: list[dict[str, Any]]
     dots: list[dict[str, Any]]
-    beside: list[Beside]
+    beside: list[LiteratureLine]
 
 
 _FILE = msgspec.toml.decode(
@@ -96,5 +96,5 @@ FINDINGS: Mapping[str, Sequence[Finding]] = {
     name: [Finding(**each) for each in getattr(_FILE, name)]
     for name in ("rlgame", "amazons", "dominion", "tetris", "dots")
 }
-BESIDE: Sequence[Beside] = _FILE.beside
+BESIDE: Sequence[LiteratureLine] = _FILE.beside
 """The strongest players, for studies/pages/best.md."""

@@ -165,6 +165,8 @@ def played(
     environment, others = kinds
     with InProcess([environment], others, journal=path) as experiment:
         made = [experiment.create(name, seed=n) for n, name in enumerate(agents)]
+        # The games keep no promise of their spec, which the check of a first episode would find.
+        options = {"check": False, **options}
         run = experiment.run(environment.name, made, stacked=stacked, seed=5, **options)
         results = sorted(map(comparable, run), key=lambda each: (each["index"], each["reason"]))
         assert experiment._inbox.seen, "nothing came"
@@ -213,6 +215,7 @@ def test_one_instance_in_several_seats(tmp_path: Path) -> None:
                 concurrency=8,
                 mode="evaluate",
                 stacked=stacked,
+                check=False,
             )
             return sorted(map(comparable, run), key=lambda each: (each["index"], each["reason"]))
 
@@ -295,7 +298,7 @@ def test_an_agent_that_need_not_ask_plays_the_same_and_is_named_the_same(game: A
         with InProcess([game], [Asking]) as experiment:
             made = [experiment.create("asking", seed=n) for n in range(3)]
             options: Any = {"episodes": 20, "concurrency": 5, "retries": 0, "stacked": stacked}
-            run = experiment.run(game.name, made, **options)
+            run = experiment.run(game.name, made, check=False, **options)
             return sorted(map(comparable, run), key=lambda each: each["index"])
 
     found = results(True)

@@ -21,8 +21,8 @@ COMMANDS = {
     ),
     "bench": (
         "dovetail_experiments.commands.experiments",
-        "Measure turns per second and compare them with bare references; needs a checkout of the "
-        "project.",
+        "Measure turns per second (needs a checkout); or `dovetail bench learner TYPE`: your "
+        "learner beside others.",
     ),
     "results": (
         "dovetail_experiments.commands.results",
