@@ -268,21 +268,24 @@ class People:
             raise
 
     def stand_in(self, table: Table) -> Sitter | None:
-        """Return a quick player in a program that does not wait for this table's agents.
+        """Return a quick player in a program that has none of this table's agents, if there is one
+        in a program that plays nothing.
 
         An agent that thinks keeps its whole program busy.
         """
-        found = self._hub.catalogue
-        busy = {
+        found, quick = self._hub.catalogue, opponents.QUICK
+        instances = found.get("instances", [])
+        here = {each["peer"] for each in instances if each["instance"] in table.instances}
+        busy = {each["peer"] for each in instances if each["busy"]}
+        peers = [
             each["peer"]
-            for each in found.get("instances", [])
-            if each["busy"] or each["instance"] in table.instances
-        }
-        quick = opponents.QUICK
-        for each in found.get("agents", []):
-            if each["name"] == quick.name and each["peer"] not in busy:
-                return Sitter("agent", quick.name, quick.parameters, "stand-in", peer=each["peer"])
-        return None
+            for each in found.get("agents", [])
+            if each["name"] == quick.name and each["peer"] not in here
+        ]
+        if not peers:
+            return None
+        peer = min(peers, key=lambda each: each in busy)
+        return Sitter("agent", quick.name, quick.parameters, "stand-in", peer=peer)
 
     def _stuck(self, table: Table) -> tuple[int, int, Sitter]:
         """Return the turn and seat of the agent that people wait for, and who may stand in."""
