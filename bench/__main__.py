@@ -1,4 +1,5 @@
-"""``python -m bench``: measure Dovetail beside what it is compared with, print a table and save it."""
+"""``python -m bench``: measure Dovetail beside what it is compared with, print a table and save
+it."""
 
 from __future__ import annotations
 

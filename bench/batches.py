@@ -1,4 +1,5 @@
-"""Connect Four in batches, as libraries for many environments at once play it: random moves of 256 games."""
+"""Connect Four in batches, as libraries for many environments at once play it: random moves of 256
+games."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ class Game:
     agent: str
     player: str
     programs: tuple[tuple[str, ...], ...] = ()
-    """The peers, instead of ``dovetail env`` and ``dovetail agent``; they find the broker in DOVETAIL_BROKER."""
+    """The peers, instead of ``dovetail env`` and ``dovetail agent``; they find the broker in
+    DOVETAIL_BROKER."""
     configuration: dict[str, Any] = field(default_factory=dict)
 
 

@@ -131,7 +131,7 @@ def _family(process: int) -> list[int]:
 
 @dataclass
 class Rates:
-    """What a group made: turns per second by subject, one for each round."""
+    """The rates of a group: turns per second by subject, one for each round."""
 
     free: dict[str, list[float]] = field(default_factory=dict)
     pinned: dict[str, list[float]] = field(default_factory=dict)
@@ -147,7 +147,7 @@ def measure(
     until: float,
     tell: Callable[[str], None],
 ) -> Rates:
-    """Start all subjects of a group and let them play by turns, for so many rounds.
+    """Start all subjects of a group and let them play by turns, for a number of rounds.
 
     After ``until`` (of ``time.monotonic``) no other round begins, except the first.
     """

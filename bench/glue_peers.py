@@ -1,6 +1,8 @@
-"""RL-Glue with raw Python peers: blocking sockets and ``struct``, around RL-Glue's own core or that of ``bench/rlglue.c``.
+"""RL-Glue with raw Python peers: blocking sockets and ``struct``, around RL-Glue's own core or that
+of ``bench/rlglue.c``.
 
-Observations and actions are nine integers, an episode has 42 steps, and one request plays an episode.
+Observations and actions are nine integers, an episode has 42 steps, and one request plays an
+episode.
 """
 
 from __future__ import annotations
@@ -134,7 +136,8 @@ def _original() -> Iterator[int]:
 
 @contextlib.contextmanager
 def playing(*, original: bool = False) -> Iterator[Callable[[float], float]]:
-    """Start core and peers; give the function that plays for so many seconds and returns steps per second."""
+    """Start core and peers; give the function that plays for a number of seconds and returns steps
+    per second."""
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(_original() if original else _core())
         start = stack.enter_context(children())

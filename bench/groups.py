@@ -1,4 +1,5 @@
-"""The cases of the bench: subjects that are measured together, and what is expected of their ratios.
+"""The cases of the bench: subjects that are measured together, and what is expected of their
+ratios.
 
 The bars are those of the plan for speed; the base is the commit from which it started.
 """
@@ -25,7 +26,7 @@ LANGUAGES = ("cpp", "go", "java", "rust", "typescript")
 
 @dataclass(frozen=True)
 class Subject:
-    """What ``bench/subjects.py`` starts."""
+    """A program that ``bench/subjects.py`` starts."""
 
     command: str
     python: Python = "here"
@@ -50,7 +51,7 @@ class Group:
     subjects: dict[str, Subject]
     rows: list[Bar]
     pin: bool = True
-    """Whether to measure them with all their processes on one core, too."""
+    """True to measure them with all their processes on one core, too."""
     note: str = field(default="", kw_only=True)
 
     @property

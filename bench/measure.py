@@ -1,4 +1,4 @@
-"""What all measurements share: the error, separate processes, and rates."""
+"""The parts that all measurements share: the error, separate processes, and rates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 Measurement = Callable[[float], float]
-"""Measures for about so many seconds; returns turns per second."""
+"""Measures for about this number of seconds; returns turns per second."""
 
 WARM_UP = 0.3
 """Seconds that each measurement plays before it counts."""

@@ -78,7 +78,8 @@ class Frames(Environment[Size]):
 
 
 class Bench(Trivial):
-    """What the bench program of every client library serves: 1,000 turns, the number 0 to see, two actions."""
+    """The offer of every client library's bench program: 1,000 turns, the number 0 to see, two
+    actions."""
 
     name = "bench"
     turns, observation, legal = 1_000, 0, [0, 1]

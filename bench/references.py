@@ -70,7 +70,7 @@ def _zmq_environment(
 
 
 def relay(transport: Transport, outstanding: int, *, size: int) -> Measurement:
-    """Return the measurement of DEALER - ROUTER - DEALER with so many messages on the way.
+    """Return the measurement of DEALER - ROUTER - DEALER with a number of messages on the way.
 
     Args:
         transport: tcp over loopback, or ipc.

@@ -1,4 +1,4 @@
-"""What the bench found: a table in Markdown, a picture, and a line of history."""
+"""The findings of the bench: a table in Markdown, a picture, and a line of history."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """Whether the bar is met; None if there is none, or no figure."""
+        """Return whether the bar is met; None if there is none, or no figure."""
         return (
             None
             if self.bar is None or not self.ratio
@@ -155,7 +155,8 @@ CURVES = (
     (r"1 match, ipc, observations of ([\d,]+) bytes(.*)", "bytes of an observation, 1 match"),
     (r"([\d,]+) match(?:es)?, (?:tcp|ipc)(, compiled)?", "matches, observations of 8 bytes"),
 )
-"""Pattern of the cases that one picture is drawn from, with the number on its axis, and its name."""
+"""Pattern of the cases that one picture is drawn from, with the number on its axis, and its
+name."""
 
 
 def draw(rows: Sequence[Result], path: Path) -> None:

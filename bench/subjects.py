@@ -1,8 +1,9 @@
-"""The subjects of the bench.  ``python bench/subjects.py KIND [ARGUMENT...]`` is one, in its own process.
+"""The subjects of the bench.  ``python bench/subjects.py KIND [ARGUMENT...]`` is one, in its own
+process.
 
-It says ``ready``; then each line of input is a number of seconds to play, and each line of output the
-turns per second, or what failed.  It ends with its input.  ``matches`` runs at the commit that the
-table calls the base as well, in a checkout of it, so it uses only what is there.
+It says ``ready``; then each line of input is a number of seconds to play, and each line of output
+the turns per second, or what failed.  It ends with its input.  ``matches`` runs at the commit that
+the table calls the base as well, in a checkout of it, so it uses only what is there.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ OBSERVERS, SHARD_MATCHES = 20, 64
 
 
 def _bursts(there: rows.Running, game: rows.Game, count: int, **options: bool) -> Measurement:
-    """Return the measurement of so many matches at once where everything runs already."""
+    """Return the measurement of a number of matches at once where everything runs already."""
     playing = getattr(rows, "playing", None) or rows._playing  # type: ignore[attr-defined]  # the base's
 
     def burst(seconds: float) -> float:
@@ -41,7 +42,8 @@ def _bursts(there: rows.Running, game: rows.Game, count: int, **options: bool) -
 
 @contextlib.contextmanager
 def matches(transport: Transport, count: str, *hosted: str) -> Iterator[Measurement]:
-    """So many single matches at once, with a process for each role or, ``hosted``, the environment in the broker's."""
+    """So many single matches at once, with a process for each role or, ``hosted``, the environment
+    in the broker's."""
     running = functools.partial(rows.running, rows.TRIVIAL, transport)
     with running(hosted=True) if hosted else running() as there:  # the base's knows no option
         yield _bursts(there, rows.TRIVIAL, int(count))
@@ -49,7 +51,7 @@ def matches(transport: Transport, count: str, *hosted: str) -> Iterator[Measurem
 
 @contextlib.contextmanager
 def frames(count: str, size: str, *options: str) -> Iterator[Measurement]:
-    """So many single matches over ipc whose observations have so many bytes."""
+    """Single matches over ipc whose observations have a number of bytes."""
     game = dataclasses.replace(rows.FRAMES, configuration={"size": int(size)})
     with rows.running(game, "ipc", options) as there:
         yield _bursts(there, game, int(count))
@@ -57,7 +59,7 @@ def frames(count: str, size: str, *options: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def sockets(size: str) -> Iterator[Measurement]:
-    """Raw Unix sockets with the same hops, and observations of so many bytes."""
+    """Raw Unix sockets with the same hops, and observations of a number of bytes."""
     from bench import references
 
     yield references.sockets(int(size))
@@ -73,7 +75,8 @@ def stacked(transport: Transport, slots: str, game: str = "trivial") -> Iterator
 
 @contextlib.contextmanager
 def observed(transport: Transport, count: str) -> Iterator[Measurement]:
-    """So many matches at once, with observers of all turns, who take what processor time is left."""
+    """So many matches at once, with observers of all turns, who take what processor time is
+    left."""
     with rows.running(rows.TRIVIAL, transport) as there, children() as start:
         if hear(start(_observe, there.address)) != "watching":
             raise BenchError("the observers do not watch")
@@ -96,7 +99,8 @@ def _observe(address: str, pipe: Connection) -> None:
 
 @contextlib.contextmanager
 def shards(count: str) -> Iterator[Measurement]:
-    """So many brokers with their peers, a core each; three times as long, as beginning and end of a run count."""
+    """So many brokers with their peers, a core each; three times as long, as beginning and end of a
+    run count."""
     from dovetail.peer.config_location import ConfigSource
     from dovetail.protocol.errors import DovetailError
     from dovetail_experiments.files.file import made
@@ -144,7 +148,8 @@ def shards(count: str) -> Iterator[Measurement]:
 
 @contextlib.contextmanager
 def client(language: str, size: str = "") -> Iterator[Measurement]:
-    """One match in lock-step, agent and environment in a language; observations of a ``size`` are made in Python."""
+    """One match in lock-step, agent and environment in a language; observations of a ``size`` are
+    made in Python."""
     ours = (sys.executable, "-m", "dovetail")
     environment: tuple[str, ...] = (*ours, "env", "bench.peers:Bench")
     agent: tuple[str, ...] = (*ours, "agent", "bench.peers:BenchAgent")

@@ -38,8 +38,3 @@ def check() -> Any:
 )
 def test_docstrings_and_widths(text: str, kinds: list[str]) -> None:
     assert [kind for _, kind, _ in check().python("src/a.py", text)] == kinds
-
-
-def test_the_list_of_unclean_folders_names_folders() -> None:
-    for each in check().UNCLEAN.read_text(encoding="utf-8").split():
-        assert (TOP / each).exists(), each
