@@ -1,5 +1,4 @@
-"""The inputs that reach the most code, replayed; and that the targets do catch
-faults."""
+"""The inputs that reach the most code, replayed; and that the targets do catch faults."""
 
 from __future__ import annotations
 

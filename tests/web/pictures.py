@@ -1,10 +1,8 @@
 """Pictures of the page for the README and the guide, and the time from a click to the board.
 
 ``make pictures`` starts ``dovetail web --games``, plays some games by clicking in Chromium, and
-writes
-docs/images/page_*.png; then it runs an arena, and writes docs/images/arena_wall.png; then a sweep,
-and
-writes docs/images/report.png from its report.
+writes docs/images/page_*.png; then it runs an arena, and writes docs/images/arena_wall.png; then a
+sweep, and writes docs/images/report.png from its report.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Writes the pictures of the wall of games: ``python -m tests.web.thumbnails``, after games or
-looks
-have changed."""
+looks have changed."""
 
 from __future__ import annotations
 

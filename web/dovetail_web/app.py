@@ -65,8 +65,7 @@ OPTIONAL = {
 PICTURES = {"svg": "image/svg+xml", "png": "image/png"}
 MOST_DRAWN, MOST_READ = 2, 3
 """Pictures that are drawn, and journals that are read or games that are replayed, at once; others
-wait, and other pages
-do not."""
+wait, and other pages do not."""
 
 
 class Page:
@@ -77,8 +76,7 @@ class Page:
         journal: whose episodes can be replayed, if any.
         stores: whose results are shown.
         arena: the description of the arena that the broker belongs to, if any. No games can be
-            started
-            then, since entrants' agents are there for the competition.
+            started then, since entrants' agents are there for the competition.
         peers: where the broker listens to programs in a browser, if visitors may write agents.
     """
 

@@ -25,8 +25,7 @@ def routes(
     sessions: Sessions,
 ) -> tuple[list[Route], Callable[[str], bytes]]:
     """Return the routes, and what gives a ladder's leaders as JSON; arguments and errors are those
-    of
-    ``ArenaSite`` and ``EntrantPages``."""
+    of ``ArenaSite`` and ``EntrantPages``."""
     site = ArenaSite(file, shown, posted, sessions)
     pages = ArenaPages(site)
     entrants, operator = EntrantPages(site, connected), OperatorPages(site)

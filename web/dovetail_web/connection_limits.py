@@ -1,8 +1,7 @@
 """How many connections the page has, and for how long each may keep it waiting.
 
 A connection without a whole request is trusted least: when there are too many, the oldest of those
-makes room, so
-that a visitor gets in however many half requests are open.
+makes room, so that a visitor gets in however many half requests are open.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from dovetail_web.thoughts import choices, thought
 LONGEST_NAME = 100
 CLOSE = 0.1, 25.0
 """Of games that a browser looks at: the least seconds between two turns of one, and the turns a
-second of
-all together.  A turn costs the broker about 0.25 ms of CPU time: this is less than 1 % of it."""
+second of all together.  A turn costs the broker about 0.25 ms of CPU time: this is less than 1 % of
+it."""
 AFAR = 1.0, 10.0
 """The same of all others; so there is something to see when a browser comes."""
 

@@ -150,8 +150,7 @@ def _own(scope: Scope, headers: dict[bytes, str], *, required: bool) -> bool:
     """Return whether a browser sends this from the page itself, or no browser sends it.
 
     A browser names the origin of each form and each WebSocket; a program that names none, such as
-    curl, sends no
-    cookies of a browser either. The stamp that a form needs as well stops the rest.
+    curl, sends no cookies of a browser either. The stamp that a form needs as well stops the rest.
     """
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site not in (None, "same-origin"):

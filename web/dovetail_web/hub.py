@@ -1,10 +1,8 @@
 """The hub: the page's own peer of the broker, in a thread.
 
 It asks for the catalogue once a second, watches all runs at a pace and closer those that a browser
-looks
-at, starts the games of people, and keeps what the browsers show.  Browsers are told by ``changed``
-and take
-the newest.
+looks at, starts the games of people, and keeps what the browsers show.  Browsers are told by
+``changed`` and take the newest.
 """
 
 from __future__ import annotations
@@ -168,9 +166,8 @@ class Hub:
         """Return what is connected and played.
 
         Args:
-            known: by episode, the version of each game that the browser has; brought up to
-                date.  The others
-                come with their position.
+            known: by episode, the version of each game that the browser has; brought up to date.
+                The others come with their position.
             environment: whose games are shown; empty for all.
         """
         found = self.catalogue
@@ -234,8 +231,7 @@ class Hub:
         self._early = []
         try:
             # Watched from afar, as all runs are, a run shows its first turns, and what was thought
-            # before the
-            # second; then it is watched closely.
+            # before the second; then it is watched closely.
             far = 0.0 if whole else self._watched.get(None, (pace(AFAR, 0), False))[0]
             client.request(m.Watch(0, None, scenes=True, thoughts=True, every=far))
             try:

@@ -1,8 +1,7 @@
 """Requests of browsers to the broker, carried out in the hub's thread.
 
 Making an agent may take long, and no one else shall wait for it: such a request is a generator that
-gives the thread
-back meanwhile.
+gives the thread back meanwhile.
 """
 
 from __future__ import annotations
@@ -26,10 +25,8 @@ Steps = Generator[m.ExperimentCreate | None, Any, Any]
 """A request that makes agents.
 
 It yields each agent that it wants and gets the number of the instance; then it yields None, after
-which it is not given
-up.  If it is given up before, or an agent cannot be made, DovetailError is raised in it; what it
-was given is its to
-clean up.
+which it is not given up.  If it is given up before, or an agent cannot be made, DovetailError is
+raised in it; what it was given is its to clean up.
 """
 
 

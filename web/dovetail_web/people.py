@@ -356,10 +356,8 @@ class People:
         """Ask an agent what it would do in a person's place; the answer comes to the chair.
 
         The agent gets what the person's seat gets, and no more: it takes that seat in another game
-        that begins with
-        the same seed and actions. In the other seats sits another instance of it, or, if it is a
-        program that is one agent, a
-        chair that does not act.
+        that begins with the same seed and actions. In the other seats sits another instance of it,
+        or, if it is a program that is one agent, a chair that does not act.
 
         Raises:
             DovetailError: this table does not allow it, it is not the person's turn, or the agent

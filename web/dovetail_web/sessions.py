@@ -1,12 +1,9 @@
 """Browsers' sessions: whose each is, and the stamps of its forms.
 
 A browser has two cookies. One names the visitor; the page keeps nothing of it. The other, which
-only signing in
-gives, names a session that the page keeps. A form's stamp depends on both: one who plants a
-visitor's cookie, as a page
-at another port of this host can, does not know the stamp of a form in a browser that is signed in,
-and one who plants
-the other gives away a session of its own.
+only signing in gives, names a session that the page keeps. A form's stamp depends on both: one who
+plants a visitor's cookie, as a page at another port of this host can, does not know the stamp of a
+form in a browser that is signed in, and one who plants the other gives away a session of its own.
 """
 
 from __future__ import annotations

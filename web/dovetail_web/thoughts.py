@@ -47,8 +47,7 @@ def thought(value: Any, named: Sequence[Choice]) -> dict[str, Any]:
 
     Returns:
         ``text``, ``line``, how many choices there were as ``count``, and the best as ``choices``:
-        by
-        probability, then by value.
+        by probability, then by value.
     """
     try:
         found = msgspec.convert(value, m.Thoughts, from_attributes=True)
