@@ -153,8 +153,7 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
         boards = np.asarray(decision.observation, np.uint8)[None]
         legal: Array = np.zeros((1, boards.shape[3]), bool)
         legal[0, decision.legal] = True
-        game = decision.seat.match, decision.episode
-        traces = self._games.setdefault(game, self._traces(1)) if learning else None
+        traces = self._traces_of(decision.seat.match, decision.episode) if learning else None
         own = self._values(boards, legal, traces)[0][decision.legal].tolist()
         explore = learning and decision.rng.random() < self.parameters.epsilon
         chosen = best(own, decision.rng)
@@ -168,6 +167,13 @@ class NTupleConnectFour(VectorAgent[NTupleConnectFourParameters]):
 
     def end(self, end: End) -> None:
         self._games.pop((end.seat.match, end.episode), None)
+
+    def _traces_of(self, match: int, episode: int) -> Traces:
+        """Return the traces of a game that is played alone."""
+        found = self._games.get((match, episode))
+        if found is None:
+            found = self._games[match, episode] = self._traces(1)
+        return found
 
     def _traces(self, games: int) -> Traces:
         assert self.shape is not None
