@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 import zlib
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import Mock
 
@@ -106,6 +107,24 @@ def test_numbers_rise(tmp_path: Path) -> None:
     path.write_bytes(OURS.head + b"".join(again))
     assert found(path) == [(1, b"1"), (2, b"2"), (3, b"3")]
     assert len([each for each in scan(path, TITLE) if isinstance(each, Damage)]) == 4
+
+
+@given(st.binary(max_size=300), st.integers(0, 400))
+def test_what_an_older_file_left_behind_the_last_record_is_not_read(rest: bytes, cut: int) -> None:
+    """Nothing is said of it, whether the last write over it was whole or cut short."""
+    records = [OURS.pack(1, b"one"), OURS.pack(2, b"two" * 100)]
+    older = GUESSED[2].head + GUESSED[2].pack(1, b"\xff" * 500) + rest
+    written = OURS.head + b"".join(records)
+    end = max(len(OURS.head), len(written) - cut)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(written[:end] + older[end:])
+        seen = list(scan(path, TITLE, over=True))
+    ends = (len(OURS.head) + len(records[0]), len(written))
+    assert [(each.number, each.end) for each in seen if isinstance(each, Entry)] == [
+        (number, at) for number, at in enumerate(ends, 1) if at <= end
+    ]
+    assert not [each for each in seen if isinstance(each, Damage)]
 
 
 def halves(size: int, record: Any) -> bytes:

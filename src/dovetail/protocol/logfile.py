@@ -103,12 +103,13 @@ def framing(path: Path, title: bytes) -> Framing | None:
     return None
 
 
-def scan(path: Path, title: bytes) -> Iterator[Entry | Damage]:
+def scan(path: Path, title: bytes, *, over: bool = False) -> Iterator[Entry | Damage]:
     """Yield what a file holds, in order; the numbers of its records rise.
 
     Args:
         path: of the file.
         title: the line that names its format.
+        over: True if the file was written over an older one, whose rest follows the last record.
 
     Raises:
         OSError: it cannot be read.
@@ -120,14 +121,16 @@ def scan(path: Path, title: bytes) -> Iterator[Entry | Damage]:
             return
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
             if found is not None:
-                yield from _scan(data, size, found)
+                yield from _scan(data, size, found, over=over)
             else:
                 torn = len(data[:].rstrip(b"\0")) < len(title) + _COPY * COPIES
                 what = "a head that was cut short" if torn else "not the head of this format"
                 yield Damage(0, size, what, torn=torn)
 
 
-def _scan(data: mmap.mmap, size: int, framing: Framing) -> Iterator[Entry | Damage]:
+def _scan(
+    data: mmap.mmap, size: int, framing: Framing, *, over: bool
+) -> Iterator[Entry | Damage]:
     mark, head = framing.mark, framing.head
     position, number, whole = len(head), 0, True
     if data[:position] != head:
@@ -148,7 +151,7 @@ def _scan(data: mmap.mmap, size: int, framing: Framing) -> Iterator[Entry | Dama
                 yield entry
             position = entry.end
         whole = position == end
-        if not whole:
+        if not whole and not (over and end == size):
             yield _damage(data, position, end, mark, last=end == size)
         position = end
 

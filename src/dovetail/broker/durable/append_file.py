@@ -28,10 +28,12 @@ class AppendFile:
     Args:
         path: of the file.
         title: what it begins with if it is new.
-        end: where the next write goes; what is beyond is cut off.
+        end: where the next write goes.
         sync: see ``Sync``.
         mode: who may read it.
         locked: its descriptor from ``lock``, which it closes; None locks it.
+        over: False to cut off what is beyond the end; True to write over it, since the system gives
+            and takes back the memory of a new file more slowly than it copies into an old one.
 
     Raises:
         DovetailError: another process writes this file.
@@ -47,13 +49,15 @@ class AppendFile:
         *,
         mode: int = 0o600,
         locked: int | None = None,
+        over: bool = False,
     ) -> None:
         self.path = path
         self.sync = sync
         self._file = lock(path, mode) if locked is None else locked
         try:
             self._end = end
-            os.ftruncate(self._file, end)
+            if not over:
+                os.ftruncate(self._file, end)
             if end == 0:
                 self._put(title)
         except OSError:
@@ -107,6 +111,20 @@ class AppendFile:
                 os.fdatasync(self._file)
             self._closed.wait(BATCH / 2)
 
+    def begin(self, data: bytes) -> None:
+        """Write where the file begins, and force that alone to the device.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        forced = os.open(self.path, os.O_WRONLY | getattr(os, "O_DSYNC", 0))
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(forced, memoryview(data)[written:])
+        finally:
+            os.close(forced)
+
     def force(self) -> None:
         """Force everything to the device.
 
@@ -142,14 +160,21 @@ class MappedFile(AppendFile):
     """From this size the reservation would cost as much as the write, which says the same."""
 
     def __init__(
-        self, path: Path, title: bytes, end: int, sync: Sync, *, mode: int = 0o600
+        self,
+        path: Path,
+        title: bytes,
+        end: int,
+        sync: Sync,
+        *,
+        mode: int = 0o600,
+        over: bool = False,
     ) -> None:
         self._map: mmap.mmap | None = None
         self._start = self._room = 0
         """The part of the file that is mapped."""
         self._huge = False
         """True if the last write was huge: the next will be beyond all room, too."""
-        super().__init__(path, title, end, sync, mode=mode)
+        super().__init__(path, title, end, sync, mode=mode, over=over)
 
     def _put(self, data: bytes) -> None:
         end = self._end + len(data)
@@ -188,8 +213,9 @@ class MappedFile(AppendFile):
         """Force everything to the device, unless it is of no use any more, and close."""
         if self._map is not None:
             self._unmap()
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._file, self._end)
+            if force:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._file, self._end)
         super().close(force=force)
 
 

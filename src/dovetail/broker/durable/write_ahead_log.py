@@ -3,8 +3,9 @@
 The core is a function of what it takes in.  The shell writes that down before it sends what
 follows from it, so a broker that is killed and started again reaches the same state, down to
 the number of the last frame to each peer; for the peers it is as if their connections had broken.
-The file is a ``logfile``: first a snapshot, then what each commit took in.  It is private: the
-secret in it is enough to take over a session.
+The file is a ``logfile``: first a snapshot, then what each commit took in.  Two files take turns:
+the next snapshot is written over the file before the last.  They are private: the secret in them is
+enough to take over a session.
 """
 
 from __future__ import annotations
@@ -133,6 +134,7 @@ class Live:
 
     def __init__(self, journal: Journal) -> None:
         self.path = place(journal.path)
+        self._spare = _spare(self.path)
         self.events: list[Event] = []
         """The core's input since the last ``flush``."""
         self._journal = journal
@@ -187,7 +189,7 @@ class Live:
         if framing(self.path, TITLE) is None and self._titled():
             self._set_aside()
             return head, events
-        for each in scan(self.path, TITLE):
+        for each in scan(self.path, TITLE, over=True):
             if isinstance(each, Damage):
                 if not each.torn:
                     log.warning("%s is damaged at %s", self.path, each)
@@ -241,18 +243,14 @@ class Live:
         number = self._journal.number
         head = Head(version=version(), secret=secret, now=now, records=number, state=state)
         framed = new_framing(TITLE)
-        data = framed.pack(1, msgspec.msgpack.encode(head))
-        new = self.path.with_name(self.path.name + ".new")
-        with contextlib.suppress(FileNotFoundError):
-            new.unlink()
+        data = framed.head + framed.pack(1, msgspec.msgpack.encode(head))
         kind = MappedFile if hasattr(os, "posix_fallocate") else AppendFile
-        file = kind(new, framed.head, 0, self._sync)
+        file = kind(self._spare, b"", len(data), self._sync, over=True)
         try:
-            file.append(data)
-            file.force()
-            new.replace(self.path)
+            file.begin(data)
+            self._exchange()
         except OSError:
-            file.close()
+            file.close(force=False)
             raise
         if self._file is not None:
             self._file.close(force=False)
@@ -260,6 +258,16 @@ class Live:
         self.events.clear()
         self._number, self._size, self._events = 1, len(data), 0
         self._limit = len(data) + max(GROWTH, 4 * len(data))
+
+    def _exchange(self) -> None:
+        """Put the spare file in the place of the other, and keep that one as the spare."""
+        last = self.path.with_name(self.path.name + ".last")
+        last.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is the first, or the system has no second names
+            os.link(self.path, last)
+        self._spare.replace(self.path)
+        if last.exists():
+            last.replace(self._spare)
 
     def flush(self) -> None:
         """Write down what the core took in.
@@ -294,8 +302,9 @@ class Live:
         if self._file is not None:
             self._file.close()
         if discard:
-            with contextlib.suppress(OSError):
-                self.path.unlink()
+            for each in (self.path, self._spare):
+                with contextlib.suppress(OSError):
+                    each.unlink()
 
 
 def live(journal: Journal, *, durable: bool) -> Live | None:
@@ -309,6 +318,7 @@ def live(journal: Journal, *, durable: bool) -> Live | None:
     """
     if durable:
         return Live(journal)
+    _spare(place(journal.path)).unlink(missing_ok=True)
     try:
         place(journal.path).unlink()
     except FileNotFoundError:
@@ -320,6 +330,11 @@ def live(journal: Journal, *, durable: bool) -> Live | None:
 def place(journal: Path) -> Path:
     """Return where a broker keeps what is in progress, beside its journal."""
     return journal.with_name(journal.name + ".live")
+
+
+def _spare(path: Path) -> Path:
+    """Return where the next snapshot is written."""
+    return path.with_name(path.name + ".new")
 
 
 def sources() -> list[Path]:
