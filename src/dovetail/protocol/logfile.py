@@ -128,9 +128,7 @@ def scan(path: Path, title: bytes, *, over: bool = False) -> Iterator[Entry | Da
                 yield Damage(0, size, what, torn=torn)
 
 
-def _scan(
-    data: mmap.mmap, size: int, framing: Framing, *, over: bool
-) -> Iterator[Entry | Damage]:
+def _scan(data: mmap.mmap, size: int, framing: Framing, *, over: bool) -> Iterator[Entry | Damage]:
     mark, head = framing.mark, framing.head
     position, number, whole = len(head), 0, True
     if data[:position] != head:
