@@ -41,6 +41,7 @@ STACKED_TRIVIAL = Game(
     "bench.stacked_peers:Trivial", "trivial", "bench.stacked_peers:First", "first"
 )
 """The trivial game again, as arrays."""
+STACKED_FRAMES = Game("bench.stacked_peers:Frames", "frames", "bench.stacked_peers:First", "first")
 TRIVIAL = Game("bench.peers:Trivial", "trivial", "bench.peers:First", "first")
 FRAMES = Game("bench.peers:Frames", "frames", "bench.peers:First", "first")
 GAMES = {
@@ -59,11 +60,16 @@ class Running:
 
 @contextlib.contextmanager
 def running(
-    game: Game, transport: Transport, options: Sequence[str] = (), *, hosted: bool = False
+    game: Game,
+    transport: Transport,
+    options: Sequence[str] = (),
+    *,
+    hosted: bool = False,
+    keys: bool = False,
 ) -> Iterator[Running]:
     """Start broker, environment and agent as processes; stop them afterwards.
 
-    A ``hosted`` environment runs in the broker's process.
+    A ``hosted`` environment runs in the broker's process; ``keys`` encrypts all connections.
 
     The broker keeps its journal, and checks and clocks are on; it has ``options`` besides.
 
@@ -87,8 +93,16 @@ def running(
             stack.callback(process.kill)
             return process
 
+        key = directory / "key" if keys else None
+        variables = {"DOVETAIL_KEY": str(key)} if keys else {}
+
         def start(*arguments: str) -> subprocess.Popen[str]:
-            return run(sys.executable, "-m", "dovetail", *arguments)
+            return run(sys.executable, "-m", "dovetail", *arguments, **variables)
+
+        if keys:
+            access = ("--access", str(directory / "access.toml"))
+            start("keys", "make", "bench", *access, "--out", str(key)).communicate()
+            options = (*access, *options)
 
         bind = "tcp://127.0.0.1:*" if transport == "tcp" else f"ipc://{directory}/broker"
         journal = ("--journal", str(directory / "bench.journal"))
@@ -103,7 +117,7 @@ def running(
             *([] if hosted else [start("env", game.environment, "--connect", address)]),
             start("agent", game.agent, "--connect", address),
         ]
-        experiment = stack.enter_context(Experiment.connect(address))
+        experiment = stack.enter_context(Experiment.connect(address, key=key))
         try:
             experiment.expect([game.offered], [game.player])
         except Exception as error:

@@ -219,6 +219,26 @@ GROUPS: dict[str, Group] = {
         "process for each of 8 environments; kaggle-environments asks for gymnasium 1.2 and is measured only "
         "where it is installed",
     ),
+    "frames-stacked": Group(
+        {"ours": Subject("stacked_frames 256 28224"), "copy": Subject("copies 256 28224")},
+        [Bar("256 matches, stacked, observations of 28,224 bytes", "ours", "copy", 0.5)],
+        pin=False,
+        note='"copy" is one copy by numpy of all observations of a turn',
+    ),
+    "costs": Group(
+        {
+            "neither": Subject("matches tcp 64 --journal=none"),
+            "journal": Subject("matches tcp 64"),
+            "keys": Subject("matches tcp 64 --journal=none keys"),
+            "both": Subject("matches tcp 64 keys"),
+        },
+        [
+            Bar(f"64 matches, tcp, {name}", name, "neither", 0.85)
+            for name in ("journal", "keys", "both")
+        ],
+        pin=False,
+        note='"neither" has no journal, so it does not survive a kill, and no keys',
+    ),
     "observers": Group(
         {
             "1 watched": Subject("observed tcp 1"),

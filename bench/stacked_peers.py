@@ -12,19 +12,23 @@ from dovetail import Seat, Spec
 from dovetail.peer.agents.vector import Column, Rows, VectorAgent
 from dovetail.peer.environments.vector import Transitions, VectorEnvironment
 
-SEEN = np.frombuffer(peers.OBSERVATION.encode(), np.uint8)
 BITS = sum(1 << action for action in peers.LEGAL)
 
 
 class Trivials(VectorEnvironment):
-    """Two seats in turn, always 42 turns, eight bytes to see and seven legal actions."""
+    """The trivial game, or ``Frames``, in slots."""
 
-    def __init__(self, configuration: Any, slots: int) -> None:
-        super().__init__(configuration, slots)
+    def __init__(self, game: peers.Trivial | peers.Frames, slots: int) -> None:
+        super().__init__(game.configuration, slots)
+        self._spec = game.init()
         self._turn = np.zeros(slots, np.int32)
+        size = getattr(game.configuration, "size", None)
+        self._seen = np.frombuffer(peers.OBSERVATION.encode(), np.uint8)
+        if size is not None:
+            self._seen = np.arange(size).astype(np.uint8)
 
     def init(self) -> Spec:
-        return peers.Trivial().init()
+        return self._spec
 
     def start(self, slots: Column, seeds: Column) -> None:
         self._turn[slots] = 0
@@ -36,12 +40,12 @@ class Trivials(VectorEnvironment):
         turn = self._turn[slots]
         over = turn == peers.TURNS
         rows = slots[~over]
-        seen = np.broadcast_to(SEEN, (len(rows), len(SEEN)))
+        seen = np.broadcast_to(self._seen, (len(rows), len(self._seen)))
         found = Transitions(rows, turn[~over] % 2, seen, np.full((len(rows), 1), BITS, np.uint8))
         if over.any():
             found.over = over.astype(np.uint8)
             ended = int(over.sum())
-            found.finals = np.broadcast_to(SEEN, (ended, 2, len(SEEN)))
+            found.finals = np.broadcast_to(self._seen, (ended, 2, len(self._seen)))
             found.outcomes = np.full((ended, 2), 0.5)
         return found
 
@@ -51,7 +55,15 @@ class Trivial(peers.Trivial):
 
     @classmethod
     def vector(cls, configuration: Any, slots: int) -> VectorEnvironment:
-        return Trivials(configuration, slots)
+        return Trivials(cls(configuration), slots)
+
+
+class Frames(peers.Frames):
+    """The game with frames to see; in groups it is played as arrays."""
+
+    @classmethod
+    def vector(cls, configuration: Any, slots: int) -> VectorEnvironment:
+        return Trivials(cls(configuration), slots)
 
 
 class First(VectorAgent):

@@ -41,11 +41,18 @@ def _bursts(there: rows.Running, game: rows.Game, count: int, **options: bool) -
 
 
 @contextlib.contextmanager
-def matches(transport: Transport, count: str, *hosted: str) -> Iterator[Measurement]:
-    """So many single matches at once, with a process for each role or, ``hosted``, the environment
-    in the broker's."""
+def matches(transport: Transport, count: str, *options: str) -> Iterator[Measurement]:
+    """Play a number of single matches at once, with a process for each role.
+
+    Of the options, ``hosted`` runs the environment in the broker's process, ``keys`` encrypts all
+    connections, and those with dashes are the broker's.
+    """
     running = functools.partial(rows.running, rows.TRIVIAL, transport)
-    with running(hosted=True) if hosted else running() as there:  # the base's knows no option
+    if options:  # which the base's does not know
+        ours = [each for each in options if each.startswith("--")]
+        running = functools.partial(running, ours, hosted="hosted" in options)
+        running = functools.partial(running, keys="keys" in options)
+    with running() as there:
         yield _bursts(there, rows.TRIVIAL, int(count))
 
 
@@ -71,6 +78,28 @@ def stacked(transport: Transport, slots: str, game: str = "trivial") -> Iterator
     chosen = rows.STACKED_TRIVIAL if game == "trivial" else rows.GAMES[game]
     with rows.running(chosen, transport) as there:
         yield _bursts(there, chosen, int(slots), stacked=True)
+
+
+@contextlib.contextmanager
+def stacked_frames(slots: str, size: str) -> Iterator[Measurement]:
+    """Matches in groups, with observations of a number of bytes."""
+    game = dataclasses.replace(rows.STACKED_FRAMES, configuration={"size": int(size)})
+    with rows.running(game, "ipc") as there:
+        yield _bursts(there, game, int(slots), stacked=True)
+
+
+@contextlib.contextmanager
+def copies(slots: str, size: str) -> Iterator[Measurement]:
+    """Copies by numpy of as many observations at once: the speed of memory."""
+    import numpy as np
+
+    seen = np.ones((int(slots), int(size)), np.uint8)
+
+    def turns() -> Iterator[int]:
+        while True:
+            yield len(seen.copy())
+
+    yield functools.partial(steady, turns())
 
 
 @contextlib.contextmanager
@@ -257,7 +286,8 @@ def server(name: str, *arguments: str) -> Iterator[Measurement]:
 KINDS: dict[str, Callable[..., AbstractContextManager[Measurement]]] = {
     each.__name__: each
     for each in (
-        *(matches, frames, sockets, stacked, observed, shards, client, rl_glue),
+        *(matches, frames, sockets, stacked, stacked_frames, copies),
+        *(observed, shards, client, rl_glue),
         *(in_process, rl_environment, petting_zoo, batches, relay, server),
     )
 }

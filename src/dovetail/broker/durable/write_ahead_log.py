@@ -41,8 +41,8 @@ GROWTH = 8 << 20
 """Bytes after which a new snapshot takes the place of the old one and what followed it."""
 BULKY = 1 << 10
 """With a mean event of more bytes the file may grow longer: few events are soon replayed."""
-MORE = 4
-"""How many times as many."""
+BULK = 32 << 20
+"""Bytes after which a file of bulky events is replaced."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -295,7 +295,7 @@ class Live:
     def full(self) -> bool:
         """True if it is time for a snapshot."""
         bulky = self._size > self._events * BULKY
-        return self._size > self._limit * (MORE if bulky else 1)
+        return self._size > max(self._limit, BULK if bulky else 0)
 
     def close(self, *, discard: bool) -> None:
         """Close the file; ``discard`` removes it, since nothing is in progress any more."""
