@@ -279,3 +279,10 @@ def test_files_are_small_and_kept_by_browsers(url: str) -> None:
         assert "immutable" in answer.headers["cache-control"]
         assert client.get("static/0/now.js").headers["cache-control"].startswith("no-cache")
         assert client.get("static/nothing.js").status_code == 404
+        (style,) = re.findall(r'<link rel="stylesheet" href="([^"]+)"', text)
+        folder, _, names = style.rpartition("/")
+        parts = [client.get(f"{folder}/{name}").text for name in names.split("+")]
+        assert len(parts) > 2
+        assert client.get(style).text == "\n".join(parts)
+        assert client.get(f"{folder}/style.css+nothing.css").status_code == 404
+        assert client.get(f"{folder}/{'+'.join(['style.css'] * 9)}").status_code == 404

@@ -125,7 +125,11 @@ class Page:
             loader=FileSystemLoader(HERE / "templates"), autoescape=select_autoescape()
         )
         self._templates.filters["plot"] = _plot
-        self._templates.globals |= {"static": self._static.address, "script": self._static.script}
+        self._templates.globals |= {
+            "static": self._static.address,
+            "script": self._static.script,
+            "style": self._static.style,
+        }
 
     def routes(self) -> list[Route | WebSocketRoute | Mount]:
         """Return them."""

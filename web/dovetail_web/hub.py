@@ -83,9 +83,9 @@ class Hub:
         """When the broker was last heard."""
         self.catalogue: dict[str, Any] = {}
         self.rate = 0.0
+        """Games per second."""
         self.visited = -math.inf
         """When a browser last showed the games that are being played; of ``time.monotonic``."""
-        """Games per second."""
         self.games: OrderedDict[int, Game] = OrderedDict()
         self.people = People(self)
         self.chairs: Chairs | None = None

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import mimetypes
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from markupsafe import Markup
@@ -19,6 +20,15 @@ IMPORT = re.compile(r"""^(?:import|export)\b[^"';]*?["']\./([\w.-]+)["']""", re.
 LASTING = "public, max-age=31536000, immutable"
 """Of an address that names its version."""
 COMPRESSED = (".js", ".css", ".svg")
+STYLES = ("tokens.css", "style.css", "board.css")
+"""Of all pages, in the order in which they apply."""
+MOST = 8
+"""Files in one answer."""
+
+
+@lru_cache(64)
+def _packed(data: bytes) -> bytes:
+    return gzip.compress(data, 9, mtime=0)
 
 
 class StaticFiles:
@@ -31,11 +41,6 @@ class StaticFiles:
     def __init__(self, *folders: Path) -> None:
         files = [each for folder in folders for each in sorted(folder.iterdir())]
         self._plain = {each.name: each.read_bytes() for each in files}
-        self._packed = {
-            name: gzip.compress(data, 9, mtime=0)
-            for name, data in self._plain.items()
-            if name.endswith(COMPRESSED)
-        }
         whole = hashlib.blake2b(digest_size=6)
         for name, data in self._plain.items():
             whole.update(name.encode() + data)
@@ -46,19 +51,32 @@ class StaticFiles:
         return name in self._plain
 
     async def serve(self, request: Request) -> Response:
-        """Return a file; the newest, though an older page may ask for it at an older address."""
+        """Return a file, or several that are joined by "+" in the name.
+
+        It is the newest, though an older page may ask for it at an older address.
+        """
         name = request.path_params["name"]
-        if name not in self._plain:
+        parts = name.split("+")
+        if len(parts) > MOST or not all(each in self._plain for each in parts):
             raise HTTPException(404, "There is no such file.")
+        data = b"\n".join(self._plain[each] for each in parts)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {"Vary": "Accept-Encoding"}
         if request.url.path.rpartition("/")[0] == self.address:
             headers["Cache-Control"] = LASTING
-        packed = "gzip" in request.headers.get("accept-encoding", "") and name in self._packed
-        if packed:
+        if "gzip" in request.headers.get("accept-encoding", "") and name.endswith(COMPRESSED):
             headers["Content-Encoding"] = "gzip"
-        data = self._packed[name] if packed else self._plain[name]
+            data = _packed(data)
         return Response(data, media_type=kind, headers=headers)
+
+    def style(self, *names: str) -> Markup:
+        """Return the element that loads the styles of all pages and of these files, as one file.
+
+        A browser keeps at most six connections to a server, so it loads many files one after
+        another.
+        """
+        whole = "+".join((*STYLES, *names))
+        return Markup('<link rel="stylesheet" href="{}/{}">').format(self.address, whole)
 
     def modules(self, name: str) -> list[str]:
         """Return a module and those that it imports, directly or not."""

@@ -4,7 +4,6 @@ import { draw, parts, point, slide } from "./board.js";
 import { button, of } from "./dom.js";
 import { LOST, live } from "./live.js";
 import { picture } from "./scene.js";
-import * as sound from "./sound.js";
 import {
   PATIENCE,
   address,
@@ -33,6 +32,8 @@ import {
   showThoughts,
 } from "./views.js";
 
+/** Not needed for the first board, so not loaded before it. */
+const sounds = import("./sound.js");
 const page = of("game");
 const slider = /** @type {HTMLInputElement} */ (of("slider"));
 const typed = /** @type {HTMLInputElement} */ (of("move"));
@@ -68,9 +69,10 @@ function change(made) {
   state = update(state, made);
   show();
   if (state.newest && old.newest && state.newest.turn > old.newest.turn && state.at === null) {
-    sound.tap((state.newest.actions ?? []).some(([seat]) => seat === state.own));
+    const own = (state.newest.actions ?? []).some(([seat]) => seat === state.own);
+    sounds.then(({ tap }) => tap(own));
   }
-  if (over(state) && !over(old) && old.newest) sound.over();
+  if (over(state) && !over(old) && old.newest) sounds.then((sound) => sound.over());
   page.dataset.number = String(state.mine?.number ?? 0);
   page.dataset.waiting = String(state.waiting);
   page.dataset.over = String(over(state));
@@ -351,13 +353,13 @@ for (const each of document.querySelectorAll("[data-copy]")) {
 }
 
 new ResizeObserver(() => show()).observe(stage);
-sound.switched(button("sound"));
+sounds.then(({ switched }) => switched(button("sound")));
 let hurried = false;
 setInterval(() => {
   showClocks(state, now());
   const { text } = clocks(state, now());
   const hurry = state.waiting && / left$/.test(text) && parseInt(text, 10) <= 10;
-  if (hurry && !hurried) sound.hurry();
+  if (hurry && !hurried) sounds.then((sound) => sound.hurry());
   hurried = hurry;
 }, 250);
 
