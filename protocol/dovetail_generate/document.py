@@ -12,8 +12,10 @@ from typing import Any, get_args
 
 import msgspec
 
-from dovetail.protocol import codec, examples, messages, scenes, spaces, states
-from dovetail.protocol.examples import reading, tag
+from dovetail.conform.reading import reading
+from dovetail.protocol import codec, messages, scenes, spaces, states
+from dovetail_generate import examples
+from dovetail_generate.examples import tag
 from dovetail_generate.model import ROLES, declarations
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)

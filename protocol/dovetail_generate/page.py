@@ -6,19 +6,8 @@ import json
 import re
 
 from dovetail_experiments.reports import looks
+from dovetail_generate import model
 from dovetail_generate.languages.text import MARK
-from dovetail_generate.model import (
-    Array,
-    Contract,
-    Map,
-    OneOf,
-    Optional,
-    RecordType,
-    Reference,
-    Scalar,
-    TupleOf,
-    Type,
-)
 
 SHOWN = ("Scene", "Seated", "Cell", "Piece", "Card", "Zone", "Mark", "Choice")
 UNSENT = ("paths", "action")
@@ -27,29 +16,29 @@ _TYPES = {"integer": "number", "number": "number", "text": "string", "boolean": 
 START, END = "  /* generated: colours of boards */", "  /* end */"
 
 
-def _type(type_: Type) -> str:
+def _type(type_: model.Type) -> str:
     match type_:
-        case Scalar(kind):
+        case model.Scalar(kind):
             return _TYPES.get(kind, "unknown")
-        case Reference(name):
+        case model.Reference(name):
             return name
-        case Array(item):
+        case model.Array(item):
             inner = _type(item)
             return f"({inner})[]" if "|" in inner else f"{inner}[]"
-        case TupleOf(items):
+        case model.TupleOf(items):
             return f"[{', '.join(map(_type, items))}]"
-        case Map(value):
+        case model.Map(value):
             return f"Record<string, {_type(value)}>"
-        case Optional(item):
+        case model.Optional(item):
             return f"{_type(item)} | null"
-        case OneOf(items):
+        case model.OneOf(items):
             return " | ".join(map(_type, items))
 
 
-def types(contract: Contract) -> str:
+def types(contract: model.Contract) -> str:
     """Return the declarations of scenes, whose fields with their default are left out."""
 
-    def declared(record: RecordType) -> list[str]:
+    def declared(record: model.RecordType) -> list[str]:
         lines = [f"/** {record.summary} */", f"interface {record.name} {{"]
         for field in record.fields:
             if field.name not in UNSENT:

@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
-from dovetail.protocol import examples, messages, spaces
-from dovetail.protocol.examples import reading
+from dovetail.conform.reading import reading
+from dovetail.protocol import messages, spaces
+from dovetail_generate import examples
 from dovetail_generate.document import describe
 
 _BYTES = {

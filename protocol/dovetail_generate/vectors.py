@@ -7,8 +7,12 @@ from typing import Any
 
 import msgspec
 
-from dovetail.protocol import codec, examples, messages
-from dovetail.protocol.examples import reading, tag
+from dovetail.conform.malformed import malformed
+from dovetail.conform.reading import reading
+from dovetail.conform.values import tensors_of_every_kind
+from dovetail.protocol import codec, messages
+from dovetail_generate import examples
+from dovetail_generate.examples import tag
 
 
 def _dump(description: str, **lists: list[dict[str, Any]]) -> str:
@@ -38,7 +42,7 @@ def valid_vectors() -> str:
             "hex": (frame := codec.encode(value)).hex(),
             "json": reading(codec.decode(frame)),
         }
-        for name, value in examples.values()
+        for name, value in tensors_of_every_kind()
     ]
     return _dump(
         "Frames that the receiver must read as the JSON says. Another encoder may order keys "
@@ -79,7 +83,7 @@ def malformed_vectors() -> str:
             "hex": each.frame.hex(),
             "code": each.code,
         }
-        for each in examples.malformed()
+        for each in malformed()
     ]
     return _dump(
         "Frames that the receiver must refuse with an error of this code. `from` is the role of "

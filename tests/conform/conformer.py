@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from dovetail.client.client import Experiment
+from dovetail.conform.reading import reading
 from dovetail.peer.agents.agent import RESIGN, Agent, Decision, End, Lookahead, Seat, Thoughts
 from dovetail.peer.agents.serve import serve as serve_agent
 from dovetail.peer.environments.environment import Environment, IllegalAction
@@ -21,7 +22,6 @@ from dovetail.peer.link import Link
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError
-from dovetail.protocol.examples import reading
 from dovetail.protocol.legal import mask
 from dovetail.protocol.scenes import Scene
 from dovetail.protocol.spaces import Discrete, Space

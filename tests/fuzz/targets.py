@@ -17,11 +17,13 @@ from tests.fuzz import curve
 from dovetail.broker.core.core import Core
 from dovetail.broker.durable import snapshot
 from dovetail.broker.peers import access_file
-from dovetail.protocol import codec, examples
+from dovetail.conform.malformed import malformed
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import DovetailError, ProtocolError
 from dovetail.protocol.limits import check
 from dovetail.transport.zmtp import GREETING, Wire, WireError, pack, ready
+from dovetail_generate import examples
 
 LIMITS = m.Limits(frame=4096, elements=200, depth=12)
 """Small ones, so that small inputs go beyond them."""
@@ -185,7 +187,7 @@ def seeds(target: str) -> Iterator[bytes]:
                 except ProtocolError:
                     continue
                 yield bytes([number]) + frame
-        for bad in examples.malformed():
+        for bad in malformed():
             yield bytes([1]) + bad.frame
     elif target == "access":
         for line in ("", 'roles = ["agent"]', 'offers = ["g*"]', "revoked = true", 'uses = ["b"]'):

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dovetail.protocol import codec, examples
+from dovetail.conform.malformed import malformed
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
 
@@ -73,7 +74,7 @@ def test_what_is_wrong_with_a_frame(frame: bytes, code: str, text: str) -> None:
 
 def test_no_complaint_speaks_of_the_library() -> None:
     """A map is called a map, and each complaint about a message that can be told names it."""
-    for each in examples.malformed():
+    for each in malformed():
         at_broker = codec.AT_BROKER[each.role] if each.role else codec.BEFORE_HELLO
         accepts = at_broker if each.receiver == "broker" else codec.AT_PEER[each.receiver]
         if each.code in ("hello-first", "version", "wrong-state"):

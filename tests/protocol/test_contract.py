@@ -15,13 +15,14 @@ import pytest
 import dovetail_generate as generate
 from dovetail.broker.core.core import Core, Settings
 from dovetail.conform import run as kit
+from dovetail.conform.reading import reading
 from dovetail.peer.session import Session
-from dovetail.protocol import codec, examples
+from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import Code, ProtocolError
 from dovetail.protocol.journal import AnyRecord
 from dovetail.protocol.seeds import derive
-from dovetail_generate import document
+from dovetail_generate import document, examples
 
 FOLDER = Path(__file__).resolve().parents[2] / "protocol"
 DOCUMENTS = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
@@ -213,18 +214,18 @@ def test_a_valid_vector_is_read_and_written(vector: dict[str, Any]) -> None:
     message: m.Message = codec.Decoder(union(vector)).decode(frame)
     assert examples.tag(type(message)) == vector["type"] == vector["json"]["type"]
     assert codec.encode(message) == frame
-    assert examples.reading(codec.decode(frame)) == vector["json"]
+    assert reading(codec.decode(frame)) == vector["json"]
     for field in msgspec.structs.fields(type(message)):
         if field.encode_name in vector["json"]:
             held = codec.decode(codec.encode(getattr(message, field.name)))
-            assert examples.reading(held) == vector["json"][field.encode_name]
+            assert reading(held) == vector["json"][field.encode_name]
 
 
 @pytest.mark.parametrize("vector", named(VALID["values"]))
 def test_a_valid_value_is_read_and_written(vector: dict[str, Any]) -> None:
     frame = bytes.fromhex(vector["hex"])
     held = codec.decode(frame)
-    assert examples.reading(held) == vector["json"]
+    assert reading(held) == vector["json"]
     assert codec.encode(held) == frame
 
 

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.protocol import codec, examples
+from dovetail.conform.values import tensors_of_every_kind
+from dovetail.protocol import codec
 from dovetail.protocol import spaces as s
+from dovetail_generate import examples
 
 
 def test_what_a_space_contains() -> None:
@@ -90,7 +92,7 @@ VALUES = st.recursive(
     | st.text(max_size=5)
     | st.binary(max_size=5)
     | st.just(msgspec.msgpack.Ext(7, b"a"))
-    | st.sampled_from([value for _, value in examples.values()]),
+    | st.sampled_from([value for _, value in tensors_of_every_kind()]),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=12,
 )

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 import pytest
 
-from dovetail.protocol import examples, states
+from dovetail.protocol import states
 from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.states import LocalStateError, Machine, RemoteStateError, column, follow
-from dovetail_generate import document
+from dovetail_generate import document, examples
 
 Table = Mapping[Any, Mapping[str, str]]
 

@@ -13,22 +13,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dovetail_generate import model
 from dovetail_generate.languages.text import MARK, comment, snake
-from dovetail_generate.model import (
-    ROLES,
-    Array,
-    Contract,
-    Enumeration,
-    Field,
-    Map,
-    OneOf,
-    Optional,
-    RecordType,
-    Reference,
-    Scalar,
-    TupleOf,
-    Type,
-)
 
 WIDTH = 110
 """The ``ColumnLimit`` of ``.clang-format``."""
@@ -79,43 +65,45 @@ def _name(word: str) -> str:
     return f"{name}_" if name in _RESERVED else name
 
 
-def _space(record: RecordType) -> str:
+def _space(record: model.RecordType) -> str:
     return f"{record.module}::{record.name}"
 
 
-def _declared(kind: Type) -> str:
+def _declared(kind: model.Type) -> str:
     match kind:
-        case Scalar(kind=scalar):
+        case model.Scalar(kind=scalar):
             return _SCALARS[scalar]
-        case Reference(name=name):
+        case model.Reference(name=name):
             return name
-        case Optional(item=item):
+        case model.Optional(item=item):
             return f"std::optional<{_declared(item)}>"
-        case Array(item=Scalar(kind="space")):  # a vector may hold what is declared later
+        case model.Array(
+            item=model.Scalar(kind="space")
+        ):  # a vector may hold what is declared later
             return "std::vector<Space>"
-        case Map(value=Scalar(kind="space")):
+        case model.Map(value=model.Scalar(kind="space")):
             return "std::vector<std::pair<std::string, Space>>"
-        case Array(item=item):
+        case model.Array(item=item):
             return f"std::vector<{_declared(item)}>"
-        case TupleOf(items=(first, second)):
+        case model.TupleOf(items=(first, second)):
             return f"std::pair<{_declared(first)}, {_declared(second)}>"
-        case OneOf(items=items):
+        case model.OneOf(items=items):
             return f"std::variant<{', '.join(_declared(item) for item in items)}>"
-        case Map(value=Scalar(kind="any")):
+        case model.Map(value=model.Scalar(kind="any")):
             return "Map"
-        case Map(value=item):  # in its own order, which ``Map`` keeps too
+        case model.Map(value=item):  # in its own order, which ``Map`` keeps too
             return f"std::vector<std::pair<std::string, {_declared(item)}>>"
     raise NotImplementedError(f"no C++ type for {kind}")
 
 
-def _bounds(kind: Type) -> list[tuple[str, float, str]]:
+def _bounds(kind: model.Type) -> list[tuple[str, float, str]]:
     """Return what a value is checked for: the visitor's method, the bound, and the words."""
     match kind:
-        case Optional(item=item):
+        case model.Optional(item=item):
             return _bounds(item)
-        case Array(item=item):
+        case model.Array(item=item):
             return [(method, bound, f"each {words}") for method, bound, words in _bounds(item)]
-        case Scalar(minimum=low, maximum=high, exclusive=exclusive):
+        case model.Scalar(minimum=low, maximum=high, exclusive=exclusive):
             how = ("above", "above") if exclusive else ("at_least", "at least")
             least = [] if low is None else [(how[0], low, f"{how[1]} {low:g}")]
             return least + ([] if high is None else [("at_most", high, f"at most {high:g}")])
@@ -125,19 +113,19 @@ def _bounds(kind: Type) -> list[tuple[str, float, str]]:
 class _Emitter:
     """Writes the declarations of one contract."""
 
-    def __init__(self, contract: Contract) -> None:
+    def __init__(self, contract: model.Contract) -> None:
         self.contract = contract
         self.enumerations = {each.name: each for each in contract.enumerations}
         self.messages = [each for each in contract.records if each.module == "messages"]
         self.spaces = [each for each in contract.records if each.module == "spaces"]
 
-    def default(self, field: Field) -> str | None:
+    def default(self, field: model.Field) -> str | None:
         """Return a default that is not the type's zero, empty or nil value."""
         kind, default = field.type, field.default
-        inner = kind.item if isinstance(kind, Optional) else kind
+        inner = kind.item if isinstance(kind, model.Optional) else kind
         if field.required or default is None:
             return None
-        if isinstance(inner, Reference) and inner.name in self.enumerations:
+        if isinstance(inner, model.Reference) and inner.name in self.enumerations:
             first = self.enumerations[inner.name].members[0][0]
             same = default == first and inner is kind
             return None if same else f"{inner.name}::{_name(default)}"
@@ -155,20 +143,20 @@ class _Emitter:
             return json.dumps(value)
         raise NotImplementedError(f"no C++ literal for {value!r}")
 
-    def member(self, field: Field) -> Iterator[str]:
+    def member(self, field: model.Field) -> Iterator[str]:
         """Yield the lines that declare a field."""
         bounds = " and ".join(words for _, _, words in _bounds(field.type))
         meaning = f"{field.meaning} {bounds[:1].upper()}{bounds[1:]}." if bounds else field.meaning
         yield from comment(meaning, "    /// ", WIDTH)
         initial = self.default(field) or "{}"
         match field.type:
-            case Scalar(kind=scalar) if initial == "{}":
+            case model.Scalar(kind=scalar) if initial == "{}":
                 initial = _ZERO.get(scalar, initial)
-            case Reference(name=name) if initial == "{}" and name in self.enumerations:
+            case model.Reference(name=name) if initial == "{}" and name in self.enumerations:
                 initial = f"{name}::{_name(self.enumerations[name].members[0][0])}"
         yield f"    {_declared(field.type)} {_name(field.name)} = {initial};"
 
-    def record(self, record: RecordType) -> Iterator[str]:
+    def record(self, record: model.RecordType) -> Iterator[str]:
         """Yield the lines of a struct."""
         yield from comment(f"{record.summary} {self._ways(record)}".strip(), "/// ", WIDTH)
         yield f"struct {record.name} {{"
@@ -180,15 +168,15 @@ class _Emitter:
         yield from ("};", "")
 
     @staticmethod
-    def _ways(record: RecordType) -> str:
+    def _ways(record: model.RecordType) -> str:
         def listed(roles: tuple[str, ...]) -> str:
-            return "any peer" if len(roles) == len(ROLES) else " or ".join(roles)
+            return "any peer" if len(roles) == len(model.ROLES) else " or ".join(roles)
 
         ways = [f"{listed(record.to_broker)} to broker"] if record.to_broker else []
         ways += [f"broker to {listed(record.to_peer)}"] if record.to_peer else []
         return f"The message `{record.tag}`, {' and '.join(ways)}." if ways else ""
 
-    def visit(self, record: RecordType) -> Iterator[str]:
+    def visit(self, record: model.RecordType) -> Iterator[str]:
         """Yield the function that shows a record's fields to a visitor."""
         yield "template <class V, class M>"
         if not record.fields:
@@ -199,7 +187,7 @@ class _Emitter:
             arguments = [f'"{field.name}"', f"m.{_name(field.name)}"]
             default = self.default(field)
             method = "required" if field.required else "optional"
-            if field.type == Scalar("bound"):
+            if field.type == model.Scalar("bound"):
                 method = "bound"
             more = [default] if default else []
             yield f"    v.{method}({', '.join(arguments + more)});"
@@ -208,7 +196,7 @@ class _Emitter:
         yield from ("}", "")
 
     @staticmethod
-    def enumeration(enumeration: Enumeration) -> Iterator[str]:
+    def enumeration(enumeration: model.Enumeration) -> Iterator[str]:
         """Yield an enumeration and the function that lists its words."""
         name = enumeration.name
         yield from comment(enumeration.summary, "/// ", WIDTH)
@@ -229,9 +217,9 @@ class _Emitter:
         yield "inline std::optional<messages::Incoming> made(Role role, std::string_view type) {"
         yield "    switch (role) {"
         received = {
-            role: [each for each in self.messages if role in each.to_peer] for role in ROLES
+            role: [each for each in self.messages if role in each.to_peer] for role in model.ROLES
         }
-        roles = list(ROLES)
+        roles = list(model.ROLES)
         while roles:
             records = received[roles[0]]
             alike = [role for role in roles if received[role] == records]
@@ -270,7 +258,7 @@ def _file(summary: str, includes: Iterable[str], space: str, body: Iterator[str]
     return "\n".join([*lines, f"}}  // namespace {space}", ""])
 
 
-def emit(contract: Contract) -> dict[str, str]:
+def emit(contract: model.Contract) -> dict[str, str]:
     """Return the C++ client's generated files."""
     emitter = _Emitter(contract)
     standard = ["<cstdint>", "<optional>", "<string>", "<utility>", "<variant>", "<vector>"]

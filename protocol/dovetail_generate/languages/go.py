@@ -12,21 +12,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from dovetail_generate import model
 from dovetail_generate.languages.text import MARK, camel, comment
-from dovetail_generate.model import (
-    Array,
-    Contract,
-    Enumeration,
-    Field,
-    Map,
-    OneOf,
-    Optional,
-    RecordType,
-    Reference,
-    Scalar,
-    TupleOf,
-    Type,
-)
 
 ROLES = ("environment", "agent", "experiment")
 _INITIALISMS = {"id": "ID", "dtype": "DType", "nvec": "NVec"}
@@ -57,27 +44,27 @@ def _listed(words: list[str], last: str) -> str:
     return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def _zero_is_valid(kind: Type, field: str) -> bool:
+def _zero_is_valid(kind: model.Type, field: str) -> bool:
     """Return whether Go's zero value is a value of the type that a program may mean."""
     match kind:
-        case Scalar(kind="integer" | "number", minimum=low, exclusive=exclusive):
+        case model.Scalar(kind="integer" | "number", minimum=low, exclusive=exclusive):
             return low is None or low < 0 or (low == 0 and not exclusive)
-        case Scalar():
+        case model.Scalar():
             return field != "dtype"
-        case Reference():  # of an enumeration: no word is empty
+        case model.Reference():  # of an enumeration: no word is empty
             return False
     return True
 
 
-def _range(kind: Type, member: str) -> tuple[str, str]:
+def _range(kind: model.Type, member: str) -> tuple[str, str]:
     """Return the condition that a value is in its range, and what it must be in words."""
     match kind:
-        case Scalar(minimum=low, maximum=high, exclusive=exclusive) if low is not None:
+        case model.Scalar(minimum=low, maximum=high, exclusive=exclusive) if low is not None:
             condition = f"{member} {'>' if exclusive else '>='} {low:g}"
             if high is not None:
                 return f"{condition} && {member} <= {high:g}", f"between {low:g} and {high:g}"
             return condition, f"above {low:g}" if exclusive else f"{low:g} or more"
-        case Array(item=Scalar(minimum=low)) if low is not None:
+        case model.Array(item=model.Scalar(minimum=low)) if low is not None:
             return f"len({member}) == 0 || slices.Min({member}) >= {low:g}", f"{low:g} or more"
     return "", ""
 
@@ -85,7 +72,7 @@ def _range(kind: Type, member: str) -> tuple[str, str]:
 class _Emitter:
     """Writes the declarations of one contract."""
 
-    def __init__(self, contract: Contract) -> None:
+    def __init__(self, contract: model.Contract) -> None:
         self.contract = contract
         self.records = {each.name: each for each in contract.records if each.module != "scenes"}
         self.enumerations = {each.name: each for each in contract.enumerations}
@@ -105,20 +92,20 @@ class _Emitter:
                 roles = ROLES if free else record.to_broker + record.to_peer
                 self.roles[part].update(set(roles) & set(ROLES))
 
-    def _within(self, record: RecordType) -> set[str]:
+    def _within(self, record: model.RecordType) -> set[str]:
         """Return the names of a record and of those that it contains."""
         return {record.name}.union(*(self._within(self.records[n]) for n in self._parts(record)))
 
-    def _parts(self, record: RecordType) -> set[str]:
+    def _parts(self, record: model.RecordType) -> set[str]:
         """Return the names of the records that the fields of a record are or hold."""
 
-        def names(kind: Type) -> set[str]:
+        def names(kind: model.Type) -> set[str]:
             match kind:
-                case Reference(name=name) if name in self.records:
+                case model.Reference(name=name) if name in self.records:
                     return {name}
-                case Array(item=item) | Optional(item=item) | Map(value=item):
+                case model.Array(item=item) | model.Optional(item=item) | model.Map(value=item):
                     return names(item)
-                case TupleOf(items=items) | OneOf(items=items):
+                case model.TupleOf(items=items) | model.OneOf(items=items):
                     return set[str]().union(*map(names, items))
             return set()
 
@@ -126,48 +113,50 @@ class _Emitter:
 
     # -- types ------------------------------------------------------------------------------------
 
-    def form(self, kind: Type, field: str) -> tuple[str, str]:
+    def form(self, kind: model.Type, field: str) -> tuple[str, str]:
         """Return the Go type of a value and the form that reads and writes it."""
         match kind:
-            case Scalar() if field in _SPECIAL:
+            case model.Scalar() if field in _SPECIAL:
                 return _SPECIAL[field]
-            case Scalar(kind="integer"):
+            case model.Scalar(kind="integer"):
                 return "int" if field in _INDEXES else "int64", "integer"
-            case Scalar(kind=scalar) if scalar in _SCALARS:
+            case model.Scalar(kind=scalar) if scalar in _SCALARS:
                 return _SCALARS[scalar]
-            case Reference(name=name):
+            case model.Reference(name=name):
                 return name, "mapOf" if name in self.records else f"form{name}"
-            case Array(item=item):
+            case model.Array(item=item):
                 go, form = self.form(item, field)
                 return f"[]{go}", f"arrayOf({self._of(item, go, form)})"
-            case Map(value=item):
+            case model.Map(value=item):
                 go, form = self.form(item, field)
                 return f"map[string]{go}", f"dictOf({self._of(item, go, form)})"
-            case TupleOf(items=(Scalar(kind="number"), Scalar(kind="number"))):
+            case model.TupleOf(items=(model.Scalar(kind="number"), model.Scalar(kind="number"))):
                 return "[2]float64", "interval"
-            case TupleOf(items=(Scalar(kind="integer"), Scalar(kind="any" | "payload"))):
+            case model.TupleOf(
+                items=(model.Scalar(kind="integer"), model.Scalar(kind="any" | "payload"))
+            ):
                 return "SeatValue", "pair"
-            case OneOf():
+            case model.OneOf():
                 return "any", "value"
-            case Optional():
+            case model.Optional():
                 pass
         raise NotImplementedError(f"no Go type for field {field}: {kind}")
 
     @staticmethod
-    def _of(item: Type, go: str, form: str) -> str:
+    def _of(item: model.Type, go: str, form: str) -> str:
         """Return a form as an argument, instantiated where Go cannot infer its type."""
         return f"{form}[{go}]" if form in ("integer", "mapOf") else form
 
-    def field(self, record: RecordType, field: Field) -> tuple[str, str, list[str]]:
+    def field(self, record: model.RecordType, field: model.Field) -> tuple[str, str, list[str]]:
         """Return a field's Go type, what its comment adds, and its lines in ``wire``."""
         member, key = f"m.{_name(field.name)}", json.dumps(field.name)
-        kind = field.type.item if isinstance(field.type, Optional) else field.type
-        optional, default = isinstance(field.type, Optional), field.default
-        if kind == Scalar("legal"):
+        kind = field.type.item if isinstance(field.type, model.Optional) else field.type
+        optional, default = isinstance(field.type, model.Optional), field.default
+        if kind == model.Scalar("legal"):
             return "[]int64", "", [f"w.legal({key}, &{member}, &{member}Mask)"]
         go, form = self.form(kind, field.name)
         zero, said = _zero_is_valid(kind, field.name), self._default(kind, default)
-        is_record = isinstance(kind, Reference) and kind.name in self.records
+        is_record = isinstance(kind, model.Reference) and kind.name in self.records
 
         def lines(helper: str, *more: str, unless: str = "", pointer: str = "") -> list[str]:
             first = f"{helper}({', '.join(('w', key, '&' + member, *more))})"
@@ -180,43 +169,47 @@ class _Emitter:
         match kind:
             case _ if field.required and not optional:
                 return go, "", lines("need", form)
-            case Reference() if is_record and not optional:
+            case model.Reference() if is_record and not optional:
                 return go, "", lines("part")
-            case Array() | Scalar(kind="binary") if optional and default is None:
+            case model.Array() | model.Scalar(kind="binary") if optional and default is None:
                 return go, "", lines("orNone", form)
-            case Array(item=item) if not default:
+            case model.Array(item=item) if not default:
                 return go, "", lines("array", self._of(item, *self.form(item, field.name)))
-            case Map(value=item) if not default and not optional:
+            case model.Map(value=item) if not default and not optional:
                 return go, "", lines("dict", self._of(item, *self.form(item, field.name)))
-            case Scalar(kind="binary") if not default:
+            case model.Scalar(kind="binary") if not default:
                 return go, "", lines("orEmpty", form)
-            case Scalar(kind="bound") if isinstance(default, float) and math.isinf(default):
+            case model.Scalar(kind="bound") if isinstance(default, float) and math.isinf(default):
                 sign = "-" if default < 0 else ""
                 return go, f"Nil stands for {sign}∞.", lines("unbounded", f"{sign}1")
-            case Scalar(kind="number") if optional and default is not None and not zero:
+            case model.Scalar(kind="number") if optional and default is not None and not zero:
                 note = f"Zero stands for {said}, math.Inf(1) for nil."
                 return go, note, lines("limit", said, form)
             case _ if optional and default is None and (zero or is_record):
                 return f"*{go}", "", lines("orNil", form, unless="nil", pointer="*")
-            case Reference() if optional and default is None:
+            case model.Reference() if optional and default is None:
                 return go, "Empty stands for nil.", lines("orZero", form)
-            case Scalar() if optional and default is None:
+            case model.Scalar() if optional and default is None:
                 return go, "Zero stands for nil.", lines("orZero", form, unless="0")
-            case Scalar() | Reference() if not zero and not optional:
-                empty = "Zero" if isinstance(kind, Scalar) and kind.kind != "text" else "Empty"
+            case model.Scalar() | model.Reference() if not zero and not optional:
+                empty = (
+                    "Zero" if isinstance(kind, model.Scalar) and kind.kind != "text" else "Empty"
+                )
                 return go, f"{empty} stands for {said}.", lines("orDefault", said, form)
-            case Scalar() | Reference() if optional or (default and record.name in self.sent):
+            case model.Scalar() | model.Reference() if optional or (
+                default and record.name in self.sent
+            ):
                 pointed = lines("orPointer", said, form, unless="nil", pointer="*")
                 return f"*{go}", f"Nil stands for {said}.", pointed
-            case Scalar():
+            case model.Scalar():
                 return go, "", lines("opt", said, form)
         raise NotImplementedError(f"no Go field for {record.name}.{field.name}")
 
     @staticmethod
-    def _default(kind: Type, default: Any) -> str:
+    def _default(kind: model.Type, default: Any) -> str:
         if default is None:
             return "nil"
-        if isinstance(kind, Reference):
+        if isinstance(kind, model.Reference):
             return f"{kind.name}{camel(str(default))}"
         if isinstance(default, float) and math.isfinite(default):
             return repr(default).removesuffix(".0")
@@ -224,7 +217,7 @@ class _Emitter:
 
     # -- declarations -----------------------------------------------------------------------------
 
-    def record(self, record: RecordType) -> Iterator[str]:
+    def record(self, record: model.RecordType) -> Iterator[str]:
         """Yield the lines of a struct and its methods."""
         yield from comment(f"{self._what(record)}. {record.summary}", "// ")
         lines, wire = list[str](), list[str]()
@@ -232,7 +225,7 @@ class _Emitter:
             go, note, code = self.field(record, field)
             lines += comment(f"{field.meaning} {note}".strip(), "\t// ")
             lines.append(f"\t{_name(field.name)} {go}")
-            if field.type == Scalar("legal"):
+            if field.type == model.Scalar("legal"):
                 lines += [
                     "\t// The same as a bit mask, in its place; see [Mask].",
                     "\tLegalMask []byte",
@@ -256,7 +249,7 @@ class _Emitter:
             yield f"func (m *{record.name}) setID(id int64) {{ m.ID = id }}"
             yield ""
 
-    def _what(self, record: RecordType) -> str:
+    def _what(self, record: model.RecordType) -> str:
         if record.module == "spaces":
             return f"{record.name} is a space"
         if record.tag is None:
@@ -276,7 +269,7 @@ class _Emitter:
         return f'{record.name} is the message "{record.tag}" {", and ".join(ways)}'
 
     @staticmethod
-    def enumeration(enumeration: Enumeration) -> Iterator[str]:
+    def enumeration(enumeration: model.Enumeration) -> Iterator[str]:
         """Yield the lines of a type of text, its words and its form."""
         name, summary = enumeration.name, enumeration.summary
         names = [f"{name}{camel(word)}" for word, _ in enumeration.members]
@@ -334,7 +327,7 @@ class _Emitter:
                 yield from self.record(record)
 
 
-def _switch(name: str, result: str, records: list[RecordType]) -> Iterator[str]:
+def _switch(name: str, result: str, records: list[model.RecordType]) -> Iterator[str]:
     yield from (f"func {name}(kind string) {result} {{", "\tswitch kind {")
     for record in records:
         yield from (f'\tcase "{record.tag}":', f"\t\treturn new({record.name})")
@@ -347,7 +340,7 @@ def _file(lines: Iterator[str]) -> str:
     return f"// {MARK}\n\npackage dovetail\n\n{imports}{body}\n"
 
 
-def emit(contract: Contract) -> dict[str, str]:
+def emit(contract: model.Contract) -> dict[str, str]:
     """Return the Go client's generated files."""
     emitter = _Emitter(contract)
 

@@ -15,22 +15,8 @@ from textwrap import indent
 from types import MappingProxyType
 from typing import Any
 
+from dovetail_generate import model
 from dovetail_generate.languages.text import MARK, camel, comment, snake
-from dovetail_generate.model import (
-    ROLES,
-    Array,
-    Contract,
-    Enumeration,
-    Field,
-    Map,
-    OneOf,
-    Optional,
-    RecordType,
-    Reference,
-    Scalar,
-    TupleOf,
-    Type,
-)
 
 WIDTH = 120
 NESTED = WIDTH - 4
@@ -83,86 +69,86 @@ def _constant(word: str) -> str:
     return snake(word).upper()
 
 
-def _kind(scalar: Scalar, field: str) -> str:
+def _kind(scalar: model.Scalar, field: str) -> str:
     if scalar.kind == "integer":
         return "index" if field in _INDEXES else "unsigned" if field in _UNSIGNED else scalar.kind
     return scalar.kind
 
 
-def _type(kind: Type, field: str, *, boxed: bool = False) -> str:
+def _type(kind: model.Type, field: str, *, boxed: bool = False) -> str:
     """Return the type of a field, or of what is in it."""
     match kind:
-        case Scalar():
+        case model.Scalar():
             return _SCALARS[_kind(kind, field)][boxed]
-        case Optional(item=item):
+        case model.Optional(item=item):
             return _type(item, field, boxed=True)
-        case Array(item=Scalar() as item) if _kind(item, field) in _ARRAYS:
+        case model.Array(item=model.Scalar() as item) if _kind(item, field) in _ARRAYS:
             return _ARRAYS[_kind(item, field)][0]
-        case Array(item=item):
+        case model.Array(item=item):
             return f"List<{_type(item, field, boxed=True)}>"
-        case Map(value=value):
+        case model.Map(value=value):
             return f"Map<String, {_type(value, field, boxed=True)}>"
-        case TupleOf(items=(Scalar(kind="number"), Scalar(kind="number"))):
+        case model.TupleOf(items=(model.Scalar(kind="number"), model.Scalar(kind="number"))):
             return "double[]"
-        case TupleOf(items=(Scalar(kind="integer"), Scalar(kind="any"))):
+        case model.TupleOf(items=(model.Scalar(kind="integer"), model.Scalar(kind="any"))):
             return "SeatValue"
-        case OneOf():
+        case model.OneOf():
             return "Object"
-        case Reference(name=name):
+        case model.Reference(name=name):
             return name
     raise NotImplementedError(f"Java has no type for {kind}")
 
 
-def _reader(kind: Type, field: str, words: frozenset[str]) -> str:
+def _reader(kind: model.Type, field: str, words: frozenset[str]) -> str:
     """Return the reader of a field, or of what is in it; ``words`` are the enumerations' names."""
     match kind:
-        case Scalar(minimum=low, maximum=high, exclusive=exclusive):
+        case model.Scalar(minimum=low, maximum=high, exclusive=exclusive):
             reader = _SCALARS[_kind(kind, field)][2]
             if low is not None:
                 reader = f"Reader.{'above' if exclusive else 'atLeast'}({reader}, {low})"
             return reader if high is None else f"Reader.atMost({reader}, {high})"
-        case Optional(item=item):
+        case model.Optional(item=item):
             return f"Reader.orNil({_reader(item, field, words)})"
-        case Array(item=Scalar(minimum=low) as item) if _kind(item, field) in _ARRAYS:
+        case model.Array(item=model.Scalar(minimum=low) as item) if _kind(item, field) in _ARRAYS:
             reader = _ARRAYS[_kind(item, field)][1]
             return reader if low is None else f"Reader.allAtLeast({reader}, {low})"
-        case Array(item=item):
+        case model.Array(item=item):
             return f"Reader.list({_reader(item, field, words)})"
-        case Map(value=value):
+        case model.Map(value=value):
             return f"Reader.map({_reader(value, field, words)})"
-        case TupleOf(items=(Scalar(kind="number"), Scalar(kind="number"))):
+        case model.TupleOf(items=(model.Scalar(kind="number"), model.Scalar(kind="number"))):
             return "Reader.TWO_NUMBERS"
-        case TupleOf():
+        case model.TupleOf():
             return "SeatValue::read"
-        case OneOf(items=(first, second)):
+        case model.OneOf(items=(first, second)):
             return f"Reader.either({_reader(first, field, words)}, {_reader(second, field, words)})"
-        case Reference(name=name):
+        case model.Reference(name=name):
             return f"Reader.word({name}.class)" if name in words else f"{name}::read"
     raise NotImplementedError(f"Java has no reader for {kind}")
 
 
-def _default(kind: Type, field: str, value: Any) -> str:
+def _default(kind: model.Type, field: str, value: Any) -> str:
     """Return a default as an expression."""
     match kind:
         case _ if value is None:
             return "null"
-        case Optional(item=item):
+        case model.Optional(item=item):
             return _default(item, field, value)
-        case Scalar(kind="integer"):
+        case model.Scalar(kind="integer"):
             return f"{value}" if field in _INDEXES else f"{value}L"
-        case Scalar(kind="binary"):
+        case model.Scalar(kind="binary"):
             return "new byte[0]"
-        case Scalar() if isinstance(value, float):
+        case model.Scalar() if isinstance(value, float):
             sign = "POSITIVE" if value > 0 else "NEGATIVE"
             return f"Double.{sign}_INFINITY" if math.isinf(value) else repr(value)
-        case Scalar():
+        case model.Scalar():
             return json.dumps(value)
-        case Array() if not value:
+        case model.Array() if not value:
             array = _type(kind, field)
             return f"new {array[:-1]}0]" if array.endswith("[]") else "List.of()"
-        case Map() if not value:
+        case model.Map() if not value:
             return "Map.of()"
-        case Reference(name=name):
+        case model.Reference(name=name):
             return f"{name}.of()" if value == {} else f"{name}.{_constant(value)}"
     raise NotImplementedError(f"Java has no default {value!r} of {kind}")
 
@@ -209,7 +195,7 @@ def _block(items: Iterable[str], spaces: int, separator: str = "") -> str:
 # ----------------------------------------------------------------------------------------
 
 
-def _as(record: RecordType, other: RecordType) -> str:
+def _as(record: model.RecordType, other: model.RecordType) -> str:
     """Write what makes another record of the fields that both have."""
     own = {each.name for each in record.fields}
     values = [
@@ -224,11 +210,11 @@ def _as(record: RecordType, other: RecordType) -> str:
 
 
 def _record(
-    record: RecordType,
+    record: model.RecordType,
     implemented: str,
     words: frozenset[str],
     width: int,
-    other: Mapping[str, RecordType] = MappingProxyType({}),
+    other: Mapping[str, model.RecordType] = MappingProxyType({}),
 ) -> str:
     fields = {_name(each.name): each for each in record.fields}
     types = {name: _type(field.type, field.name) for name, field in fields.items()}
@@ -276,7 +262,9 @@ def _record(
     )
 
 
-def _to_wire(record: RecordType, fields: dict[str, Field], defaults: dict[str, str]) -> str:
+def _to_wire(
+    record: model.RecordType, fields: dict[str, model.Field], defaults: dict[str, str]
+) -> str:
     tag = "space" if record.module == "spaces" else "type"
     puts = [f'.put("{tag}", "{record.tag}")'] if record.tag else []
     for name, field in fields.items():
@@ -291,7 +279,10 @@ public Map<String, Object> toWire() {{
 
 
 def _read(
-    record: RecordType, fields: dict[str, Field], defaults: dict[str, str], words: frozenset[str]
+    record: model.RecordType,
+    fields: dict[str, model.Field],
+    defaults: dict[str, str],
+    words: frozenset[str],
 ) -> str:
     reads = []
     for name, field in fields.items():
@@ -309,7 +300,7 @@ static {record.name} read(Object value) {{
 # ------------------------------------------------------------------------------------------
 
 
-def _enumeration(enumeration: Enumeration) -> str:
+def _enumeration(enumeration: model.Enumeration) -> str:
     members = [
         f'{_javadoc(meaning, NESTED - 4)}\n{_constant(word)}("{word}")'
         for word, meaning in enumeration.members
@@ -332,10 +323,10 @@ enum {enumeration.name} implements Encodable {{
 }}"""
 
 
-def _dispatch(records: list[RecordType]) -> str:
+def _dispatch(records: list[model.RecordType]) -> str:
     """Write how a peer of each role reads what the broker sends."""
     received: dict[str, list[str]] = {}
-    for role in ROLES:
+    for role in model.ROLES:
         cases = [
             f'    case "{each.tag}" -> {each.name}.read(fields);'
             for each in records
@@ -371,7 +362,7 @@ static Message read(Role role, Map<String, Object> fields) {{
 }}"""
 
 
-def _any_space(spaces: list[RecordType]) -> str:
+def _any_space(spaces: list[model.RecordType]) -> str:
     cases = [f'case "{each.tag}" -> {each.name}.read(value);' for each in spaces]
     return f"""\
 /**
@@ -402,7 +393,7 @@ import java.util.Map;
 """
 
 
-def emit(contract: Contract) -> dict[str, str]:
+def emit(contract: model.Contract) -> dict[str, str]:
     """Return the text of Java's generated files."""
     words = frozenset(each.name for each in contract.enumerations)
     messages = [each for each in contract.records if each.module == "messages" and each.tag]
@@ -414,7 +405,7 @@ def emit(contract: Contract) -> dict[str, str]:
         header = f"/** {summary} */\npublic sealed interface {name} extends Encodable {{"
         return _file(f"{header}\n{_block(members, 4, blank)}\n}}")
 
-    def records(of: list[RecordType], implemented: str) -> list[str]:
+    def records(of: list[model.RecordType], implemented: str) -> list[str]:
         others = {each.name: each for each in of}
         return [_record(each, implemented, words, NESTED, others) for each in of]
 

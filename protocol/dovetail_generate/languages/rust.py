@@ -12,22 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dovetail_generate import model
 from dovetail_generate.languages.text import MARK, camel, comment
-from dovetail_generate.model import (
-    ROLES,
-    Array,
-    Contract,
-    Enumeration,
-    Field,
-    Map,
-    OneOf,
-    Optional,
-    RecordType,
-    Reference,
-    Scalar,
-    TupleOf,
-    Type,
-)
 
 PATHS = {
     "crate::field": ("incoming", "record", "requests", "tagged", "words"),
@@ -60,52 +46,52 @@ SCALARS = {
 }
 
 
-def _type(kind: Type, index: bool) -> str:
+def _type(kind: model.Type, index: bool) -> str:
     """Return the Rust type; integers of a field that is an ``index`` are ``usize``."""
     match kind:
-        case Scalar("integer", minimum=minimum):
+        case model.Scalar("integer", minimum=minimum):
             return "usize" if index else "i64" if minimum is None else "u64"
-        case Scalar(kind=name):
+        case model.Scalar(kind=name):
             return SCALARS[name]
-        case Array(item):
+        case model.Array(item):
             return f"Vec<{_type(item, index)}>"
-        case TupleOf((Scalar("integer"), *rest)):  # of a seat and what is its own
+        case model.TupleOf((model.Scalar("integer"), *rest)):  # of a seat and what is its own
             return f"({', '.join(['usize', *(_type(each, index) for each in rest)])})"
-        case TupleOf(items):
+        case model.TupleOf(items):
             return f"({', '.join(_type(each, index) for each in items)})"
-        case Map(Scalar("any")):
+        case model.Map(model.Scalar("any")):
             return "Map"
-        case Map(value):
+        case model.Map(value):
             return f"BTreeMap<String, {_type(value, index)}>"
-        case Optional(item):
+        case model.Optional(item):
             return f"Option<{_type(item, index)}>"
-        case OneOf((Scalar("integer"), Scalar("text"))):
+        case model.OneOf((model.Scalar("integer"), model.Scalar("text"))):
             return "Player"
-        case Reference(name):
+        case model.Reference(name):
             return name
     raise NotImplementedError(f"Rust has no type for {kind}")
 
 
-def _default(kind: Type, value: Any) -> str:
+def _default(kind: model.Type, value: Any) -> str:
     """Return a default as an expression."""
     match kind, value:
-        case Optional(item), _ if value is not None:
+        case model.Optional(item), _ if value is not None:
             return f"Some({_default(item, value)})"
-        case Scalar("any" | "payload"), None:
+        case model.Scalar("any" | "payload"), None:
             return "Default::default()"
-        case Scalar("bound"), _:
-            return f"Bound::of({_default(Scalar('number'), value)})"
-        case Reference(name), str():
+        case model.Scalar("bound"), _:
+            return f"Bound::of({_default(model.Scalar('number'), value)})"
+        case model.Reference(name), str():
             return f"{name}::{camel(value)}"
-        case Reference(name), _:
+        case model.Reference(name), _:
             return f"{name}::default()"
         case _, None:
             return "None"
         case _, bool():
             return str(value).lower()
-        case Scalar("number"), _ if math.isinf(value):
+        case model.Scalar("number"), _ if math.isinf(value):
             return "f64::INFINITY" if value > 0 else "f64::NEG_INFINITY"
-        case Scalar("number"), _:
+        case model.Scalar("number"), _:
             return repr(float(value))
         case _, int():
             return f"{value:_}"
@@ -124,7 +110,7 @@ def _identifier(name: str) -> str:
     return f"r#{name}" if name in KEYWORDS else name
 
 
-def _field(record: RecordType, field: Field) -> tuple[str, list[str], str]:
+def _field(record: model.RecordType, field: model.Field) -> tuple[str, list[str], str]:
     """Return a field's identifier, its lines in the struct and its line in the macro."""
     name, kind = _identifier(field.name), _type(field.type, field.name in INDEXES)
     if kind == "Value" and record.to_peer:
@@ -139,7 +125,7 @@ def _field(record: RecordType, field: Field) -> tuple[str, list[str], str]:
     return name, lines, f'    {name} "{field.name}"{default},'
 
 
-def _record(record: RecordType, key: str) -> Iterator[str]:
+def _record(record: model.RecordType, key: str) -> Iterator[str]:
     fields = [_field(record, each) for each in record.fields]
     yield ""
     yield from _about(record.summary)
@@ -158,7 +144,7 @@ def _record(record: RecordType, key: str) -> Iterator[str]:
     yield "}"
 
 
-def _enumeration(enumeration: Enumeration) -> Iterator[str]:
+def _enumeration(enumeration: model.Enumeration) -> Iterator[str]:
     yield ""
     yield from _about(enumeration.summary)
     yield "#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]"
@@ -176,7 +162,9 @@ def _enumeration(enumeration: Enumeration) -> Iterator[str]:
     yield "}"
 
 
-def _union(name: str, summary: str, macro: str, records: Iterable[RecordType]) -> Iterator[str]:
+def _union(
+    name: str, summary: str, macro: str, records: Iterable[model.RecordType]
+) -> Iterator[str]:
     """Yield an enumeration with one variant for each record, by its tag."""
     records = list(records)
     yield ""
@@ -196,7 +184,7 @@ def _union(name: str, summary: str, macro: str, records: Iterable[RecordType]) -
     yield "}"
 
 
-def _messages(contract: Contract) -> Iterator[str]:
+def _messages(contract: model.Contract) -> Iterator[str]:
     records = [each for each in contract.records if each.module == "messages"]
     yield ""
     yield "/// The version of the protocol that this library speaks."
@@ -205,7 +193,7 @@ def _messages(contract: Contract) -> Iterator[str]:
         yield from _enumeration(enumeration)
     for record in records:
         yield from _record(record, "type")
-    common = [each for each in records if set(each.to_peer) == set(ROLES)]
+    common = [each for each in records if set(each.to_peer) == set(model.ROLES)]
     yield from _union("ToAll", "What every peer receives.", "incoming", common)
     for role in ("environment", "agent", "experiment"):
         received = (each for each in records if role in each.to_peer and each not in common)
@@ -222,14 +210,14 @@ def _messages(contract: Contract) -> Iterator[str]:
     yield "}"
 
 
-def _spaces(contract: Contract) -> Iterator[str]:
+def _spaces(contract: model.Contract) -> Iterator[str]:
     spaces = [each for each in contract.records if each.module == "spaces"]
     yield from _union("Space", "What an observation or action can be.", "tagged", spaces)
     for record in spaces:
         yield from _record(record, "space")
 
 
-def _table(contract: Contract) -> Iterator[str]:
+def _table(contract: model.Contract) -> Iterator[str]:
     """Yield the type of each message of the vectors, for a macro of the tests."""
     yield ""
     yield "use dovetail::messages::*;"
@@ -256,7 +244,7 @@ def _file(about: str, body: Iterable[str]) -> str:
     return "\n".join(head).rstrip() + "\n" + text + "\n"
 
 
-def emit(contract: Contract) -> dict[str, str]:
+def emit(contract: model.Contract) -> dict[str, str]:
     """Return the generated files by path below ``clients/``."""
     return {
         "rust/src/generated/messages.rs": _file(

@@ -11,22 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from dovetail_generate import model
 from dovetail_generate.languages.text import MARK, comment
-from dovetail_generate.model import (
-    ROLES,
-    Array,
-    Contract,
-    Enumeration,
-    Field,
-    Map,
-    OneOf,
-    Optional,
-    RecordType,
-    Reference,
-    Scalar,
-    TupleOf,
-    Type,
-)
 
 WIDTH = 110
 WIDE = {
@@ -66,7 +52,7 @@ const kind = s.tagged("space");
 """
 
 
-def emit(contract: Contract) -> dict[str, str]:
+def emit(contract: model.Contract) -> dict[str, str]:
     """Return the client's generated files."""
     return {"typescript/src/core/messages.ts": _Emitter(contract).text()}
 
@@ -112,7 +98,7 @@ def _literal(value: Any) -> str:
 
 
 class _Emitter:
-    def __init__(self, contract: Contract) -> None:
+    def __init__(self, contract: model.Contract) -> None:
         self.contract = contract
         self.spaces = [each for each in contract.records if each.module == "spaces"]
         others = [each for each in contract.records if each.module != "spaces"]
@@ -128,22 +114,22 @@ class _Emitter:
         self.known: set[str] = set()
         """Records above the line that is being written."""
 
-    def names(self, record: RecordType) -> set[str]:
+    def names(self, record: model.RecordType) -> set[str]:
         """Return what a record's fields refer to."""
 
-        def inside(type_: Type) -> set[str]:
+        def inside(type_: model.Type) -> set[str]:
             match type_:
-                case Reference(name):
+                case model.Reference(name):
                     return {name}
-                case Array(inner) | Optional(inner) | Map(inner):
+                case model.Array(inner) | model.Optional(inner) | model.Map(inner):
                     return inside(inner)
-                case TupleOf(items) | OneOf(items):
+                case model.TupleOf(items) | model.OneOf(items):
                     return {name for each in items for name in inside(each)}
             return set()
 
         return {name for field in record.fields for name in inside(field.type)}
 
-    def closure(self, records: list[RecordType]) -> set[str]:
+    def closure(self, records: list[model.RecordType]) -> set[str]:
         """Return the names of records and of all that is inside them."""
         found: set[str] = set()
         while records:
@@ -156,32 +142,32 @@ class _Emitter:
     # -- types
     # --------------------------------------------------------------------------------------
 
-    def type(self, type_: Type, wide: bool) -> str:
+    def type(self, type_: model.Type, wide: bool) -> str:
         match type_:
-            case Scalar("integer"):
+            case model.Scalar("integer"):
                 return "Int" if wide else "number"
-            case Scalar(kind):
+            case model.Scalar(kind):
                 return _TYPES[kind]
-            case Reference(name):
+            case model.Reference(name):
                 return name
-            case Array(inner):
+            case model.Array(inner):
                 item = self.type(inner, wide)
                 return f"({item})[]" if "|" in item else f"{item}[]"
-            case TupleOf(items):
+            case model.TupleOf(items):
                 return f"[{', '.join(self.type(each, wide) for each in items)}]"
-            case Map(inner):
+            case model.Map(inner):
                 return f"Record<string, {self.type(inner, wide)}>"
-            case Optional(inner):
+            case model.Optional(inner):
                 return f"{self.type(inner, wide)} | null"
-            case OneOf(items):
+            case model.OneOf(items):
                 return " | ".join(self.type(each, wide) for each in items)
 
-    def field(self, record: RecordType, field: Field) -> list[str]:
+    def field(self, record: model.RecordType, field: model.Field) -> list[str]:
         """Return the declaration of a field: read-only lists and ``?`` in what may be sent."""
         sent = record.name in self.sent
         type_ = self.type(field.type, field.name in WIDE)
-        inner = field.type.item if isinstance(field.type, Optional) else field.type
-        if isinstance(inner, Array) and (sent or record.module == "spaces"):
+        inner = field.type.item if isinstance(field.type, model.Optional) else field.type
+        if isinstance(inner, model.Array) and (sent or record.module == "spaces"):
             type_ = f"readonly {type_}"
         optional = sent and not field.required
         tags = []
@@ -193,53 +179,53 @@ class _Emitter:
     # -- readers
     # ------------------------------------------------------------------------------------
 
-    def reader(self, type_: Type, wide: bool) -> str:
+    def reader(self, type_: model.Type, wide: bool) -> str:
         match type_:
-            case Scalar("integer", low, high):
+            case model.Scalar("integer", low, high):
                 bounds = [_literal(each) for each in (low, high) if each is not None]
                 if wide:
                     return f"s.atLeast({', '.join(bounds)})" if bounds else "s.integer"
                 return f"s.within({', '.join(bounds)})" if bounds else "s.small"
-            case Scalar("number", low, high, exclusive) if (low, high) != (None, None):
+            case model.Scalar("number", low, high, exclusive) if (low, high) != (None, None):
                 bounds = [
                     _literal(-math.inf if low is None else low),
                     *([_literal(high)] if high is not None else []),
                 ]
                 return f"s.{'above' if exclusive else 'bounded'}({', '.join(bounds)})"
-            case Scalar("space"):
+            case model.Scalar("space"):
                 return "Space" if "Space" in self.known else "() => Space()"
-            case Scalar(kind):
+            case model.Scalar(kind):
                 return _READERS.get(kind, f"s.{kind}")
-            case Reference(name):
+            case model.Reference(name):
                 if name in {each.name for each in self.enumerations}:
                     return name
                 if self.contract.record(name).tag:  # a message inside another has its type too
                     return f's.union("type", "invalid", [{name}])'
                 return f"{name}.read" if name in self.known else f"() => {name}.read()"
-            case Array(inner):
+            case model.Array(inner):
                 return f"s.array({self.reader(inner, wide)})"
-            case TupleOf(items):
+            case model.TupleOf(items):
                 return f"s.pair({', '.join(self.reader(each, wide) for each in items)})"
-            case Map(inner):
+            case model.Map(inner):
                 return f"s.map({self.reader(inner, wide)})"
-            case Optional(inner):
+            case model.Optional(inner):
                 return f"s.nullable({self.reader(inner, wide)})"
-            case OneOf(items):
+            case model.OneOf(items):
                 return f"s.either({', '.join(self.reader(each, wide) for each in items)})"
 
-    def read_field(self, field: Field) -> str:
+    def read_field(self, field: model.Field) -> str:
         reader = self.reader(field.type, field.name in WIDE)
         if field.required:
             return f"  {field.name}: s.required({reader}),"
         default = _literal(field.default)
-        if isinstance(field.type, Reference) and field.default == {}:
+        if isinstance(field.type, model.Reference) and field.default == {}:
             default = f"{field.type.name}.complete({{}})"
         return f"  {field.name}: s.optional({reader}, {default}),"
 
     # -- declarations
     # -------------------------------------------------------------------------------
 
-    def enumeration(self, each: Enumeration) -> list[str]:
+    def enumeration(self, each: model.Enumeration) -> list[str]:
         lines = ["", *_doc(each.summary), f"export type {each.name} ="]
         for word, meaning in each.members:
             lines += [*_doc(meaning, "  "), f"  | {json.dumps(word)}"]
@@ -247,7 +233,7 @@ class _Emitter:
         words = (json.dumps(word) for word, _ in each.members)
         return [*lines, *_list(f"export const {each.name} = s.oneOf<{each.name}>(", words, ");")]
 
-    def record(self, record: RecordType) -> list[str]:
+    def record(self, record: model.RecordType) -> list[str]:
         tag = {"messages": "type", "spaces": "space", "scenes": ""}[record.module]
         lines = ["", *_doc(record.summary), f"export interface {record.name} {{"]
         if record.tag is not None:
@@ -278,7 +264,7 @@ class _Emitter:
 
     def unions(self) -> list[str]:
         lines, readers = [], []
-        for role in ROLES:
+        for role in model.ROLES:
             heard = [each.name for each in self.contract.records if role in each.to_peer]
             said = [each.name for each in self.contract.records if role in each.to_broker]
             name = role.capitalize()
@@ -289,7 +275,7 @@ class _Emitter:
             readers += [f'  {role}: s.union("type", "unknown-type", [']
             readers += [f"    {each}," for each in heard] + ["  ]),"]
         lines += ["", "/** What a peer of each role receives. */", "export interface Heard {"]
-        lines += [f"  {role}: To{role.capitalize()};" for role in ROLES]
+        lines += [f"  {role}: To{role.capitalize()};" for role in model.ROLES]
         lines += ["}", "", "/** Reads what a peer of each role receives. */"]
         lines.append("export const readers: { readonly [R in Role]: s.Reader<Heard[R]> } = {")
         return [*lines, *readers, "};"]

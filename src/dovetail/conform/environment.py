@@ -153,7 +153,7 @@ def an_open_with_a_wrong_option(p: Program) -> None:
 @case("S8.1")
 def spaces_of_every_kind(p: Program) -> None:
     """Spaces are decoded and encoded without loss."""
-    for number, space in enumerate(values.SPACES):
+    for number, space in enumerate(values.SENT_SPACES):
         spec = opened(p, number + 1, space=space)
         for name in ("observation_spaces", "action_spaces"):
             if not values.covers(space, (spec.get(name) or [None])[0]):

@@ -19,11 +19,11 @@ import numpy as np
 import zmq
 
 from dovetail.conform.case import Failed
+from dovetail.conform.reading import reading
 from dovetail.protocol import codec
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol import messages as m
 from dovetail.protocol.errors import ProtocolError
-from dovetail.protocol.examples import reading
 from dovetail.transport.libzmq import receive, send
 
 TOKEN = "conformance"

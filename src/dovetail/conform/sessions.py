@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dovetail.conform.case import Cases, Failed
+from dovetail.conform.malformed import Malformed, malformed
 from dovetail.conform.program import TOKEN, Program
-from dovetail.protocol import examples
 
 Part = Callable[[Program], None]
 HELLO_FIRST = {"type": "error", "code": "hello-first", "message": "who are you?"}
@@ -28,9 +28,9 @@ def welcomed(p: Program, **more: Any) -> None:
         p.line("welcome")
 
 
-def bad_frames() -> Iterator[examples.Malformed]:
+def bad_frames() -> Iterator[Malformed]:
     """Yield frames that no peer can read: an environment gets only those in which no role is."""
-    for vector in examples.malformed():
+    for vector in malformed():
         if vector.receiver == "environment" and vector.limits is None:
             yield vector
 

@@ -10,7 +10,26 @@ import msgspec
 import numpy as np
 
 from dovetail.conform.program import same
-from dovetail.protocol import codec, examples
+from dovetail.protocol import codec, spaces, tensors
+
+BOARD = np.array([[0, 1, 2], [0, 0, 1]], np.int8)
+AFTER = np.array([[0.5, 1.0], [0.25, -1.0]], np.float32)
+"""Tensors that stand in examples of messages, too."""
+
+SPACES: list[Any] = [
+    spaces.Discrete(7),
+    spaces.Discrete(3, -1),
+    spaces.Box([2, 3], 0.0, 2.0, "int8"),
+    spaces.Box([2], [0.0, -1.0], [1.0, 1.0]),
+    spaces.Box([]),
+    spaces.MultiDiscrete([3, 2]),
+    spaces.MultiBinary([2, 2]),
+    spaces.Text(8, 1, "abc"),
+    spaces.Tuple([spaces.Discrete(2), spaces.Text(4)]),
+    spaces.Sequence(spaces.Discrete(3), 4, 1),
+    spaces.Dict({"board": spaces.Box([2, 3], 0.0, 2.0, "int8"), "phase": spaces.Discrete(2)}),
+]
+"""Spaces of every kind."""
 
 LEGAL: list[tuple[str, Any, int]] = [
     ("a list", [0, 3, 4], 4),
@@ -60,8 +79,25 @@ def values() -> Iterator[tuple[str, Any]]:
     yield "map with keys beyond ASCII", {"": 1, "ключ": 2, "type": "x", "__proto__": 3}
     yield "nested 24 deep", _nested(24)
     yield "arrays and maps", {"a": [1, {"b": [None, True, "c", b"d", 1.5]}], "e": {}}
-    yield from examples.values()
-    yield "tensors in a map", {"board": examples.BOARD, "more": [examples.AFTER, 1]}
+    yield from tensors_of_every_kind()
+    yield "tensors in a map", {"board": BOARD, "more": [AFTER, 1]}
+
+
+def tensors_of_every_kind() -> Iterator[tuple[str, Any]]:
+    """Yield tensors of every dtype and shape, and an unknown extension."""
+    for name, dtype in tensors.DTYPES.items():
+        if dtype.kind == "f":
+            data = np.array([0.0, -1.5, math.inf], dtype)
+        elif dtype.kind == "b":
+            data = np.array([False, True, True], dtype)
+        else:
+            limit = np.iinfo(dtype)
+            data = np.array([limit.min, 1, limit.max], dtype)
+        yield f"tensor {name}", data
+    yield "tensor without dimensions", np.array(2.5, np.float64)
+    yield "tensor without elements", np.zeros((0, 3), np.uint8)
+    yield "tensor of three dimensions", np.arange(8, dtype=np.int16).reshape(2, 2, 2)
+    yield "extension that is not Dovetail's", msgspec.msgpack.Ext(7, b"\x01\x02")
 
 
 def encodings() -> Iterator[tuple[str, bytes, Any]]:
@@ -79,8 +115,8 @@ def encodings() -> Iterator[tuple[str, bytes, Any]]:
     yield "a tensor with a long header", long, np.array([1, 2], np.int8)
 
 
-SPACES: list[dict[str, Any]] = msgspec.to_builtins(examples._SPACES)
-"""A space of every kind, as it travels."""
+SENT_SPACES: list[dict[str, Any]] = msgspec.to_builtins(SPACES)
+"""The same, as they travel."""
 
 
 def covers(wanted: Any, got: Any) -> bool:

@@ -19,7 +19,7 @@ from dovetail.conform.agent.talk import (
 )
 from dovetail.conform.case import Failed
 from dovetail.conform.program import Program, brief, same
-from dovetail.protocol import codec, examples
+from dovetail.protocol import codec
 
 
 @case("S6.4")
@@ -158,15 +158,18 @@ def the_largest_observation(p: Program) -> None:
 def spaces_of_every_kind(p: Program) -> None:
     """Spaces are decoded and encoded without loss."""
     create(p)
-    about: dict[str, Any] = {"observation_spaces": values.SPACES, "action_spaces": values.SPACES}
-    p.send(init(seats=len(values.SPACES), **about))
+    about: dict[str, Any] = {
+        "observation_spaces": values.SENT_SPACES,
+        "action_spaces": values.SENT_SPACES,
+    }
+    p.send(init(seats=len(values.SENT_SPACES), **about))
     found = p.reply("message", instance=1, body="spec")
     for kind in about:
-        for wanted, got in zip(values.SPACES, (found or {}).get(kind, []), strict=False):
+        for wanted, got in zip(values.SENT_SPACES, (found or {}).get(kind, []), strict=False):
             if not values.covers(wanted, got):
                 raise Failed(f"the space {brief(wanted)}", brief(got))
-        if len((found or {}).get(kind, [])) != len(values.SPACES):
-            raise Failed(f"{len(values.SPACES)} spaces", brief(found))
+        if len((found or {}).get(kind, [])) != len(values.SENT_SPACES):
+            raise Failed(f"{len(values.SENT_SPACES)} spaces", brief(found))
 
 
 @case("S6.11 S3.9")
@@ -195,7 +198,7 @@ def afterstates_and_scenes(p: Program) -> None:
     sent."""
     seated(p)
     scene = {"width": 2.0, "cells": [{"x": 0.5, "y": 1.0}], "caption": "turn 0", "mood": 1}
-    for turn, afterstates in enumerate((examples.AFTER, [[1, 2], [3, 4], [5, 6]], [])):
+    for turn, afterstates in enumerate((values.AFTER, [[1, 2], [3, 4], [5, 6]], [])):
         wanted: dict[str, Any] = {"afterstates": afterstates, "scene": scene}
         p.send(start(1, **wanted) if turn == 0 else step(1, turn, **wanted))
         acts(p, 1, turn)
