@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import IO
 
-from dovetail.peer.child_processes import end_group, ends_with_this
 from dovetail.protocol.errors import DovetailError, Forfeit
 from dovetail.transport.process_owner import Owner
+from dovetail_experiments.child_processes import end_group, ends_with_this
 
 LONGEST = 1 << 16
 """Bytes of a line from it at most."""

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from dovetail import Agent, Decision, DovetailError, End, InProcess, Spec
 from dovetail.peer.agents.agent import Needs
-from dovetail.peer.agents.saving import become, pack, unpack
 from dovetail.protocol.spaces import Box, Discrete
+from dovetail_agents.learning.saving import become, pack, unpack
 from dovetail_games.connect_four import ConnectFour
 
 

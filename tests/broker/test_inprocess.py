@@ -13,10 +13,10 @@ from dovetail import Agent, DovetailError, Environment, InProcess, Spec, Turn, V
 from dovetail.broker.shell.server import Server
 from dovetail.client.inprocess import LocalLink
 from dovetail.peer.agents.random_agent import Random
-from dovetail.peer.environments.replay import replay
 from dovetail.peer.presets import preset
 from dovetail.protocol import messages as m
 from dovetail.protocol.journal import episodes
+from dovetail_experiments.records.replay import replay
 from dovetail_games.connect_four import ConnectFour
 
 

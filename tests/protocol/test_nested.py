@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from dovetail.peer import options
-from dovetail.peer.agents import saving
 from dovetail.protocol import codec, columns
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.messages import Spec
@@ -20,6 +19,7 @@ from dovetail.protocol.spaces import Box
 from dovetail_agents.games.tetris.weights import Weights
 from dovetail_agents.general import human
 from dovetail_agents.general.feature_network.saved import Genome
+from dovetail_agents.learning import saving
 from dovetail_bridges.gdl import kif
 from dovetail_bridges.language_model import endpoint, prompt
 from dovetail_experiments.files import openings

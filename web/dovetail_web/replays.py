@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dovetail.peer.environments.replay import replay
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import TRIED, EpisodeRecord, episodes
+from dovetail_experiments.records.replay import replay
 from dovetail_web.games import LONGEST_NAME
 from dovetail_web.positions import drawn, plain
 from dovetail_web.tables import HINT, SHOWN

@@ -14,9 +14,9 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dovetail.peer.agents.agent import Agent, Decision, End, Needs
-from dovetail.peer.agents.saving import pack, unpack
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.learning.options import LearnerOptions
+from dovetail_agents.learning.saving import pack, unpack
 
 Array = NDArray[Any]
 LARGEST = 1e9

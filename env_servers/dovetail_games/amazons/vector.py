@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, Column
 from dovetail_games.amazons import kernels
 from dovetail_games.amazons.environment import Amazons
+from dovetail_games.turn_based import TurnBased
 
 
 class AmazonsArrays(TurnBased):

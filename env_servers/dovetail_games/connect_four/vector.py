@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import Column
 from dovetail_games.connect_four import kernels
 from dovetail_games.connect_four.environment import ConnectFour
+from dovetail_games.turn_based import TurnBased
 
 
 class ConnectFourArrays(TurnBased):

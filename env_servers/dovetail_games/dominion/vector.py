@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, TRUNCATED, Column
 from dovetail.peer.vector_random import Twisters
 from dovetail_games.dominion import kernels
@@ -14,6 +13,7 @@ from dovetail_games.dominion.cards import CARDS, KINDS
 from dovetail_games.dominion.environment import Dominion
 from dovetail_games.dominion.kernels import BOUGHT, CUT, ENDED, GOES_ON, OVER, SEAT
 from dovetail_games.dominion.rules import ACTIONS
+from dovetail_games.turn_based import TurnBased
 
 _POINTS = np.array([card.points for card in CARDS], np.float64)
 _TIES = {"fair": kernels.FAIR, "shared": kernels.SHARED, "highest-seat": kernels.HIGHEST}

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import CONTINUES, TERMINATED, Column
 from dovetail_games.dots import kernels
 from dovetail_games.dots.environment import Dots
 from dovetail_games.dots.rules import grid
+from dovetail_games.turn_based import TurnBased
 
 
 class DotsArrays(TurnBased):

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, Column
 from dovetail.peer.vector_random import Twisters
 from dovetail_games.game_2048 import kernels
 from dovetail_games.game_2048.environment import Game2048
+from dovetail_games.turn_based import TurnBased
 
 
 class Arrays2048(TurnBased):

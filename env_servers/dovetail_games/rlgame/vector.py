@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, TRUNCATED, Column
 from dovetail_games.rlgame import kernels
 from dovetail_games.rlgame.environment import RLGame
 from dovetail_games.rlgame.kernels import BASE, DEAD
 from dovetail_games.rlgame.rules import geometry
+from dovetail_games.turn_based import TurnBased
 
 
 class RLGameArrays(TurnBased):

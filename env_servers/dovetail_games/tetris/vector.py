@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.peer.environments.turn_based import TurnBased
 from dovetail.peer.environments.vector import TERMINATED, TRUNCATED, Column
 from dovetail.peer.vector_random import Twisters
 from dovetail_games.tetris import kernels
 from dovetail_games.tetris.environment import Tetris
 from dovetail_games.tetris.pieces import PIECES
+from dovetail_games.turn_based import TurnBased
 
 
 class TetrisArrays(TurnBased):

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any
 
-from dovetail.peer.child_processes import ends_with_this
 from dovetail.protocol.errors import DovetailError
+from dovetail_experiments.child_processes import ends_with_this
 from dovetail_experiments.engines.pieces import PieceDone, PieceEvent, PieceFailed, Yielded
 
 Work = Callable[..., Iterator[Any]]

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from dovetail.peer.environments.replay import replay
 from dovetail.protocol import json_text as jsontext
 from dovetail.protocol.journal import EpisodeRecord, episodes, uncounted
 from dovetail.protocol.legal import unmask
 from dovetail.protocol.scenes import Scene, choices_of
 from dovetail.protocol.seats import seated
+from dovetail_experiments.records.replay import replay
 
 WIDTH = 100
 """Characters in a line of actions."""

@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from dovetail.peer.environments.replay import replay
 from dovetail.protocol.errors import DovetailError
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail_experiments.files.file import Pairing
+from dovetail_experiments.records.replay import replay
 from dovetail_experiments.reports import games
 from dovetail_experiments.reports.exact import EXACT, uneven
 from dovetail_experiments.reports.sheets import Sheet

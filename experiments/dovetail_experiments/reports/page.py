@@ -13,13 +13,13 @@ from xml.etree import ElementTree as Xml
 import msgspec
 
 from dovetail.peer import provenance
-from dovetail.peer.environments.replay import replay
 from dovetail.peer.quoting import command
 from dovetail.protocol.journal import EpisodeRecord
 from dovetail.protocol.seats import seated
 from dovetail_experiments.files import sweep
 from dovetail_experiments.files.file import ExperimentFile, Tournament
 from dovetail_experiments.files.sweep import Keys
+from dovetail_experiments.records.replay import replay
 from dovetail_experiments.reports import (
     charts,
     games,

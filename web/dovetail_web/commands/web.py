@@ -262,8 +262,8 @@ def started(journal: Path, token: str | None, web: Web | None = None) -> Iterato
 @contextlib.contextmanager
 def _programs(address: str, token: str | None) -> Iterator[None]:
     """Run the games and agents."""
-    from dovetail.peer.child_processes import ends_with_this
     from dovetail.transport.process_owner import Owner
+    from dovetail_experiments.child_processes import ends_with_this
 
     programs, owner = [], Owner()
     try:

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
-from dovetail.peer.agents.saving import pack, unpack, wrong
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.games.game_2048.networks import Layout, Name, layout
+from dovetail_agents.learning.saving import pack, unpack, wrong
 
 Array = NDArray[Any]
 

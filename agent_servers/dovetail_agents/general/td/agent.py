@@ -13,7 +13,6 @@ from msgspec import Meta, Struct
 
 from dovetail.peer.agents.agent import BatchAgent, Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import best
-from dovetail.peer.agents.saving import become, pack, unpack
 from dovetail.peer.agents.vector import Column, Ends, Rows, VectorAgent
 from dovetail.protocol.errors import DovetailError
 from dovetail_agents.general.td.parameters import RLGameParameters, TDParameters
@@ -25,6 +24,7 @@ from dovetail_agents.general.td.targets import (
     Target,
 )
 from dovetail_agents.learning.network import Array, Linear, Network, size
+from dovetail_agents.learning.saving import become, pack, unpack
 from dovetail_agents.learning.step_size import StepSize
 from dovetail_agents.learning.traces import TRACES
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from dovetail.peer.agents.agent import Decision, End, Needs, Seat, Thoughts
 from dovetail.peer.agents.sampling import best
-from dovetail.peer.agents.saving import become, pack, unpack, wrong
 from dovetail.peer.agents.vector import Ends, Rows, VectorAgent
 from dovetail.peer.vector_random import Twisters
 from dovetail.protocol.errors import DovetailError
@@ -21,6 +20,7 @@ from dovetail.protocol.spaces import Box
 from dovetail_agents.games.connect_four.ntuple import kernels
 from dovetail_agents.learning.draws import explore_rows
 from dovetail_agents.learning.options import Epsilon, LearnerOptions
+from dovetail_agents.learning.saving import become, pack, unpack, wrong
 
 Array = NDArray[Any]
 MOST_SQUARES = 400
