@@ -303,7 +303,7 @@ def test_a_broker_with_keys_admits_pages_by_a_token(tmp_path: Path) -> None:
         return in_thread(
             "tcp://127.0.0.1:*",
             settings=Settings(token="for all others"),
-            journal=lambda: None,  # type: ignore[arg-type,return-value]
+            journal=lambda: None,
             access=AccessFile(file),
             web=WEB,
             ready=ready,

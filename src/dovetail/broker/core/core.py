@@ -51,6 +51,21 @@ ANSWERS = {
 FAILED = "the broker failed at a message; its log says why"
 
 
+def _request(handler: Handler, *, new: bool = True) -> Handler:
+    """Return the handler of a request: a repeated one gets the same answer, if ``new`` ones only
+    are for ``handler``; what it raises is the answer."""
+
+    def handle(peer: Peer, message: Any, now: float) -> None:
+        if new and not peer.asks(message.id):
+            return
+        try:
+            handler(peer, message, now)
+        except ProtocolError as error:
+            peer.refuse(message.id, error.code, str(error))
+
+    return handle
+
+
 class Core(BrokerPart):
     """The broker's state machine."""
 
@@ -85,8 +100,8 @@ class Core(BrokerPart):
         }
         observer: dict[type, Handler] = {
             **everybody,
-            m.Catalogue: commands.on_catalogue,
-            m.Watch: commands.on_watch,
+            m.Catalogue: _request(commands.on_catalogue),
+            m.Watch: _request(commands.on_watch),
         }
         self._handlers: dict[str, dict[type, Handler]] = {
             "environment": {
@@ -99,7 +114,7 @@ class Core(BrokerPart):
             "agent": {
                 **everybody,
                 m.Action: episodes.on_action,
-                m.AgentLookahead: requests.on_lookahead,
+                m.AgentLookahead: _request(requests.on_lookahead, new=False),
                 m.Saved: requests.on_saved,
                 m.Reply: requests.on_reply,
                 m.Actions: stacked.on_actions,
@@ -107,17 +122,17 @@ class Core(BrokerPart):
             "observer": observer,
             "experiment": {
                 **observer,
-                m.Run: commands.on_run,
-                m.Pause: commands.on_command,
-                m.Drain: commands.on_command,
-                m.Cancel: commands.on_cancel,
-                m.ExperimentStart: commands.on_start,
-                m.ExperimentStep: commands.on_step,
-                m.ExperimentCreate: requests.on_create,
-                m.Save: requests.on_instance_request,
-                m.Load: requests.on_instance_request,
-                m.Cleanup: requests.on_instance_request,
-                m.ExperimentMessage: requests.on_message,
+                m.Run: _request(commands.on_run),
+                m.Pause: _request(commands.on_command),
+                m.Drain: _request(commands.on_command),
+                m.Cancel: _request(commands.on_cancel),
+                m.ExperimentStart: _request(commands.on_start),
+                m.ExperimentStep: _request(commands.on_step),
+                m.ExperimentCreate: _request(requests.on_create),
+                m.Save: _request(requests.on_instance_request),
+                m.Load: _request(requests.on_instance_request),
+                m.Cleanup: _request(requests.on_instance_request),
+                m.ExperimentMessage: _request(requests.on_message),
             },
         }
         """By role and type of message: what takes it."""

@@ -19,6 +19,7 @@ from dovetail.broker.matches.stack import Stack
 from dovetail.broker.peers.limits import QUOTED, quoted
 from dovetail.broker.peers.peers import Peer
 from dovetail.protocol import messages as m
+from dovetail.protocol.errors import ProtocolError
 from dovetail.protocol.seats import seated
 from dovetail.protocol.seeds import SeatSeeds, derive, derived
 from dovetail.protocol.states import RUN, Machine, RunPhase
@@ -239,14 +240,17 @@ def waits(asked: m.Run) -> bool:
     return asked.on_agent_lost in ("wait", "substitute")
 
 
-def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any] | str:
-    """Return the options of a run with the defaults of those that it leaves out, or the problem.
+def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any]:
+    """Return the options of a run with the defaults of those that it leaves out.
 
     Every match of it then plays the same game, at whichever peer.
 
     Args:
         asked: the run.
         offers: of its environment, by the name of the peer.
+
+    Raises:
+        ProtocolError: code ``unknown``: the defaults differ.
     """
     found = dict(asked.configuration)
     peers = list(offers)
@@ -261,10 +265,11 @@ def fixed(asked: m.Run, offers: Mapping[str, m.Offer]) -> dict[str, Any] | str:
             if default != defaults[0]:
                 one = f"{_short(defaults[0])} at {quoted(peers[0])}"
                 other = f"{_short(default)} at {quoted(peer)}"
-                return (
+                raise ProtocolError(
+                    "unknown",
                     f"{quoted(asked.environment)} is offered with different defaults: "
                     f"{quoted(option)} is {one} and {other}; "
-                    "give it in `configuration`, or name the program as `peer`"
+                    "give it in `configuration`, or name the program as `peer`",
                 )
         found[option] = defaults[0]
     return found

@@ -23,6 +23,7 @@ from dovetail.broker.peers.limits import (
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerState
 from dovetail.protocol.display_text import CONTROL
+from dovetail.protocol.errors import ProtocolError
 
 
 def weight(broker: BrokerState, peer: Peer) -> int:
@@ -33,21 +34,21 @@ def weight(broker: BrokerState, peer: Peer) -> int:
     return size + KEPT_VALUE * min(size, broker.settings.limits.elements)
 
 
-def holds(broker: BrokerState, peer: Peer, number: int, more: int = 0) -> bool:
-    """Return whether a peer may have more held for it; refuse the request if not.
+def check_room(broker: BrokerState, peer: Peer, more: int = 0) -> None:
+    """Check that a peer that was just heard may have more held for it.
 
     Args:
         broker: all the peers.
-        peer: which has just been heard.
-        number: the request's.
+        peer: which asks.
         more: bytes besides those of what it said.
+
+    Raises:
+        ProtocolError: it may not.
     """
     if peer.outbox.reliable:
-        return True
-    text = _too_much(broker, peer, weight(broker, peer) + more)
-    if text:
-        peer.refuse(number, "limit", f"{text}; wait for some to end, or clean them up")
-    return not text
+        return
+    if text := _too_much(broker, peer, weight(broker, peer) + more):
+        raise ProtocolError("limit", f"{text}; wait for some to end, or clean them up")
 
 
 def _too_much(broker: BrokerState, peer: Peer, more: int) -> str:
@@ -74,44 +75,48 @@ def grow(broker: BrokerState, peer: Peer, more: int) -> str:
     return text
 
 
-def asks(broker: BrokerState, peer: Peer, number: int) -> bool:
-    """Note the ``id`` of a request; refuse it if too many are unanswered or hold too much."""
-    if not peer.asks(number):
-        return False
+def check_requests(broker: BrokerState, peer: Peer) -> None:
+    """Check that a peer may make another request to the program of another.
+
+    Raises:
+        ProtocolError: too many are unanswered, or hold too much.
+    """
     if peer.unanswered >= peer.allowance.requests:
         text = f"{peer.unanswered:,} of your requests are not answered yet; wait for them"
-        peer.refuse(number, "limit", text)
-        return False
-    return holds(broker, peer, number)
+        raise ProtocolError("limit", text)
+    check_room(broker, peer)
 
 
-def may_use(broker: BrokerState, peer: Peer, number: int, name: str) -> bool:
-    """Return whether a state has a name, and is not another's; refuse the request otherwise."""
+def check_name(broker: BrokerState, peer: Peer, name: str) -> None:
+    """Check that a peer may use the name of a state.
+
+    Raises:
+        ProtocolError: it is not a name, or another's.
+    """
     if CONTROL.search(name):
-        peer.refuse(number, "invalid", "the name of a state has no control characters")
-    elif not broker.keeps(peer, name):
+        raise ProtocolError("invalid", "the name of a state has no control characters")
+    if not broker.keeps(peer, name):
         text = f"the state {quoted(name)} is another experiment's"
-        peer.refuse(number, "access", f"{text}; save yours under another name")
-    else:
-        return True
-    return False
+        raise ProtocolError("access", f"{text}; save yours under another name")
 
 
-def may_store(broker: BrokerState, peer: Peer, number: int, name: str) -> bool:
-    """Return whether a state may have a name that is kept; refuse the request otherwise."""
+def check_new_name(broker: BrokerState, peer: Peer, name: str) -> None:
+    """Check that a peer may store a state under a name; raises as ``check_name``."""
     if text := overlong([("name of the state", name)]):
-        peer.refuse(number, "limit", text)
-        return False
-    return may_use(broker, peer, number, name)
+        raise ProtocolError("limit", text)
+    check_name(broker, peer, name)
 
 
-def stored(broker: BrokerState, peer: Peer, number: int, name: str) -> bytes | None:
-    """Return the state that a request names; refuse the request if there is none for the peer."""
-    if not may_use(broker, peer, number, name):
-        return None
+def stored(broker: BrokerState, peer: Peer, name: str) -> bytes:
+    """Return the state that a peer names.
+
+    Raises:
+        ProtocolError: there is none for it.
+    """
+    check_name(broker, peer, name)
     state = broker.states.get(name)
     if state is None:
-        peer.refuse(number, "unknown", f"no state is saved under {quoted(name)}")
+        raise ProtocolError("unknown", f"no state is saved under {quoted(name)}")
     return state
 
 

@@ -25,9 +25,9 @@ PAGE_ELEMENTS = 60_000
 PAGE_BYTES = 8 << 20
 """Values and bytes of a full page; its last entry may exceed them."""
 
-LONGEST = 60
+MAX_NAME = 60
 """Characters of a name that is compared with what is on offer."""
-MOST = 50
+MAX_COMPARED = 50
 """Names that it is compared with; among more the search for a similar one takes too long."""
 
 
@@ -73,8 +73,8 @@ def unoffered(broker: BrokerState, role: Role, name: str, peer: str | None) -> s
     known = {
         offer for each in broker.sessions.values() if each.role == role for offer in each.offers
     }
-    similar = sorted(known) if name not in known and len(known) <= MOST else []
-    hint = meant(name[:LONGEST], similar)
+    similar = sorted(known) if name not in known and len(known) <= MAX_COMPARED else []
+    hint = meant(name[:MAX_NAME], similar)
     return f"no {what} {quoted(name)} is offered{where}{hint or started(name, command)}"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from dovetail.broker.matches.instances import Instance, Instances
+from dovetail.broker.matches.instances import Instances
 from dovetail.broker.matches.run import RunState, begun, fixed, problem
-from dovetail.broker.peers.holdings import holds, weight
-from dovetail.broker.peers.limits import MATCH, PLACES, RECORDED, SEATS, overlong, quoted
+from dovetail.broker.peers.holdings import check_room, weight
+from dovetail.broker.peers.limits import MATCH, OPEN_SEATS, RECORDED, RUN_SEATS, overlong, quoted
 from dovetail.broker.peers.peers import Peer
 from dovetail.broker.peers.state import BrokerState
 from dovetail.broker.requests.catalogue import catalogue, unoffered
@@ -19,7 +19,7 @@ from dovetail.broker.watch.watching import Watching, hidden
 from dovetail.protocol import codec
 from dovetail.protocol import messages as m
 from dovetail.protocol.display_text import CONTROL
-from dovetail.protocol.states import RemoteStateError
+from dovetail.protocol.errors import ProtocolError
 
 
 class Commands:
@@ -42,62 +42,56 @@ class Commands:
     # -- to begin --------------------------------------------------------------------------------
 
     def on_run(self, peer: Peer, asked: m.Run, now: float) -> None:
-        if not peer.asks(asked.id):
-            return
         seats = len(asked.agents)
-        if max(seats, len(asked.substitutes)) > SEATS:
-            text = f"{seats:,} agents; a run may name {SEATS:,}, and as many substitutes"
-            peer.refuse(asked.id, "limit", text)
-            return
+        if max(seats, len(asked.substitutes)) > RUN_SEATS:
+            text = f"{seats:,} agents; a run may name {RUN_SEATS:,}, and as many substitutes"
+            raise ProtocolError("limit", text)
         named = [("label", asked.label), *(("name of an agent", each) for each in asked.names)]
         if text := overlong(named):  # they are told, and the label is recorded, with each episode
-            peer.refuse(asked.id, "limit", text)
-            return
+            raise ProtocolError("limit", text)
         if any(CONTROL.search(each) for _, each in named):
-            peer.refuse(asked.id, "invalid", "the label or a name has control characters")
-            return
+            raise ProtocolError("invalid", "the label or a name has control characters")
         agents = [self._instances.find(name) for name in [*asked.agents, *asked.substitutes]]
         found = [agent for agent in agents if agent is not None]
         foreign = next((agent for agent in found if not agent.open_to(peer, self._broker)), None)
         if foreign is not None:
-            peer.refuse(asked.id, "access", foreign.closed)
-            return
-        wrong = self._problem(asked, agents)
-        if wrong:
-            peer.refuse(asked.id, "unknown", wrong)
-            return
+            raise ProtocolError("access", foreign.closed)
+        if self._broker.stopping:
+            raise ProtocolError("unknown", SHUTDOWN)
+        for name, agent in zip([*asked.agents, *asked.substitutes], agents, strict=True):
+            if agent is None:
+                raise ProtocolError("unknown", f"there is no agent {quoted(name)}")
+        offering = self._runs.matches.offering(asked)
+        if not offering:
+            text = unoffered(self._broker, "environment", asked.environment, asked.peer)
+            raise ProtocolError("unknown", text)
+        if wrong := problem(asked):
+            raise ProtocolError("unknown", wrong)
         own = [run for run in self._runs if run.experiment is peer]
         most = peer.allowance.matches
         room = most - sum(match.slots or 1 for run in own for match in run.matches.values())
         if room <= 0:
             text = f"your runs have {most:,} matches open, and may not have more; wait for a run"
-            peer.refuse(asked.id, "limit", text)
-            return
+            raise ProtocolError("limit", text)
         open_seats = sum(
             (match.slots or 1) * len(run.agents) for run in own for match in run.matches.values()
         )
-        room = min(room, (PLACES - open_seats) // seats)
+        room = min(room, (OPEN_SEATS - open_seats) // seats)
         if room <= 0:
-            text = f"your runs have {open_seats:,} seats in open matches, and may have {PLACES:,}"
-            peer.refuse(asked.id, "limit", f"{text}; wait for a run")
-            return
-        offering = self._runs.matches.offering(asked)
+            text = (
+                f"your runs have {open_seats:,} seats in open matches, and may have {OPEN_SEATS:,}"
+            )
+            raise ProtocolError("limit", f"{text}; wait for a run")
         offers = {each.name: each.offers[asked.environment] for each in offering}
         configuration = fixed(asked, offers)
-        if isinstance(configuration, str):
-            peer.refuse(asked.id, "unknown", configuration)
-            return
         asked = structs.replace(asked, configuration=configuration)
         written = len(codec.encode([configuration, asked.names, asked.label]))
         if written > RECORDED:
             text = f"configuration and names have {written:,} bytes; they are recorded with each"
-            peer.refuse(asked.id, "limit", f"{text} episode, and may have {RECORDED:,}")
-            return
+            raise ProtocolError("limit", f"{text} episode, and may have {RECORDED:,}")
         if text := self._broker.recorded_too_much(peer):
-            peer.refuse(asked.id, "limit", text)
-            return
-        if not holds(self._broker, peer, asked.id):
-            return
+            raise ProtocolError("limit", text)
+        check_room(self._broker, peer)
         run = begun(self._broker.number(), peer, asked, found)
         run.written = written
         run.size = weight(self._broker, peer)
@@ -106,76 +100,48 @@ class Commands:
         self._runs.add(run, matches, now)
         peer.reply(asked.id, {"run": run.number})
 
-    def _problem(self, asked: m.Run, agents: list[Instance | None]) -> str:
-        """Return why a run cannot begin; empty if it can."""
-        if self._broker.stopping:
-            return SHUTDOWN
-        for name, agent in zip([*asked.agents, *asked.substitutes], agents, strict=True):
-            if agent is None:
-                return f"there is no agent {quoted(name)}"
-        if not self._runs.matches.offering(asked):
-            return unoffered(self._broker, "environment", asked.environment, asked.peer)
-        return problem(asked)
-
     # -- to change how it continues --------------------------------------------------------------
 
     def on_command(self, peer: Peer, command: m.Pause | m.Drain, now: float) -> None:
-        run = self._asked_of(peer, command)
-        if run is None:
-            return
+        run = self._own(peer, command.run)
         event = "drain"
         if isinstance(command, m.Pause):
             event = "pause" if command.paused else "unpause"
-        try:
-            run.machine.ask(event)
-        except RemoteStateError as error:
-            peer.refuse(command.id, error.code, str(error))
-            return
+        run.machine.ask(event)
         peer.reply(command.id)
         self._runs.advance(run, now)
 
     def on_cancel(self, peer: Peer, cancel: m.Cancel, now: float) -> None:
-        if not peer.asks(cancel.id):
-            return
         if cancel.run is not None:
-            run = self._own(peer, cancel.id, cancel.run)
-            if run is not None:
-                peer.reply(cancel.id)
-                self._runs.finish(run, "cancelled", "the experiment cancelled the run", now)
+            run = self._own(peer, cancel.run)
+            peer.reply(cancel.id)
+            self._runs.finish(run, "cancelled", "the experiment cancelled the run", now)
         elif cancel.request is None:
-            peer.refuse(cancel.id, "invalid", "name the `run` or the `request` to be cancelled")
+            raise ProtocolError("invalid", "name the `run` or the `request` to be cancelled")
         elif self._requests.cancel(peer, cancel.request):
             peer.reply(cancel.id)
         else:
-            peer.refuse(cancel.id, "unknown", f"you have no open request {cancel.request}")
+            raise ProtocolError("unknown", f"you have no open request {cancel.request}")
 
-    def _asked_of(self, peer: Peer, command: m.RunCommand) -> RunState | None:
-        """Return the run that a new command is for."""
-        return self._own(peer, command.id, command.run) if peer.asks(command.id) else None
-
-    def _own(self, peer: Peer, request: int, number: int) -> RunState | None:
+    def _own(self, peer: Peer, number: int) -> RunState:
         """Return a run that an experiment may use; refuse the request if there is none."""
         run = self._runs.get(number)
         if run is None or not self._broker.may_use(peer, run.experiment):
-            peer.refuse(request, "unknown", f"you have no run {number}")
-            return None
+            raise ProtocolError("unknown", f"you have no run {number}")
         return run
 
     # -- stepwise --------------------------------------------------------------------------------
 
-    def _stepped(self, peer: Peer, command: m.RunCommand) -> RunState | None:
+    def _stepped(self, peer: Peer, command: m.RunCommand) -> RunState:
         """Return the run that an experiment steps; its turns go to the experiment that began it."""
-        run = self._asked_of(peer, command)
-        if run is not None and run.experiment is not peer:
+        run = self._own(peer, command.run)
+        if run.experiment is not peer:
             text = f"run {run.number} was begun by another experiment, which alone steps it"
-            peer.refuse(command.id, "wrong-state", text)
-            return None
+            raise ProtocolError("wrong-state", text)
         return run
 
     def on_start(self, peer: Peer, command: m.ExperimentStart, now: float) -> None:
         run = self._stepped(peer, command)
-        if run is None:
-            return
         abandoned = list(run.playing) if command.abandon and run.rules.stepwise else []
         for match in abandoned:
             ending = Ending("truncated", message="the experiment abandoned the episode")
@@ -194,31 +160,24 @@ class Commands:
 
     def on_step(self, peer: Peer, command: m.ExperimentStep, now: float) -> None:
         run = self._stepped(peer, command)
-        if run is None:
-            return
         plays = [play for play in run.playing.values() if play.match.machine.state == "decision"]
         if not run.rules.stepwise or not plays or run.request is not None:
             text = "step continues an episode of a stepwise run that `start` began"
-            peer.refuse(command.id, "wrong-state", text)
-            return
+            raise ProtocolError("wrong-state", text)
         run.request = command.id
         self._runs.episodes.decide(run, plays[0], now)
 
     # -- to see ----------------------------------------------------------------------------------
 
     def on_watch(self, peer: Peer, watch: m.Watch, now: float) -> None:
-        if not peer.asks(watch.id):
-            return
         if watch.run is not None and (wrong := hidden(self._runs.get(watch.run), watch.run)):
-            peer.refuse(watch.id, *wrong)
-            return
+            raise ProtocolError(*wrong)
         begins = self._watching.watch(peer, watch)
         peer.reply(watch.id)
         if begins:
             self._runs.episodes.watched(peer, watch, now)
 
     def on_catalogue(self, peer: Peer, asked: m.Catalogue, now: float) -> None:
-        if peer.asks(asked.id):
-            body, units = catalogue(self._broker, self._instances, self._runs, asked.start)
-            self._broker.charge(peer, units)
-            peer.reply(asked.id, body)
+        body, units = catalogue(self._broker, self._instances, self._runs, asked.start)
+        self._broker.charge(peer, units)
+        peer.reply(asked.id, body)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dovetail.broker.matches.instances import Instance, Instances
-from dovetail.broker.peers.holdings import asks, full, holds, may_store, stored, weight
+from dovetail.broker.peers.holdings import (
+    check_new_name,
+    check_requests,
+    check_room,
+    full,
+    stored,
+    weight,
+)
 from dovetail.broker.peers.limits import (
     LOOKAHEAD,
     SAVED_BYTES,
@@ -22,7 +29,7 @@ from dovetail.broker.rules.clocks import FOREVER
 from dovetail.broker.runs.events import Orphaned
 from dovetail.broker.runs.runs import Runs
 from dovetail.protocol import messages as m
-from dovetail.protocol.errors import Code
+from dovetail.protocol.errors import Code, ProtocolError
 
 
 class Requests(BrokerPart):
@@ -40,18 +47,14 @@ class Requests(BrokerPart):
     # -- what is asked ---------------------------------------------------------------------------
 
     def on_create(self, peer: Peer, create: m.ExperimentCreate, now: float) -> None:
-        if not asks(self._broker, peer, create.id):
-            return
+        check_requests(self._broker, peer)
         state = create.state
         if create.state_name is not None:
-            state = self._fetched(peer, create.id, create.state_name)
-            if state is None:
-                return
+            state = self._fetched(peer, create.state_name)
         maker = self.maker(create)
         if maker is None:
             text = unoffered(self._broker, "agent", create.agent, create.peer)
-            peer.refuse(create.id, "unknown", text)
-            return
+            raise ProtocolError("unknown", text)
         instance = Instance(self._broker.number(), maker.offers[create.agent], maker, peer)
         instance.made = create
         instance.size = weight(self._broker, peer)
@@ -77,73 +80,62 @@ class Requests(BrokerPart):
     def on_instance_request(
         self, peer: Peer, asked: m.Save | m.Load | m.Cleanup, now: float
     ) -> None:
-        if not asks(self._broker, peer, asked.id):
-            return
+        check_requests(self._broker, peer)
         instance = self._instances.get(asked.instance)
         if instance is None:
-            peer.refuse(asked.id, "unknown", f"there is no agent {asked.instance}")
-            return
+            raise ProtocolError("unknown", f"there is no agent {asked.instance}")
         if not instance.open_to(peer, self._broker):
-            peer.refuse(asked.id, "access", instance.closed)
-            return
+            raise ProtocolError("access", instance.closed)
         number = self._broker.number()
         message: Passed
         name = None
         shared = False
         if isinstance(asked, m.Save):
             name, shared = asked.state_name, asked.shared
-            if name is not None and not may_store(self._broker, peer, asked.id, name):
-                return
+            if name is not None:
+                check_new_name(self._broker, peer, name)
             if peer.saves >= SAVES:
                 text = f"{SAVES} saves are under way for you, and no more may be; wait for one"
-                peer.refuse(asked.id, "limit", text)
-                return
+                raise ProtocolError("limit", text)
             message = m.Save(number, instance.number)
         elif isinstance(asked, m.Load):
-            state: bytes | None = asked.state
+            state = asked.state
             if asked.state_name is not None:
-                state = self._fetched(peer, asked.id, asked.state_name)
-                if state is None:
-                    return
-            message = m.Load(number, instance.number, state or b"")
+                state = self._fetched(peer, asked.state_name)
+            message = m.Load(number, instance.number, state)
         else:
             if self._runs.uses(instance):
                 text = f"agent {instance.number} is in a run; cancel the run first"
-                peer.refuse(asked.id, "wrong-state", text)
-                return
+                raise ProtocolError("wrong-state", text)
             if instance.made is None:
                 text = f"agent {instance.number} is the program {instance.peer.name}; stop that"
-                peer.refuse(asked.id, "wrong-state", text)
-                return
+                raise ProtocolError("wrong-state", text)
             message = m.Cleanup(number, instance.number)
             self._instances.drop(instance)
         passed = self._pass(instance.peer, message, peer, asked.id, asked.timeout, now)
         passed.state_name, passed.shared, passed.agent = name, shared, instance.agent
 
     def on_message(self, peer: Peer, message: m.ExperimentMessage, now: float) -> None:
-        if not asks(self._broker, peer, message.id):
-            return
+        check_requests(self._broker, peer)
         number = self._broker.number()
         if message.instance is not None:
             instance = self._instances.get(message.instance)
             if instance is not None:
                 if not instance.open_to(peer, self._broker):
-                    peer.refuse(message.id, "access", instance.closed)
-                    return
+                    raise ProtocolError("access", instance.closed)
                 passed = m.AgentMessage(number, instance.number, message.body)
                 self._pass(instance.peer, passed, peer, message.id, message.timeout, now)
                 return
         elif message.run is not None:
             run = self._runs.get(message.run)
             if run is not None and not self._broker.may_use(peer, run.experiment):
-                peer.refuse(message.id, "access", f"run {message.run} is another experiment's")
-                return
+                raise ProtocolError("access", f"run {message.run} is another experiment's")
             if run is not None and run.matches:
                 match = run.matches[min(run.matches)]
                 body = m.EnvironmentMessage(number, match.number, message.body)
                 self._pass(match.environment, body, peer, message.id, message.timeout, now)
                 return
-        peer.refuse(message.id, "unknown", "name the `instance` or `run` that the message is for")
+        raise ProtocolError("unknown", "name the `instance` or `run` that the message is for")
 
     def on_lookahead(self, peer: Peer, asked: m.AgentLookahead, now: float) -> None:
         play = self._runs.episodes.get(asked.episode)
@@ -154,27 +146,26 @@ class Requests(BrokerPart):
             play = None
         if play is None or not play.episode.rules.lookahead:
             self._broker.charge(peer, LOOKAHEAD)  # no clock bounds how many come
-        if not asks(self._broker, peer, asked.id):
+        if not peer.asks(asked.id):
             return
+        check_requests(self._broker, peer)
         if play is None:
             text = f"seat {asked.seat} has no decision {asked.turn} in episode {asked.episode}"
-            peer.refuse(asked.id, "wrong-state", text)
-            return
+            raise ProtocolError("wrong-state", text)
         if not play.episode.rules.lookahead:
-            text = "this run allows no lookahead; its field `lookahead` would"
-            peer.refuse(asked.id, "lookahead", text)
-            return
+            raise ProtocolError(
+                "lookahead", "this run allows no lookahead; its field `lookahead` would"
+            )
         passed = m.EnvironmentLookahead(
             self._broker.number(), asked.episode, asked.seat, asked.turn, asked.lines, asked.seed
         )
         # The clock of its decision bounds how long the agent waits.
         self._pass(play.match.environment, passed, peer, asked.id, None, now)
 
-    def _fetched(self, peer: Peer, number: int, name: str) -> bytes | None:
+    def _fetched(self, peer: Peer, name: str) -> bytes:
         """Return a stored state that is to be sent; its bytes cost the one that asks."""
-        state = stored(self._broker, peer, number, name)
-        if state is None or not holds(self._broker, peer, number, len(state)):
-            return None
+        state = stored(self._broker, peer, name)
+        check_room(self._broker, peer, len(state))
         self._broker.charge(peer, len(state) // UNIT_BYTES)
         return state
 
@@ -235,7 +226,10 @@ class Requests(BrokerPart):
             self._broker.charge(asker, size // SAVED_BYTES)
         else:
             self._broker.charge(asker, size // STORED_BYTES + len(self._broker.states) // SOUGHT)
-            if not may_store(self._broker, asker, request.id, name):  # another was faster
+            try:
+                check_new_name(self._broker, asker, name)  # another may have been faster
+            except ProtocolError as error:
+                asker.refuse(request.id, error.code, str(error))
                 return
             if text := full(self._broker, asker, name, size):
                 asker.refuse(request.id, "limit", text)

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from types import FrameType
+from typing import Any
 
 from dovetail import transport
 from dovetail.broker.core.core import Settings
@@ -180,18 +180,7 @@ def _listening(
 
 @contextmanager
 def in_thread(
-    bind: str,
-    *,
-    settings: Settings,
-    journal: Journal | Callable[[], Journal],
-    finish: float = 3.0,
-    entrant: Callable[[str], str | None] | None = None,
-    revoked: Callable[[], bool] | None = None,
-    access: Source | None = None,
-    also: str = "",
-    origins: bool = False,
-    web: Web | None = None,
-    ready: Callable[[Server], None] | None = None,
+    bind: str, *, ready: Callable[[Server], None] | None = None, **options: Any
 ) -> Iterator[str]:
     """Serve in a thread of this program while a context lasts; yield the broker's address.
 
@@ -208,31 +197,16 @@ def in_thread(
             ready(server)
         up.set()
 
-    def work(serving: Callable[[], None]) -> None:
+    def work() -> None:
         try:
-            serving()
+            serve(bind, ready=listening, stop=stop, **options)
         except Exception as error:
             failed.append(error)
             if up.is_set():
                 log.exception("the broker failed")
             up.set()
 
-    serving = partial(
-        serve,
-        bind,
-        settings=settings,
-        journal=journal,
-        finish=finish,
-        ready=listening,
-        stop=stop,
-        entrant=entrant,
-        revoked=revoked,
-        access=access,
-        also=also,
-        origins=origins,
-        web=web,
-    )
-    thread = threading.Thread(target=work, args=(serving,), name="broker")
+    thread = threading.Thread(target=work, name="broker")
     thread.start()
     try:
         up.wait()
